@@ -8,7 +8,7 @@ GO   := go
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 TEST  := $(GO) test -timeout 15m -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES) \* 2)
 # All packages, those that take longest first: none runs alone at the end.
-ALL   := ./shell ./builtins ./fabric/sim/run ./mad/umad ./mad/engine ./fabric/routing/repair ./fabric/routing/engine ./...
+ALL   := ./shell ./builtins ./fabric/sim/run ./mad/umad ./mad/engine ./fabric/routing/repair ./fabric/routing/engines ./...
 
 # What finds faults of access in the report: its version, and the SHA-512 of its package.
 AXE    := 4.14.1

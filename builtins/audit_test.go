@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -25,11 +25,11 @@ import (
 
 // audited runs audits on the fixture's fabric; "--deep" among the words is the
 // command's.
-func audited(t *testing.T, f *fixture, o run.Options, words ...string) *audit.Report {
+func audited(t *testing.T, f *fixture, o audits.RunOptions, words ...string) *audit.Report {
 	t.Helper()
 	deep := slices.Contains(words, "--deep")
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--deep" })
-	set, err := run.Load(context.Background(), f.Interpreter, words, nil, deep)
+	set, err := audits.LoadAudits(context.Background(), f.Interpreter, words, nil, deep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +79,10 @@ func TestHealthyFabrics(t *testing.T) {
 	}
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			onSimWith(t, spec, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+			onSimWith(t, spec, smKey, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 				well := func(words ...string) {
 					t.Helper()
-					r := audited(t, f, run.Options{Job: "x"}, words...)
+					r := audited(t, f, audits.RunOptions{Job: "x"}, words...)
 					begun := slices.Equal(idsOf(r.Findings), []string{"audit.window:fabric"}) && slices.Contains(words, "last")
 					if len(r.Findings) > 0 && !begun || !r.Answered() || !begun && !r.Complete() || len(r.Notes) > 0 {
 						t.Errorf("%q: %s\nmissing %v, notes %q", words, told(r), r.Coverage.Missing(), r.Notes)
@@ -116,8 +116,8 @@ type bench struct {
 	rand   *rand.Rand
 	used   map[mad.GUID]bool // nodes that have a fault already, or are the tester's own
 	f      *fixture
-	run    run.Options // what the fault needs besides
-	words  []string    // which audits run, and their options; none: the standard set
+	run    audits.RunOptions // what the fault needs besides
+	words  []string          // which audits run, and their options; none: the standard set
 }
 
 // host is a CA without a fault, on a leaf that has none; its port and the leaf's.
@@ -448,7 +448,7 @@ func TestSeededFaults(t *testing.T) {
 		if chosen[0].untold {
 			keys = nil
 		}
-		onSimWith(t, spec, keys, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+		onSimWith(t, spec, keys, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 			fab, _, err := sim.Parse(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -473,7 +473,7 @@ func TestSeededFaults(t *testing.T) {
 			var want []string
 			var names []string
 			places := make([][2]*fabric.Port, len(chosen))
-			options, words := run.Options{}, []string(nil)
+			options, words := audits.RunOptions{}, []string(nil)
 			for i, x := range chosen {
 				places[i][0], places[i][1] = b.host()
 				if x.before != nil && places[i][0] != nil {

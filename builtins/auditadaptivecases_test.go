@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -250,7 +250,7 @@ func TestAdaptiveUnjudged(t *testing.T) {
 				}
 				x.do(&bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept})
 				var got []string
-				for line := range strings.Lines(textOf(audited(t, f, run.Options{}, deepAdaptive...))) {
+				for line := range strings.Lines(textOf(audited(t, f, audits.RunOptions{}, deepAdaptive...))) {
 					if !strings.Contains(line, "private LFT 1 is in use") {
 						got = append(got, strings.TrimSuffix(line, "\n"))
 					}
@@ -281,7 +281,7 @@ func TestKeyOptions(t *testing.T) {
 		} {
 			b.file("opensm.conf", goodOptions+x.change+"\n")
 			got := ""
-			for _, found := range audited(t, f, run.Options{}, "keys", "--opensm", "opensm.conf").Findings {
+			for _, found := range audited(t, f, audits.RunOptions{}, "keys", "--opensm", "opensm.conf").Findings {
 				got += found.Check + ": " + found.Message
 			}
 			if want := x.want; got != want && got != "key.options: "+want {
@@ -337,7 +337,7 @@ func TestKeyUpdate(t *testing.T) {
 						}
 					}
 				}()
-				got := textOf(audited(t, f, run.Options{}, words...))
+				got := textOf(audited(t, f, audits.RunOptions{}, words...))
 				if diff := cmp.Diff(x.want, got); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
 				}

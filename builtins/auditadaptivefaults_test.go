@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -151,7 +151,7 @@ var adaptiveFaults = []fault{
 		far := b.texts(farText)["far"]
 		b.file("same.far", far)
 		b.words = []string{"adaptive", "--deep", "--far", "same.far"}
-		if r := audited(b.t, b.f, run.Options{}, b.words...); len(r.Findings) > 0 {
+		if r := audited(b.t, b.f, audits.RunOptions{}, b.words...); len(r.Findings) > 0 {
 			b.t.Errorf("the same tables: %v", idsOf(r.Findings))
 		}
 		head := "Switch " + leaf.Node().GUID().String()
@@ -292,7 +292,7 @@ var keyFaults = []fault{
 	{name: "key.options", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		b.file("opensm.conf", goodOptions)
 		b.words = []string{"keys", "--opensm", "opensm.conf"}
-		if r := audited(b.t, b.f, run.Options{}, b.words...); len(r.Findings) > 0 {
+		if r := audited(b.t, b.f, audits.RunOptions{}, b.words...); len(r.Findings) > 0 {
 			b.t.Errorf("options that protect: %s", told(r))
 		}
 		b.file("opensm.conf", goodOptions+"periodic_key_update 5\n")
@@ -317,7 +317,7 @@ func TestKeyTraps(t *testing.T) {
 				f.Env.Sim.Notices.SendTrap(129, leaf, 7, nil)
 			}
 		}()
-		r := audited(t, f, run.Options{}, "keys", "--traps", "30s")
+		r := audited(t, f, audits.RunOptions{}, "keys", "--traps", "30s")
 		if got, want := told(r), "warning key.traps leaf-3: 3 notices of wrong keys in 30s: bad m key\n"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -331,7 +331,7 @@ func TestSnapshotAdaptive(t *testing.T) {
 	onSimWith(t, "fattree:k=4,ar=updn,ar_faults=sl@leaf-1+empty@leaf-2+dead@leaf-3+stale@leaf-4+illegal@spine-1", smKey, nil, nil, func(t *testing.T, f *fixture) {
 		file := ofFile(t, kept(t, f))
 		defer file.Close()
-		live, stored := audited(t, f, run.Options{}, deepAdaptive...), audited(t, file, run.Options{}, deepAdaptive...)
+		live, stored := audited(t, f, audits.RunOptions{}, deepAdaptive...), audited(t, file, audits.RunOptions{}, deepAdaptive...)
 		if diff := cmp.Diff(told(live), told(stored)); diff != "" || len(stored.Findings) != 5 {
 			t.Errorf("-live +file\n%s", diff)
 		}

@@ -44,8 +44,8 @@ func downs(name, check string, n uint64, both bool) fault {
 	}}
 }
 
-// traffic has a node count data, so that it is seen when its counters begin anew.
-func traffic(b *bench, ca, _ *fabric.Port) { b.count(ca, "PortXmitData", 1000) }
+// trafficOf has a node count data, so that it is seen when its counters begin anew.
+func trafficOf(b *bench, ca, _ *fabric.Port) { b.count(ca, "PortXmitData", 1000) }
 
 // counterFaults are those that the audit counters claims to find.
 var counterFaults = []fault{
@@ -55,12 +55,12 @@ var counterFaults = []fault{
 	downs("ctr.downed", "ctr.downed", 1, true),
 	downs("port.sick.peer", "ctr.downed", 1, false),
 	downs("link.flap", "link.flap", 3, true),
-	{name: "node.reboot", counts: true, before: traffic, do: func(b *bench, ca, leaf *fabric.Port) []string {
+	{name: "node.reboot", counts: true, before: trafficOf, do: func(b *bench, ca, leaf *fabric.Port) []string {
 		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
 		b.count(leaf, "LinkDownedCounter", 1)
 		return []string{id("node.reboot", audit.OfNode(ca.Node()))}
 	}},
-	{name: "ctr.cleared", once: true, counts: true, before: traffic, do: func(b *bench, ca, _ *fabric.Port) []string {
+	{name: "ctr.cleared", once: true, counts: true, before: trafficOf, do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
 		return []string{id("ctr.cleared", audit.OfPort(ca))}
 	}},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -27,7 +27,7 @@ func TestExpected(t *testing.T) {
 		{"fattree:k=4,registers=yes", true, []string{"health"}},
 		{"fattree:k=4", true, []string{"health"}},
 	} {
-		onSim(t, test.spec, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+		onSim(t, test.spec, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 			sent := func() int { return int(f.Env.Engine.Stats().Sent) }
 			before := sent()
 			if _, err := topology.SweepQuietly(context.Background(), f.Runtime); err != nil {
@@ -35,9 +35,9 @@ func TestExpected(t *testing.T) {
 			}
 			sweep := sent() - before
 			said := -1
-			options := run.Options{Job: "x", Expected: func(n int) { said = n }}
+			options := audits.RunOptions{Job: "x", Expected: func(n int) { said = n }}
 			for range 2 { // of the second, what agents have is known
-				set, err := run.Load(context.Background(), f.Interpreter, test.words, nil, test.deep)
+				set, err := audits.LoadAudits(context.Background(), f.Interpreter, test.words, nil, test.deep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +67,7 @@ func TestExpectedBroken(t *testing.T) {
 		onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
 			write(t, f.fs, "/work/a.star", "def datagrams(fabric):\n    "+test.body+"\n\ndef audit(fabric):\n    finding('a.x', fabric, 'found')\n")
 			write(t, f.fs, "/work/b.star", "def audit(fabric):\n    finding('b.x', fabric, 'found', severity='warning')\n")
-			all, err := run.Load(context.Background(), f.Interpreter, []string{"a.star", "b.star"}, nil, false)
+			all, err := audits.LoadAudits(context.Background(), f.Interpreter, []string{"a.star", "b.star"}, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestExpectedBroken(t *testing.T) {
 				}
 				return nil, nil
 			}
-			r, err := all.Run(ctx, f.Interpreter, run.Options{Begin: begin, Expected: func(int) {}})
+			r, err := all.Run(ctx, f.Interpreter, audits.RunOptions{Begin: begin, Expected: func(int) {}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
-	hosthealth "fabsh/fabric/health"
+	hosthealth "fabsh/fabric/hosts"
 )
 
 // fabricsDir is the directory of dumps of real fabrics, which the project does not ship: that of
@@ -78,11 +78,11 @@ func TestRealFabrics(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			file := ofFile(t, realFabric(t, dir, x.name))
 			defer file.Close()
-			set, err := run.Load(t.Context(), file.Interpreter, nil, nil, false)
+			set, err := audits.LoadAudits(t.Context(), file.Interpreter, nil, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := set.Run(t.Context(), file.Interpreter, run.Options{})
+			r, err := set.Run(t.Context(), file.Interpreter, audits.RunOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,22 +146,22 @@ func TestRealFabricsNodes(t *testing.T) {
 		f := realFabric(t, dir, name)
 		file := ofFile(t, f)
 		defer file.Close()
-		set, err := run.Load(t.Context(), file.Interpreter, []string{"links", "topology"}, nil, false)
+		set, err := audits.LoadAudits(t.Context(), file.Interpreter, []string{"links", "topology"}, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := set.Run(t.Context(), file.Interpreter, run.Options{})
+		report, err := set.Run(t.Context(), file.Interpreter, audits.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes := hosthealth.Judge([]*audit.Report{report}, hosthealth.Options{})
+		nodes := hosthealth.Judge([]*audit.Report{report}, hosthealth.JudgeOptions{})
 		if len(nodes.Hosts)+len(nodes.Unnamed) == 0 || nodes.Has(hosthealth.OK) {
 			t.Errorf("%s: %d hosts, one of them ok, though the dump has no states; unnamed %q", name, len(nodes.Hosts), nodes.Unnamed)
 		}
 		for i := range nodes.Hosts {
 			nodes.Hosts[i].State = hosthealth.Unhealthy
 		}
-		slurm, err := hosthealth.FormatByName("slurm")
+		slurm, err := hosthealth.SchedulerFormatByName("slurm")
 		if err != nil {
 			t.Fatal(err)
 		}

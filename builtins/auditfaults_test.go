@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -152,7 +152,7 @@ var settingFaults = []fault{
 	}},
 	{name: "prefix.default", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		own := b.fabric.From()
-		b.run.Rails = []run.Rail{
+		b.run.Rails = []audits.Rail{
 			{Port: "mlx5_0/1", Subnet: fabric.Subnet{Prefix: 0xfe80 << 48, SM: 0x77}},
 			{Port: "mlx5_1/1", Subnet: fabric.Subnet{Prefix: 0xfe80 << 48, SM: own.GUID()}}, // here too
 			{Port: "mlx5_2/1", Subnet: fabric.Subnet{Prefix: 0xfec0 << 48, SM: 0x78}},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -68,7 +68,7 @@ func (f *fecAgents) Recv(d *engine.Datagram) error {
 // others; a lane.
 func TestFECCounters(t *testing.T) {
 	agents := &fecAgents{counts: map[fecKey]uint64{}}
-	onSim(t, "fattree", func(o *Options) {
+	onSim(t, "fattree", func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Env.Sim, agents.Transport = attachSubnet(t, "fattree")
 		o.Engine = engine.New(agents, engine.Options{Write: true})
@@ -95,12 +95,12 @@ func TestFECCounters(t *testing.T) {
 			}
 		}
 		normal()
-		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 {
+		if r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last"); len(r.Findings) > 0 {
 			t.Errorf("%v", told(r))
 		}
 		time.Sleep(15 * time.Minute)
 		normal()
-		if r := ran(t, f, run.Options{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Answered() {
+		if r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Answered() {
 			t.Errorf("healthy: %v, %v", told(r), r.Coverage.Rows())
 		}
 		time.Sleep(15 * time.Minute)
@@ -109,7 +109,7 @@ func TestFECCounters(t *testing.T) {
 		count("leaf-2", 2, "unknown_block_counter", 0, 3)
 		count("leaf-3", 3, "port_fec_corrected_symbol_ctr", 0, 400_000)
 		count("leaf-4", 4, "fec_correctable_symbol_ctr_lane", 2, 90_000)
-		r := ran(t, f, run.Options{}, "counters", "--over", "last")
+		r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last")
 		want := `error ctr.fec.uncorrectable leaf-1/1 - node-0001 HCA-1/1: leaf-1/1: 1 block not corrected by FEC in 15 min
 error ctr.fec.uncorrectable leaf-2/2 - node-0006 HCA-1/1: leaf-2/2: 3 unknown blocks in 15 min
 warning ctr.fec.corrected leaf-3/3 - node-0011 HCA-1/1: leaf-3/3: FEC corrected 404000 symbols in 15 min; median of similar links: 4000

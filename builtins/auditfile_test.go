@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
-	"fabsh/builtins/audits/run"
-	"fabsh/builtins/read"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
@@ -31,7 +30,7 @@ func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := read.Routes(t.Context(), f.Runtime, swept, true)
+	routes, err := audits.ReadRoutes(t.Context(), f.Runtime, swept, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func kept(t *testing.T, f *fixture) *fabric.Fabric {
 	for i, sw := range routes.Graph().Switches() {
 		tables[sw.ID()], switches[sw.ID()] = routes.Row(i), routes.Adaptive(i)
 	}
-	all, err := read.Answers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: tables, Adaptive: switches}))
+	all, err := audits.ReadAnswers(t.Context(), f.Runtime, swept.With(fabric.Reading{LFTs: tables, Adaptive: switches}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +58,7 @@ func ofFile(t *testing.T, f *fabric.Fabric) *fixture {
 	t.Helper()
 	x := &fixture{fs: afero.NewMemMapFs()}
 	var err error
-	if x.Session, err = NewSession(Options{Env: topology.Env{Loaded: f}, Stdout: &x.stdout, Stderr: &x.stderr, FS: x.fs, Dir: "/work"}); err != nil {
+	if x.Session, err = NewSession(SessionOptions{Env: topology.Env{Loaded: f}, Stdout: &x.stdout, Stderr: &x.stderr, FS: x.fs, Dir: "/work"}); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -148,7 +147,7 @@ func TestSnapshotRates(t *testing.T) {
 			if err := afero.WriteFile(after.fs, "/work/before.fab", file.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			got := idsOf(audited(t, after, run.Options{}, "--over", "before.fab").Findings)
+			got := idsOf(audited(t, after, audits.RunOptions{}, "--over", "before.fab").Findings)
 			if diff := cmp.Diff(expand(want, got), got); diff != "" {
 				t.Errorf("%s: -want +got\n%s", x.name, diff)
 			}
@@ -207,7 +206,7 @@ func TestSnapshotSilence(t *testing.T) {
 		onSimWith(t, "ring:n=3", smKey, wrap, nil, func(t *testing.T, f *fixture) {
 			file := ofFile(t, kept(t, f))
 			defer file.Close()
-			if r := audited(t, file, run.Options{}); r.Complete() || run.Status(r, audit.Critical) != 3 && len(r.Findings) == 0 {
+			if r := audited(t, file, audits.RunOptions{}); r.Complete() || audits.RunStatus(r, audit.Critical) != 3 && len(r.Findings) == 0 {
 				t.Errorf("%s: the coverage is complete: %v", attr.Name, r.Coverage.Rows())
 			}
 		})
@@ -222,7 +221,7 @@ func TestSnapshotSilence(t *testing.T) {
 		b.count(p, "SymbolErrorCounter", math.MaxUint64)
 		file := ofFile(t, kept(t, f))
 		defer file.Close()
-		got := told(audited(t, file, run.Options{}, "counters"))
+		got := told(audited(t, file, audits.RunOptions{}, "counters"))
 		if !strings.HasPrefix(got, "warning ctr.saturated switch-2/1: counters at their largest value: ") {
 			t.Errorf("got %s", got)
 		}
@@ -240,11 +239,11 @@ func TestTopologyAudits(t *testing.T) {
 		file := ofFile(t, swept) // without tables
 		defer file.Close()
 		for _, words := range [][]string{nil, {"routing"}} {
-			all, err := run.Load(t.Context(), file.Interpreter, words, nil, true)
+			all, err := audits.LoadAudits(t.Context(), file.Interpreter, words, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := all.Run(t.Context(), file.Interpreter, run.Options{})
+			r, err := all.Run(t.Context(), file.Interpreter, audits.RunOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +252,7 @@ func TestTopologyAudits(t *testing.T) {
 			if words != nil {
 				want = 2
 			}
-			if code := run.Status(r, audit.Warning); i < 0 || r.Failures[i].Skipped != (want == 0) || code != want {
+			if code := audits.RunStatus(r, audit.Warning); i < 0 || r.Failures[i].Skipped != (want == 0) || code != want {
 				t.Errorf("%q: status %d, want %d: %v", words, code, want, r.Failures)
 			}
 		}

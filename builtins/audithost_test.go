@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
@@ -46,7 +46,7 @@ func (h *hostRun) report(t *testing.T, state string) (*audit.Report, int, error)
 	if open == nil {
 		open = hosttest.Leaves(leaf)
 	}
-	host, err := localhost.Read(t.Context(), localhost.Options{FS: h.files, Open: open, Name: "node-0012"})
+	host, err := localhost.Read(t.Context(), localhost.ReadOptions{FS: h.files, Open: open, Name: "node-0012"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,20 +55,20 @@ func (h *hostRun) report(t *testing.T, state string) (*audit.Report, int, error)
 		afero.WriteFile(fs, "/work/expect", []byte(h.file), 0o644)
 	}
 	var out bytes.Buffer
-	s, err := NewSession(Options{Env: topology.Env{Loaded: host.Fabric, Host: host}, Stdout: &out, Stderr: &out, FS: fs, Dir: "/work", State: state})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Loaded: host.Fabric, Host: host}, Stdout: &out, Stderr: &out, FS: fs, Dir: "/work", State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	set, err := run.Load(t.Context(), s.Interpreter, append([]string{"host"}, h.words...), nil, false)
+	set, err := audits.LoadAudits(t.Context(), s.Interpreter, append([]string{"host"}, h.words...), nil, false)
 	if err != nil {
 		return nil, 0, err
 	}
-	report, err := set.Run(t.Context(), s.Interpreter, run.Options{Job: set.Job})
+	report, err := set.Run(t.Context(), s.Interpreter, audits.RunOptions{Job: set.Job})
 	if err != nil {
 		return nil, 0, err
 	}
-	return report, run.Status(report, audit.Warning), nil
+	return report, audits.RunStatus(report, audit.Warning), nil
 }
 
 // lines are the findings, and what was not judged.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -46,7 +46,7 @@ func TestMembersOfModel(t *testing.T) {
 				}
 				return acks, nil
 			}
-			r := audited(t, f, run.Options{Baseline: baseline, Begin: begin}, "identity")
+			r := audited(t, f, audits.RunOptions{Baseline: baseline, Begin: begin}, "identity")
 			fmt.Fprintf(&got, "%s: %d known, %d acked\n%s", what, r.Known, len(r.Acked), told(r))
 			if len(r.Findings) == 0 {
 				return nil
@@ -95,7 +95,7 @@ def audit(fabric):
 			if i > 0 {
 				name([]string{"", "short", "longer"}[i])
 			}
-			r := audited(t, f, run.Options{Kept: kept}, "a.star")
+			r := audited(t, f, audits.RunOptions{Kept: kept}, "a.star")
 			notes = append(notes, strings.Join(r.Notes, ", "))
 			if i == 2 && (len(r.Findings) != 2 || !r.Findings[0].Since.Before(r.Findings[1].Since)) {
 				t.Errorf("findings %v", r.Findings)

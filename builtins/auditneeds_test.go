@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/script"
 )
@@ -22,7 +22,7 @@ func TestNeeds(t *testing.T) {
 	for _, d := range script.Audits.Shipped() {
 		words = append(words, d.Name)
 	}
-	set, err := run.Load(t.Context(), f.Interpreter, words, nil, true)
+	set, err := audits.LoadAudits(t.Context(), f.Interpreter, words, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}

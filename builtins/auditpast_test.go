@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
@@ -21,14 +21,14 @@ import (
 // the node that is gone; and what comes up again and again. A run at a terminal keeps
 // nothing, and another job knows nothing of it.
 func TestPast(t *testing.T) {
-	onSimWith(t, "fattree", nil, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+	onSimWith(t, "fattree", nil, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := func(name string, num int) sim.Cable { return end(t, swept, name, num) }
 		again := func(job string, lookOnly bool) string {
-			r := audited(t, f, run.Options{Job: job, ReadOnly: lookOnly}, "links")
+			r := audited(t, f, audits.RunOptions{Job: job, ReadOnly: lookOnly}, "links")
 			time.Sleep(time.Hour)
 			return told(r)
 		}
@@ -74,7 +74,7 @@ func TestPast(t *testing.T) {
 // TestRebootsAndFlaps: what is counted over more than a window: three times down in 12
 // hours, a run after the other; and a node that reboots again and again.
 func TestRebootsAndFlaps(t *testing.T) {
-	onSimWith(t, "fattree", nil, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+	onSimWith(t, "fattree", nil, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
@@ -82,8 +82,8 @@ func TestRebootsAndFlaps(t *testing.T) {
 		b := &bench{t: t, subnet: f.Env.Sim}
 		host := swept.NodeByName("node-0010 HCA-1")[0].Port(1)
 		other := swept.NodeByName("leaf-4")[0].Port(1)
-		traffic(b, host, nil)
-		again := func() string { return told(ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")) }
+		trafficOf(b, host, nil)
+		again := func() string { return told(ran(t, f, audits.RunOptions{Job: "x"}, "counters", "--over", "last")) }
 		again()
 		for _, want := range []string{"ctr.downed", "ctr.downed", "link.flap"} {
 			time.Sleep(3 * time.Hour)
@@ -92,7 +92,7 @@ func TestRebootsAndFlaps(t *testing.T) {
 			if got := again(); !bytes.Contains([]byte(got), []byte("error "+want+" ")) {
 				t.Errorf("got\n%swant %s", got, want)
 			}
-			traffic(b, host, nil)
+			trafficOf(b, host, nil)
 		}
 		for _, reboots := range []uint64{1, 10, 11} {
 			time.Sleep(14 * time.Minute)
@@ -106,7 +106,7 @@ func TestRebootsAndFlaps(t *testing.T) {
 			if !bytes.Contains([]byte(got), []byte(want)) {
 				t.Errorf("%d reboots: got\n%swant\n%s", reboots, got, want)
 			}
-			traffic(b, host, nil)
+			trafficOf(b, host, nil)
 			again()
 		}
 	})
@@ -131,7 +131,7 @@ func TestStorm(t *testing.T) {
 				}
 			}
 		}()
-		r := audited(t, f, run.Options{}, "sm", "--traps", "40s")
+		r := audited(t, f, audits.RunOptions{}, "sm", "--traps", "40s")
 		if got := idsOf(r.Findings); len(got) != 1 || got[0] != fmt.Sprintf("trap.storm:%v/7", swept.NodeByName("leaf-3")[0].GUID()) {
 			t.Errorf("got %v, %v", told(r), r.Notes)
 		}
@@ -167,7 +167,7 @@ func TestUnlikeAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.lid = swept.NodeByName("node-0010 HCA-1")[0].Port(1).LID()
-		got := told(audited(t, f, run.Options{}, "counters"))
+		got := told(audited(t, f, audits.RunOptions{}, "counters"))
 		want := "info ctr.absent node-0010 HCA-1: the agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits; most of the model do\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -187,7 +187,7 @@ func TestKnownFabric(t *testing.T) {
 		f.Env.Current = nil
 		b := &bench{t: t, subnet: f.Env.Sim}
 		again := func() (asked int, notes string) {
-			r := audited(t, f, run.Options{Known: swept}, "counters")
+			r := audited(t, f, audits.RunOptions{Known: swept}, "counters")
 			if len(r.Findings) > 0 {
 				t.Error(told(r))
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
@@ -81,7 +81,7 @@ func TestPlansOfCables(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				got := told(audited(t, f, run.Options{}, "topology", "--expect", "plan.csv"))
+				got := told(audited(t, f, audits.RunOptions{}, "topology", "--expect", "plan.csv"))
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}

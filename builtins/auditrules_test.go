@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/fabric/format"
 )
 
@@ -159,7 +159,7 @@ func TestRules(t *testing.T) {
 			file := ofFile(t, f)
 			defer file.Close()
 			var got []string
-			for _, f := range audited(t, file, run.Options{}, "links", "topology").Findings {
+			for _, f := range audited(t, file, audits.RunOptions{}, "links", "topology").Findings {
 				got = append(got, fmt.Sprintf("%s %s %s: %s\n", f.Severity, f.Check, f.Subject.Name(), f.Message))
 			}
 			slices.Sort(got)

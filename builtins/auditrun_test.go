@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -26,7 +26,7 @@ func statusOf(f *fixture, r *audit.Report) (int, []audit.Row) {
 			rows = append(rows, row)
 		}
 	}
-	return run.Status(r, audit.Warning), rows
+	return audits.RunStatus(r, audit.Warning), rows
 }
 
 // TestSilentNode: a node that does not answer makes the status 3, and takes
@@ -40,7 +40,7 @@ func TestSilentNode(t *testing.T) {
 		quiet, narrow := end(t, base, "node-0010 HCA-1", 1), end(t, base, "node-0020 HCA-1", 1)
 		f.Env.Sim.Cables.Silence(quiet.Node, 1, true)
 		f.Env.Sim.Edit.Port(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
-		r := audited(t, f, run.Options{Baseline: base})
+		r := audited(t, f, audits.RunOptions{Baseline: base})
 		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: different numbers of data VLs in use: vl0_7 and vl0
 error node.gone node-0010 HCA-1: the CA was not found: it is gone, or did not answer
 warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 of 44
@@ -62,7 +62,7 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 			}
 			acks = append(acks, *a)
 		}
-		known := run.Options{Baseline: base, Begin: func(fabric.Subnet) (audit.Acks, error) { return acks, nil }}
+		known := audits.RunOptions{Baseline: base, Begin: func(fabric.Subnet) (audit.Acks, error) { return acks, nil }}
 		r = audited(t, f, known)
 		code, rows = statusOf(f, r)
 		if code != 1 || rows != nil || len(r.Findings) != 1 || len(r.Acked) != 1 || len(r.Silent) != 3 {
@@ -81,7 +81,7 @@ func TestSilentAdministrator(t *testing.T) {
 		}
 		f.Env.Sim.SA.Mute(true)
 		f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
-		r := audited(t, f, run.Options{})
+		r := audited(t, f, audits.RunOptions{})
 		want := `critical sa.answers fabric: the subnet administrator did not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
 warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ClassPortInfo of sm: 1 of 1
@@ -153,11 +153,11 @@ def audit(fabric):
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
 				write(t, f.fs, "/work/mine.star", test.src)
-				all, err := run.Load(context.Background(), f.Interpreter, []string{"mine.star", "links"}, nil, false)
+				all, err := audits.LoadAudits(context.Background(), f.Interpreter, []string{"mine.star", "links"}, nil, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := all.Run(context.Background(), f.Interpreter, run.Options{})
+				r, err := all.Run(context.Background(), f.Interpreter, audits.RunOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +204,7 @@ func TestFindingArguments(t *testing.T) {
 // TestAuditOptions: an option goes to each audit that has it; one that none has
 // is refused.
 func TestAuditOptions(t *testing.T) {
-	f := plain(t, func(o *Options) {
+	f := plain(t, func(o *SessionOptions) {
 		write(t, o.FS, "/work/a.star", "def audit(fabric, *, share=0.5, deep=False): pass")
 		write(t, o.FS, "/work/b.star", "def audit(fabric, *, share=0.7, baseline=None): pass")
 		write(t, o.FS, "/work/bad.star", "def audit(fabric, name): pass")
@@ -227,7 +227,7 @@ func TestAuditOptions(t *testing.T) {
 		{"ends.star", "ends.star: exit(0): not supported in an audit; its findings set the exit status"},
 		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},
 	} {
-		all, err := run.Load(context.Background(), f.Interpreter, strings.Fields(test.words), nil, false)
+		all, err := audits.LoadAudits(context.Background(), f.Interpreter, strings.Fields(test.words), nil, false)
 		got := ""
 		if err != nil {
 			got = f.Explain(err)
@@ -260,7 +260,7 @@ func TestManagers(t *testing.T) {
 		f.Env.Sim.Cables.Unlink(up.Node, up.Num)
 		f.Env.Sim.Cables.Link(up.Node, up.Num)
 		f.Env.Sim.Cables.Silence(host.Node, 1, false)
-		r := audited(t, f, run.Options{}, "sm", "--standbys", "1")
+		r := audited(t, f, audits.RunOptions{}, "sm", "--standbys", "1")
 		want := "error sm.records node-0005 HCA-1/1: the subnet administrator has no record of this node\n" +
 			"warning sm.standby fabric: standby subnet managers: 0; required: 1\n"
 		if diff := cmp.Diff(want, told(r)); diff != "" {
@@ -268,7 +268,7 @@ func TestManagers(t *testing.T) {
 		}
 	})
 	onSim(t, "ring:n=2,delay=20ms", nil, func(t *testing.T, f *fixture) {
-		r := audited(t, f, run.Options{}, "sm", "--slow", "10ms")
+		r := audited(t, f, audits.RunOptions{}, "sm", "--slow", "10ms")
 		if got := idsOf(r.Findings); !slices.Equal(got, []string{"sa.answers:fabric"}) || r.Worst() != audit.Warning {
 			t.Errorf("got %v", r.Findings)
 		}
@@ -280,11 +280,11 @@ func TestManagers(t *testing.T) {
 func TestCutSweep(t *testing.T) {
 	onSim(t, "ring:n=3,dead=switch-2/1", nil, func(t *testing.T, f *fixture) {
 		time.AfterFunc(500*time.Millisecond, func() { f.Env.Engine.Halt(&lang.DeadlineError{After: 500 * time.Millisecond}) })
-		all, err := run.Load(context.Background(), f.Interpreter, nil, nil, false)
+		all, err := audits.LoadAudits(context.Background(), f.Interpreter, nil, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := all.Run(context.Background(), f.Interpreter, run.Options{})
+		r, err := all.Run(context.Background(), f.Interpreter, audits.RunOptions{})
 		if code, _ := statusOf(f, r); err != nil || code != 3 || len(r.Findings) > 0 || len(r.Failures) != len(all.List) || len(r.Notes) != 1 {
 			t.Errorf("status %d, findings %v, failures %v, notes %q, %v", code, r.Findings, r.Failures, r.Notes, err)
 		}
@@ -296,7 +296,7 @@ func TestCutSweep(t *testing.T) {
 func TestEndlessAudit(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	late := &lang.DeadlineError{After: time.Minute}
-	onSim(t, "fattree", func(o *Options) {
+	onSim(t, "fattree", func(o *SessionOptions) {
 		o.Progress = func(text string) {
 			if text == "audit endless" {
 				cancel(late)
@@ -306,11 +306,11 @@ func TestEndlessAudit(t *testing.T) {
 		write(t, o.FS, "/work/endless.star", "def audit(fabric):\n    while True: pass")
 		write(t, o.FS, "/work/last.star", "def audit(fabric): pass")
 	}, func(t *testing.T, f *fixture) {
-		all, err := run.Load(ctx, f.Interpreter, []string{"first.star", "endless.star", "last.star", "links"}, nil, false)
+		all, err := audits.LoadAudits(ctx, f.Interpreter, []string{"first.star", "endless.star", "last.star", "links"}, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := all.Run(ctx, f.Interpreter, run.Options{})
+		r, err := all.Run(ctx, f.Interpreter, audits.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func TestEndlessAudit(t *testing.T) {
 // TestBaselineBeside: the baseline is judged while the fabric is swept. What it prints
 // comes first, what it asks is not the run's, and its steps count.
 func TestBaselineBeside(t *testing.T) {
-	onSim(t, "fattree", func(o *Options) {
+	onSim(t, "fattree", func(o *SessionOptions) {
 		write(t, o.FS, "/work/mine.star", `
 def audit(fabric):
     print(len(fabric.nodes), "nodes")
@@ -345,11 +345,11 @@ def audit(fabric):
 		steps := func(n uint64, baseline *fabric.Fabric) error {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			all, err := run.Load(ctx, f.Interpreter, []string{"mine.star"}, nil, false)
+			all, err := audits.LoadAudits(ctx, f.Interpreter, []string{"mine.star"}, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := all.Run(lang.LimitSteps(ctx, n, cancel), f.Interpreter, run.Options{Baseline: baseline, Once: true})
+			r, err := all.Run(lang.LimitSteps(ctx, n, cancel), f.Interpreter, audits.RunOptions{Baseline: baseline, Once: true})
 			if err == nil && (len(r.Findings) > 0) == (baseline != nil) {
 				t.Errorf("told %s", told(r))
 			}

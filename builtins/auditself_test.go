@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
@@ -39,7 +39,7 @@ func (d *dropper) TrySend(*engine.Datagram) (bool, error) { return false, nil }
 func TestSelf(t *testing.T) {
 	state := t.TempDir()
 	drops := new(dropper)
-	onSim(t, "ring:n=3", func(o *Options) {
+	onSim(t, "ring:n=3", func(o *SessionOptions) {
 		o.Engine.Close()
 		drops.subnet, drops.Transport = attachSubnet(t, "ring:n=3")
 		o.Env.Sim = drops.subnet
@@ -55,7 +55,7 @@ func TestSelf(t *testing.T) {
 		check := func(what, want string, words ...string) {
 			t.Helper()
 			time.Sleep(5 * time.Minute)
-			r := ran(t, f, run.Options{Job: "x", ReadOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
+			r := ran(t, f, audits.RunOptions{Job: "x", ReadOnly: what == "at a terminal"}, append(words, "counters", "self", "--over", "last")...)
 			if diff := cmp.Diff(want, told(r)); diff != "" || !r.Answered() {
 				t.Errorf("%s: %v, -want +got\n%s", what, r.Failures, diff)
 			}
@@ -94,14 +94,14 @@ func TestCountersOptions(t *testing.T) {
 	onPMA(t, t.TempDir(), func(t *testing.T, f *fixture, p *pma) {
 		write(t, f.fs, "/work/limits", "PortRcvErrors=5\nPortXmitWait=1000\nVL15Dropped=2\n")
 		write(t, f.fs, "/work/bad", "PortRcvErrors=many\n")
-		ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")
+		ran(t, f, audits.RunOptions{Job: "x"}, "counters", "--over", "last")
 		time.Sleep(time.Hour)
 		f.run(`
 f = discover()
 perf_set("PortCountersExtended", f.switches[0].ports[1], port_rcv_errors=6, symbol_error_counter=5, vl15_dropped=2)
 perf_set("PortCounters", f.switches[1].ports[2], port_xmit_wait=1001)
 `)
-		r := ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last", "--thresholds", "limits", "--ber", "1e-10")
+		r := ran(t, f, audits.RunOptions{Job: "x"}, "counters", "--over", "last", "--thresholds", "limits", "--ber", "1e-10")
 		want := `warning ctr.rcv switch-1/1 - node-0001 HCA-1/1: switch-1/1: 6 packets with errors in 60 min
 info ctr.wait switch-1/3 - switch-2/2: switch-2/2: 1001 ticks of waiting in 60 min
 `
@@ -113,8 +113,8 @@ info ctr.wait switch-1/3 - switch-2/2: switch-2/2: 1001 ticks of waiting in 60 m
 			"--ber=0":          "fail: --ber: invalid bit error rate 0.0; want a number such as 1e-15",
 			"--ber-no-fec=1.5": "fail: --ber-no-fec: invalid bit error rate 1.5; want a number such as 1e-15",
 		} {
-			r = ran(t, f, run.Options{}, "counters", option)
-			if len(r.Failures) != 1 || run.Status(r, audit.Warning) != lang.StatusUsage {
+			r = ran(t, f, audits.RunOptions{}, "counters", option)
+			if len(r.Failures) != 1 || audits.RunStatus(r, audit.Warning) != lang.StatusUsage {
 				t.Errorf("%v", r.Failures)
 			} else if got := r.Failures[0].Err.Error(); got != want {
 				t.Error(got)

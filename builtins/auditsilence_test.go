@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -50,7 +50,7 @@ func TestSilentKind(t *testing.T) {
 						}
 					}
 				}
-				r := audited(t, f, run.Options{}, "health", "--over=1s")
+				r := audited(t, f, audits.RunOptions{}, "health", "--over=1s")
 				_, rows := statusOf(f, r)
 				rows = slices.DeleteFunc(rows, func(r audit.Row) bool { return r.Attribute != "MGIR" })
 				if diff := cmp.Diff(test.want, rows); diff != "" {
@@ -81,7 +81,7 @@ func TestSilentOwnPort(t *testing.T) {
 		file := ofFile(t, swept)
 		defer file.Close()
 		for _, of := range []*fixture{f, file} {
-			code, rows := statusOf(of, audited(t, of, run.Options{}, "links"))
+			code, rows := statusOf(of, audited(t, of, audits.RunOptions{}, "links"))
 			if diff := cmp.Diff(want, rows); diff != "" || code != 3 {
 				t.Errorf("live %v: status %d, coverage -want +got\n%s", of == f, code, diff)
 			}
@@ -92,8 +92,8 @@ func TestSilentOwnPort(t *testing.T) {
 	b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: "switch-1 was restarted"})
 	file := ofFile(t, b.Build())
 	defer file.Close()
-	r := audited(t, file, run.Options{}, "links")
-	if code := run.Status(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
+	r := audited(t, file, audits.RunOptions{}, "links")
+	if code := audits.RunStatus(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
 		t.Errorf("a fabric that changed: status %d, notes %q", code, r.Notes)
 	}
 }

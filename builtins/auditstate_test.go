@@ -11,16 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
 // ran runs audits, as a job that keeps what it reads.
-func ran(t *testing.T, f *fixture, o run.Options, words ...string) *audit.Report {
+func ran(t *testing.T, f *fixture, o audits.RunOptions, words ...string) *audit.Report {
 	t.Helper()
-	set, err := run.Load(context.Background(), f.Interpreter, words, nil, false)
+	set, err := audits.LoadAudits(context.Background(), f.Interpreter, words, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ def audit(fabric):
 		} {
 			clear(p.lose)
 			p.lose[test.lost] = true
-			r := ran(t, f, run.Options{}, "mine.star")
+			r := ran(t, f, audits.RunOptions{}, "mine.star")
 			want := 0
 			if test.want != nil {
 				want = 3
@@ -67,7 +67,7 @@ def audit(fabric):
 		}
 		p.lose = map[mad.AttributeID]bool{}
 		p.refuse[mad.AttrPortXmitDiscardDetails.ID] = true
-		code, rows := statusOf(f, ran(t, f, run.Options{}, "mine.star"))
+		code, rows := statusOf(f, ran(t, f, audits.RunOptions{}, "mine.star"))
 		if diff := cmp.Diff([]audit.Row{{Audit: "mine", Attribute: "PortXmitDiscardDetails", Asked: 1, Unsupported: 1}}, rows); diff != "" || code != 0 {
 			t.Errorf("not supported: status %d, coverage -want +got\n%s", code, diff)
 		}
@@ -98,7 +98,7 @@ def say(fabric, name):
 `)
 		var got strings.Builder
 		began := time.Now()
-		check := func(what string, o run.Options, words ...string) {
+		check := func(what string, o audits.RunOptions, words ...string) {
 			time.Sleep(5*time.Minute - time.Since(began)%(5*time.Minute))
 			r := ran(t, f, o, words...)
 			fmt.Fprintf(&got, "%s:", what)
@@ -110,24 +110,24 @@ def say(fabric, name):
 			}
 			fmt.Fprintln(&got, r.Notes, r.Failures)
 		}
-		check("at a terminal", run.Options{ReadOnly: true}, "a.star", "b.star")
-		check("first", run.Options{}, "a.star", "b.star", "--once")
-		check("second", run.Options{}, "a.star", "b.star")
-		check("another job", run.Options{Job: "mine"}, "a.star", "b.star")
-		check("looks only", run.Options{ReadOnly: true}, "a.star", "b.star")
-		check("third", run.Options{}, "a.star", "b.star")
-		check("other audits", run.Options{}, "a.star")
-		held, err := lock.Acquire(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
+		check("at a terminal", audits.RunOptions{ReadOnly: true}, "a.star", "b.star")
+		check("first", audits.RunOptions{}, "a.star", "b.star", "--once")
+		check("second", audits.RunOptions{}, "a.star", "b.star")
+		check("another job", audits.RunOptions{Job: "mine"}, "a.star", "b.star")
+		check("looks only", audits.RunOptions{ReadOnly: true}, "a.star", "b.star")
+		check("third", audits.RunOptions{}, "a.star", "b.star")
+		check("other audits", audits.RunOptions{}, "a.star")
+		held, err := format.AcquireLock(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		check("locked", run.Options{Job: "mine"}, "a.star")
-		check("locked, and only seen", run.Options{Job: "mine"}, "c.star")
+		check("locked", audits.RunOptions{Job: "mine"}, "a.star")
+		check("locked, and only seen", audits.RunOptions{Job: "mine"}, "c.star")
 		held.Release()
 		if err := os.WriteFile(filepath.Join(state, "sm-0x0002c90310000001", "mine.state"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		check("damaged", run.Options{Job: "mine"}, "a.star")
+		check("damaged", audits.RunOptions{Job: "mine"}, "a.star")
 		want := `at a terminal: a.window None b.window None[counters were not judged: no earlier run of this job has read them; a run from a terminal keeps its reads only with --job NAME] []
 first: b.once for this run since 10m0s a.window None since 10m0s b.window None since 10m0s[counters were not judged: no earlier run of this job has read them] []
 second: a.window 300.0 since 10m0s b.window 300.0 since 10m0s[1 finding is gone since the previous run: b.once fabric] []

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -86,7 +86,7 @@ func TestTopologyFaults(t *testing.T) {
 				if err := test.do(t, f.Env.Sim, func(name string, num int) sim.Cable { return end(t, base, name, num) }); err != nil {
 					t.Fatal(err)
 				}
-				r := audited(t, f, run.Options{Baseline: base}, "topology")
+				r := audited(t, f, audits.RunOptions{Baseline: base}, "topology")
 				got := told(r)
 				if test.name == "a cable crossed" { // the exchange is named too, in whatever plugs
 					got = strings.Join(strings.SplitAfter(got, "\n")[1:], "")
@@ -134,7 +134,7 @@ func TestRoutingFaults(t *testing.T) {
 				if err := test.do(f.Env.Sim, base); err != nil {
 					t.Fatal(err)
 				}
-				r := audited(t, f, run.Options{}, "routing")
+				r := audited(t, f, audits.RunOptions{}, "routing")
 				var got []string
 				for _, x := range r.Findings {
 					got = append(got, x.Check)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
@@ -131,7 +131,7 @@ def audit(fabric):
 					f.Env.Sim.Edit.Node(base.Nodes()[i].GUID(), func(_ *string, _ *mad.NodeInfo, sw *mad.SwitchInfo) { sw.MulticastFDBTop = 0 })
 				}
 				f.Env.Sim.Edit.Port(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
-				r := audited(t, f, run.Options{}, test.words...)
+				r := audited(t, f, audits.RunOptions{}, test.words...)
 				want := test.told + other
 				if !r.Answered() && test.words == nil { // the audit self is in the standard set
 					for _, row := range test.rows {

@@ -19,7 +19,7 @@ func BenchmarkSMPGet(b *testing.B) {
 	engine := engine.New(transport, engine.Options{})
 	defer engine.Close()
 	var stdout, stderr bytes.Buffer
-	s, err := NewSession(Options{Env: topology.Env{Engine: engine}, Stdout: &stdout, Stderr: &stderr})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: engine}, Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		b.Fatal(err)
 	}

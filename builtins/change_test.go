@@ -26,8 +26,8 @@ func (f foreign) Traits() engine.Traits {
 
 // onForeign runs fn with a session on a fabric that does not look simulated,
 // and has a subnet manager.
-func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
-	onSim(t, "ring:n=2", func(o *Options) {
+func onForeign(t *testing.T, adapt func(*SessionOptions), fn func(t *testing.T, f *fixture)) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Engine = engine.New(foreign{attach(t, "ring:n=2")}, engine.Options{Write: o.Write})
 		if adapt != nil {
@@ -46,25 +46,25 @@ func TestRefusals(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name   string
-		adapt  func(*Options)
+		adapt  func(*SessionOptions)
 		code   string
 		err    string
 		status int
 	}{
-		{"read-only", func(o *Options) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused: it would change the fabric; allow changes with --write", 2},
+		{"read-only", func(o *SessionOptions) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused: it would change the fabric; allow changes with --write", 2},
 		{"subnet manager", nil, "set_lft(1, {9: 1})", "set_lft: refused: " + sm + aftermath, 2},
-		{"a record", func(o *Options) { o.Write = false }, `catch(sa_set, "ServiceRecord", service_id=1, service_gid="fe80::1")`, "sa_set: refused: it would change the fabric; allow changes with --write", 2},
-		{"a record deleted", func(o *Options) { o.Write = false }, `sa_delete("ServiceRecord", service_id=1)`, "sa_delete: refused: it would change the fabric; allow changes with --write", 2},
+		{"a record", func(o *SessionOptions) { o.Write = false }, `catch(sa_set, "ServiceRecord", service_id=1, service_gid="fe80::1")`, "sa_set: refused: it would change the fabric; allow changes with --write", 2},
+		{"a record deleted", func(o *SessionOptions) { o.Write = false }, `sa_delete("ServiceRecord", service_id=1)`, "sa_delete: refused: it would change the fabric; allow changes with --write", 2},
 		{"a record beside its subnet manager", nil, `sa_set("ServiceRecord", service_id=1, service_gid=gid(sa_get("NodeRecord", lid=3).port_guid, prefix="0xfe80000000000000")).service_id`, "", 0},
 		{"not caught", nil, "catch(set_lft, 1, {9: 1})", "set_lft: refused: " + sm + aftermath, 2},
 		{"not caught in parallel", nil, "parallel(lambda i: catch(set_lft, i, {9: 1}), [1])", "parallel: item 0, 1: set_lft: refused: " + sm + aftermath, 2},
-		{"overridden", func(o *Options) { o.OverrideSM = true }, "set_lft(1, {9: 1})[9]", "", 0},
+		{"overridden", func(o *SessionOptions) { o.OverrideSM = true }, "set_lft(1, {9: 1})[9]", "", 0},
 		{"not the subnet manager's", nil, `smp_set("NodeDescription", 1, node_string="x").node_string`, "", 0},
-		{"module", func(o *Options) {
+		{"module", func(o *SessionOptions) {
 			o.OverrideSM = true
 			write(t, o.FS, "/work/m.star", "x = catch(set_lft, 1, {9: 1})")
 		}, `load("m.star", "x")`, "cannot load m.star: set_lft: refused: a module cannot change the fabric while it is being loaded (m.star); change it in a function that the script calls", 2},
-		{"function of a module", func(o *Options) {
+		{"function of a module", func(o *SessionOptions) {
 			o.OverrideSM = true
 			write(t, o.FS, "/work/m.star", "def f():\n    return set_lft(1, {9: 1})[9]")
 		}, `load("m.star", "f"); f()`, "", 0},
@@ -90,7 +90,7 @@ func TestSimulatedIsWritable(t *testing.T) {
 			t.Errorf("%q %s, status %d", out, explained, status)
 		}
 	})
-	onSim(t, "ring:n=2", func(o *Options) { o.Write = false }, func(t *testing.T, f *fixture) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) { o.Write = false }, func(t *testing.T, f *fixture) {
 		_, explained, status := f.run("set_lft(1, {9: 1})")
 		want := "set_lft: refused: this session is read-only; omit --read-only to change the simulated fabric"
 		if firstLines(explained, want) != want || status != 2 {
@@ -152,7 +152,7 @@ func TestWrongNode(t *testing.T) {
 // and the subnet manager reach each other is left alone, whichever end is named.
 func TestPortGuardsTheWayToTheSM(t *testing.T) {
 	const spec = "fattree:k=4,levels=2"
-	onSim(t, spec, func(o *Options) {
+	onSim(t, spec, func(o *SessionOptions) {
 		o.Engine.Close()
 		fab, options, err := sim.Parse(spec)
 		if err != nil {

@@ -79,7 +79,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		check := func() string {
-			s, err := NewSession(Options{FS: afero.NewMemMapFs(), Dir: "/work"})
+			s, err := NewSession(SessionOptions{FS: afero.NewMemMapFs(), Dir: "/work"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,9 +8,9 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/types"
 )
 
 // columnValues make a value of each type that shows as columns.
@@ -32,11 +32,11 @@ var columnValues = map[string]string{
 
 // checkSchema: the JSON of v has the members, in their order, that SCHEMAS.md says.
 func checkSchema(t *testing.T, v starlark.Value) {
-	i := slices.IndexFunc(append(types.All(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
+	i := slices.IndexFunc(append(check.Types(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
 	if i < 0 {
 		return // a record
 	}
-	d := append(types.All(), datagrams.StatsDoc())[i]
+	d := append(check.Types(), datagrams.StatsDoc())[i]
 	var got, want []string
 	for _, f := range v.(lang.Factual).Facts() {
 		got = append(got, f.Name)
@@ -91,7 +91,7 @@ func TestColumns(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range types.All() {
+		for _, d := range check.Types() {
 			if _, ok := columnValues[d.Name]; !ok && !slices.Contains([]string{"lost", "audit_run", "action", "remedy_past", "remedy_link", "this_host", "own_port"}, d.Name) && // which take a fabric that loses reports, an audit, a remedy, and ports of the host
 				slices.ContainsFunc(d.Members, func(m lang.MemberDoc) bool { return m.Column }) {
 				t.Errorf("no value of type %s is looked at", d.Name)

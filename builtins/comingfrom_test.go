@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/script"
-	"fabsh/builtins/tools"
 )
 
 // TestComingFrom checks that COMING_FROM.md is generated from the tables.
@@ -36,7 +36,7 @@ Commands of other tools, and their equivalents in fabsh. At the prompt, the name
 	}
 	for _, of := range []string{"infiniband-diags", "ibutils"} {
 		head(of, "tool", "in a script, at the prompt, or after fabsh -c")
-		for _, t := range tools.All() {
+		for _, t := range check.Tools() {
 			if t.Of != of {
 				continue
 			}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 )
 
 const entryScript = `
@@ -70,7 +70,7 @@ options:
 			if diff := cmp.Diff(test.out, f.stdout.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if got, want := status.Of(f.Runtime, err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
+			if got, want := audits.ExitStatus(f.Runtime, err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
 				t.Errorf("status %d, want %d", got, want)
 			}
 		})
@@ -105,7 +105,7 @@ func TestRunFile(t *testing.T) {
 			f := plain(t, nil)
 			write(t, f.fs, "/work/s.star", test.script)
 			err := program.RunFile(context.Background(), f.Interpreter, test.path, test.args)
-			got := []any{f.stdout.String(), f.Explain(err), status.Of(f.Runtime, err)}
+			got := []any{f.stdout.String(), f.Explain(err), audits.ExitStatus(f.Runtime, err)}
 			if diff := cmp.Diff([]any{test.out, test.err, test.status}, got); diff != "" {
 				t.Errorf("output, error, status (-want +got):\n%s", diff)
 			}

@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 			if strings.TrimSpace(b.Example) == "" {
 				t.Fatal("has no example")
 			}
-			onSim(t, "", func(o *Options) {
+			onSim(t, "", func(o *SessionOptions) {
 				writeExamples(t, o.FS)
 				o.Out = "out"
 				o.StartGuard = func(context.Context, string) (apply.Guard, error) {

@@ -138,7 +138,7 @@ func TestFibersCancel(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	e := engine.New(attach(t, "fattree:k=4,levels=2,loss=0.01,delay=50us"), engine.Options{Timeout: time.Minute})
 	t.Cleanup(func() { e.Close() })
-	f := plain(t, func(o *Options) { o.Engine = e })
+	f := plain(t, func(o *SessionOptions) { o.Engine = e })
 	if _, explained, _ := f.run("lids = [n.lid for n in discover().nodes]"); explained != "" {
 		t.Fatal(explained)
 	}

@@ -14,9 +14,8 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/metrics"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -35,14 +34,14 @@ type fixture struct {
 
 // onSim runs fn with a session on the simulated fabric that spec names, in
 // virtual time: a retry ladder takes none.
-func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
+func onSim(t *testing.T, spec string, adapt func(*SessionOptions), fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	onSimWith(t, spec, nil, nil, adapt, fn)
 }
 
 // onSimWith is onSim, with keys, and with wrap around the transport; both may be
 // nil.
-func onSimWith(t *testing.T, spec string, keys *engine.Keys, wrap func(engine.Transport) engine.Transport, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
+func onSimWith(t *testing.T, spec string, keys *engine.Keys, wrap func(engine.Transport) engine.Transport, adapt func(*SessionOptions), fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		subnet, transport := attachSubnet(t, spec)
@@ -53,7 +52,7 @@ func onSimWith(t *testing.T, spec string, keys *engine.Keys, wrap func(engine.Tr
 		defer engine.Close()
 		f := new(fixture)
 		var err error
-		opts := Options{Env: topology.Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
+		opts := SessionOptions{Env: topology.Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}
@@ -90,10 +89,10 @@ func attachSubnet(t testing.TB, spec string) (*sim.Subnet, engine.Transport) {
 }
 
 // plain is a session that has no fabric.
-func plain(t *testing.T, adapt func(*Options)) *fixture {
+func plain(t *testing.T, adapt func(*SessionOptions)) *fixture {
 	t.Helper()
 	f := new(fixture)
-	opts := Options{Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
+	opts := SessionOptions{Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
 	if adapt != nil {
 		adapt(&opts)
 	}
@@ -112,10 +111,10 @@ func (f *fixture) run(code string) (out, explained string, exit int) {
 	f.stdout.Reset()
 	f.stderr.Reset()
 	err := program.RunCode(context.Background(), f.Interpreter, "<test>", code)
-	if failed := metrics.Write(f.Runtime); err == nil {
+	if failed := audits.WriteMetrics(f.Runtime); err == nil {
 		err = failed
 	}
-	return f.stdout.String(), f.Explain(err), status.Of(f.Runtime, err)
+	return f.stdout.String(), f.Explain(err), audits.ExitStatus(f.Runtime, err)
 }
 
 // newThread makes a thread for one evaluation.

@@ -74,7 +74,7 @@ func TestGMPAddress(t *testing.T) {
 		name   string
 		pkeys  []uint16
 		silent bool
-		adapt  func(*Options)
+		adapt  func(*SessionOptions)
 		code   string
 		want   []string
 		stderr string
@@ -91,7 +91,7 @@ func TestGMPAddress(t *testing.T) {
 			"PathRecord to LID 3, QP 1, SL 5, P_Key index 1",
 			"PortCounters to LID 2, QP 1, SL 4, P_Key index 1",
 		}, ""},
-		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SA = &sa.Client{SL: &sl, PKey: 0x7fff, SMLID: 4} },
+		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *SessionOptions) { o.SA = &sa.Client{SL: &sl, PKey: 0x7fff, SMLID: 4} },
 			`perf_get("PortCounters", 2, 1); catch(sa_get, "NodeRecord", lid=1)`, []string{
 				"PortCounters to LID 2, QP 1, SL 7, P_Key index 1",
 				"NodeRecord to LID 4, QP 1, SL 7, P_Key index 1",
@@ -107,7 +107,7 @@ func TestGMPAddress(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var a *addressed
-			onSim(t, "ring:n=2", func(o *Options) {
+			onSim(t, "ring:n=2", func(o *SessionOptions) {
 				o.Engine.Close()
 				a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: test.pkeys, silent: test.silent}
 				o.Engine = engine.New(a, engine.Options{Retries: -1})
@@ -144,7 +144,7 @@ func TestPathsInBulk(t *testing.T) {
 		{`perf_get("ClassPortInfo", range(1, 65))`, 1, 5},
 	} {
 		var a *addressed
-		onSim(t, "ring:n=40", func(o *Options) {
+		onSim(t, "ring:n=40", func(o *SessionOptions) {
 			o.Engine.Close()
 			a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
 			o.Engine = engine.New(a, engine.Options{})
@@ -169,7 +169,7 @@ func TestPathsInBulk(t *testing.T) {
 // TestPKeyNotThere: no packet goes out with another P_Key than --pkey says.
 func TestPKeyNotThere(t *testing.T) {
 	var a *addressed
-	onSim(t, "ring:n=2", func(o *Options) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
 		o.Engine, o.SA = engine.New(a, engine.Options{}), &sa.Client{PKey: 0x8002}

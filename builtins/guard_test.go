@@ -20,7 +20,7 @@ func TestGuard(t *testing.T) {
 	for i := range plan.Ports() {
 		keys.Ports[plan.Ports()[i].GUID()] = 0x1234
 	}
-	onSim(t, spec, func(o *Options) {
+	onSim(t, spec, func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Engine = engine.New(attach(t, spec), engine.Options{Keys: keys, Write: true})
 		o.Write = true

@@ -20,7 +20,7 @@ func TestLimitSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(code string, n uint64) error {
-		s, err := NewSession(Options{Include: []string{dir}})
+		s, err := NewSession(SessionOptions{Include: []string{dir}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 			"cannot load /secret/outside.star: /secret/outside.star: scripts may not read here, only below ., /inc; allow its directory with -I"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := plain(t, func(o *Options) {
+			f := plain(t, func(o *SessionOptions) {
 				for name, content := range tree {
 					write(t, o.FS, name, content)
 				}
@@ -106,7 +106,7 @@ func TestRealFiles(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "other/o.star"), filepath.Join(dir, "work/link.star")); err != nil {
 		t.Fatal(err)
 	}
-	f := plain(t, func(o *Options) { o.FS, o.Dir = nil, filepath.Join(dir, "work") })
+	f := plain(t, func(o *SessionOptions) { o.FS, o.Dir = nil, filepath.Join(dir, "work") })
 	if err := program.RunFile(context.Background(), f.Interpreter, filepath.Join(dir, "work/s.star"), nil); err != nil {
 		t.Error(f.Explain(err))
 	}

@@ -30,7 +30,7 @@ type echo struct {
 func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	sl := uint8(0)
-	onSim(t, "ring:n=2", func(o *Options) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		e.Transport, e.answers = attach(t, "ring:n=2"), make(chan engine.Datagram, 10)
 		o.Engine = engine.New(e, engine.Options{Write: true})

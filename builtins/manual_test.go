@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/script"
-	"fabsh/builtins/types"
 	"fabsh/mad"
 )
 
@@ -29,7 +29,7 @@ func TestManual(t *testing.T) {
 	for _, b := range Functions() {
 		want = append(want, b.Name)
 	}
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		want = append(want, d.Name)
 	}
 	for _, a := range append(mad.Attributes(), mad.Headers()...) {

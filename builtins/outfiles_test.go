@@ -48,7 +48,7 @@ func TestWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := plain(t, func(o *Options) { o.FS, o.Dir, o.Out = nil, work, "out" })
+			f := plain(t, func(o *SessionOptions) { o.FS, o.Dir, o.Out = nil, work, "out" })
 			out, explained, _ := f.run(test.code)
 			want := test.err
 			if test.name == "beside" {
@@ -81,7 +81,7 @@ func TestWriteWithoutOut(t *testing.T) {
 
 // TestWriteWhileLoading: the refusal cannot be caught.
 func TestWriteWhileLoading(t *testing.T) {
-	f := plain(t, func(o *Options) {
+	f := plain(t, func(o *SessionOptions) {
 		o.Out = "."
 		write(t, o.FS, "/work/m.star", `x = catch(fs.write, "x", "x")`)
 	})

@@ -43,7 +43,7 @@ sw, ca = f.switches[0], f.cas[0]
 	} {
 		for _, format := range lang.Formats {
 			t.Run(test.name+"/"+string(format), func(t *testing.T) {
-				onSim(t, "ring:n=2", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
+				onSim(t, "ring:n=2", func(o *SessionOptions) { o.Format = format }, func(t *testing.T, f *fixture) {
 					out, explained, _ := f.run(setUp + test.code)
 					if explained != "" {
 						out += explained + "\n"

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/builtins/audits/run"
-	"fabsh/builtins/page"
+	"fabsh/builtins/audits"
 	"fabsh/fabric/audit"
 )
 
@@ -19,9 +18,9 @@ func TestPageTrends(t *testing.T) {
 		var r *audit.Report
 		for range 4 {
 			time.Sleep(10 * time.Minute)
-			r = ran(t, f, run.Options{Kept: kept, Once: true}, "counters", "--over", "last")
+			r = ran(t, f, audits.RunOptions{Kept: kept, Once: true}, "counters", "--over", "last")
 		}
-		p, status, err := page.Of(t.Context(), f.Runtime, r, page.Options{FailOn: audit.Warning})
+		p, status, err := ReportPage(t.Context(), f.Runtime, r, PageOptions{FailOn: audit.Warning})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -26,7 +26,7 @@ import (
 // with a file of thresholds tells what ibqueryerrors tells with it, value by value.
 func TestCountersQueryErrors(t *testing.T) {
 	dir := t.TempDir()
-	f := onIbsim(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{SM: "host-0-0", SMArgs: quiet}, func(o *Options) { o.State, o.Dir = dir, dir })
+	f := onIbsim(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.FixtureOptions{SM: "host-0-0", SMArgs: quiet}, func(o *SessionOptions) { o.State, o.Dir = dir, dir })
 	fab := f.sweep(t)
 	// VL15Dropped moves by itself, and its finding is of a port.
 	limits := map[string]uint64{
@@ -42,7 +42,7 @@ func TestCountersQueryErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ran(t, f.fixture, run.Options{}, "counters", "--over", "last")
+	ran(t, f.fixture, audits.RunOptions{}, "counters", "--over", "last")
 	f.run(`sleep("1s")`)
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 150 {
@@ -74,7 +74,7 @@ func TestCountersQueryErrors(t *testing.T) {
 		}
 	}
 	ours := map[string]map[string]uint64{}
-	for _, x := range ran(t, f.fixture, run.Options{}, "counters", "--over", "last", "--thresholds", path).Findings {
+	for _, x := range ran(t, f.fixture, audits.RunOptions{}, "counters", "--over", "last", "--thresholds", path).Findings {
 		for _, d := range x.Data {
 			if d.Name != "counts" {
 				continue

@@ -26,7 +26,7 @@ func TestLanesOfOpenSM(t *testing.T) {
 		}
 	}
 	first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net.String())[1]
-	f := onIbsim(t, net.String(), ibsimtest.Options{SM: first, SMArgs: []string{"-Q", "-R", "dfsssp,no_fallback"}, RMPP: true}, func(o *Options) {
+	f := onIbsim(t, net.String(), ibsimtest.FixtureOptions{SM: first, SMArgs: []string{"-Q", "-R", "dfsssp,no_fallback"}, RMPP: true}, func(o *SessionOptions) {
 		if err := os.WriteFile(filepath.Join(o.Dir, "less.net"), less.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}

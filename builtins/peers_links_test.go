@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 )
 
 // linkEnd is one end of a link, or a port without one.
@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 func (f *peerFixture) links(t *testing.T, args ...string) map[string]linkEnd {
 	t.Helper()
 	f.stdout.Reset()
-	if err := program.RunFile(context.Background(), f.Interpreter, "@examples//links.star", args); err != nil || status.Of(f.Runtime, err) != 0 {
+	if err := program.RunFile(context.Background(), f.Interpreter, "@examples//links.star", args); err != nil || audits.ExitStatus(f.Runtime, err) != 0 {
 		t.Fatalf("%s\n%s", f.Explain(err), f.stderr.String())
 	}
 	var rows []struct {

@@ -50,7 +50,7 @@ var unseedable = []string{
 // TestPerfClear has ibsim count, and clears half of it: all attributes that
 // ibsim has, field for field beside perfquery.
 func TestPerfClear(t *testing.T) {
-	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet}, func(o *Options) { o.Write = true })
+	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h1", SMArgs: quiet}, func(o *SessionOptions) { o.Write = true })
 	sw := f.sweep(t).OfType(mad.NodeTypeSwitch)[0]
 	for _, o := range counterOptions {
 		t.Run(o.attr.Name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestPerfClear(t *testing.T) {
 // TestPerfClearAllPorts clears those of all ports at once; and what ibsim does
 // not do is told: it clears whatever is written.
 func TestPerfClearAllPorts(t *testing.T) {
-	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet}, func(o *Options) { o.Write = true })
+	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h1", SMArgs: quiet}, func(o *SessionOptions) { o.Write = true })
 	sw := f.sweep(t).OfType(mad.NodeTypeSwitch)[0]
 	lid := sw.Port(0).LID()
 	for port := 1; port <= 3; port++ {

@@ -14,7 +14,7 @@ import (
 // these see what it did. In ibsim a disabled link stays up and speeds take
 // effect at once, but what is asked for is kept.
 func TestIbportstate(t *testing.T) {
-	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: quiet}, func(o *Options) { o.Write, o.OverrideSM = true, true })
+	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: quiet}, func(o *SessionOptions) { o.Write, o.OverrideSM = true, true })
 	fab := f.sweep(t)
 	host := fab.NodeByName("host-2-1 HCA-1")
 	if len(host) != 1 {

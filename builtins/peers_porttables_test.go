@@ -20,7 +20,7 @@ func TestTablesOfPorts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	writable := func(o *Options) { o.Write, o.OverrideSM = true, true }
+	writable := func(o *SessionOptions) { o.Write, o.OverrideSM = true, true }
 	onPeerNets(t, writable, func(t *testing.T, f *peerFixture) {
 		random := rand.New(rand.NewPCG(5, 6))
 		for _, entrance := range someEntrances(f.sweep(t)) {
@@ -145,7 +145,7 @@ func (f *peerFixture) setTables(t *testing.T, random *rand.Rand, entrance *fabri
 // TestMulticastTables compares whole multicast tables with ibroute, as they
 // were set block by block, and as whole tables.
 func TestMulticastTables(t *testing.T) {
-	writable := func(o *Options) { o.Write, o.OverrideSM = true, true }
+	writable := func(o *SessionOptions) { o.Write, o.OverrideSM = true, true }
 	onPeerNets(t, writable, func(t *testing.T, f *peerFixture) {
 		random := rand.New(rand.NewPCG(7, 8))
 		fab := f.sweep(t)

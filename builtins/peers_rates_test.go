@@ -19,7 +19,7 @@ import (
 // not known.
 func TestPerfRatesPerfQuery(t *testing.T) {
 	state := t.TempDir()
-	f := onIbsim(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{SM: "host-0-0", SMArgs: quiet}, func(o *Options) { o.State, o.Job = state, "test" })
+	f := onIbsim(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.FixtureOptions{SM: "host-0-0", SMArgs: quiet}, func(o *SessionOptions) { o.State, o.Job = state, "test" })
 	fab := f.sweep(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	var counters []string // but traffic, which moves by itself

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -26,7 +26,7 @@ func (f *peerFixture) reported(t *testing.T, v any, want int, name string, words
 	f.stdout.Reset()
 	f.stderr.Reset()
 	err := program.RunReport(t.Context(), f.Interpreter, name, words)
-	if got := status.Of(f.Runtime, err); got != want {
+	if got := audits.ExitStatus(f.Runtime, err); got != want {
 		t.Fatalf("%s %q: status %d, want %d: %s\n%s", name, words, got, want, f.Explain(err), f.stderr.String())
 	}
 	if err := json.Unmarshal(f.stdout.Bytes(), v); err != nil {
@@ -37,7 +37,7 @@ func (f *peerFixture) reported(t *testing.T, v any, want int, name string, words
 // TestReportsOfTools: on ibsim and OpenSM reports say what the tools say of whom
 // they are named after.
 func TestReportsOfTools(t *testing.T) {
-	writable := func(o *Options) { o.Write, o.OverrideSM = true, true }
+	writable := func(o *SessionOptions) { o.Write, o.OverrideSM = true, true }
 	onPeerNets(t, writable, func(t *testing.T, f *peerFixture) {
 		fab := f.sweep(t)
 		f.compareLinkReport(t)
@@ -275,7 +275,7 @@ func (f *peerFixture) comparePaths(t *testing.T, fab *fabric.Fabric) {
 // TestReportsWithoutSM: on a subnet without a manager nothing has a LID: counters
 // are not told, there is no master, and no path; the links are all the same.
 func TestReportsWithoutSM(t *testing.T) {
-	f := onIbsim(t, ibsimtest.FatTree(2, 1, 1), ibsimtest.Options{}, func(o *Options) { o.Format = lang.FormatText })
+	f := onIbsim(t, ibsimtest.FatTree(2, 1, 1), ibsimtest.FixtureOptions{}, func(o *SessionOptions) { o.Format = lang.FormatText })
 	var out strings.Builder
 	for _, words := range [][]string{{"iblinkinfo"}, {"ibqueryerrors", "--ca"}, {"sminfo"}, {"ibtracert", "host-0-0 HCA-1", "host-1-0 HCA-1"}, {"perfquery"}, {"saquery"}, {"ibroute", "leaf-0"}} {
 		fmt.Fprintf(&out, "%q\n%s\n", words, f.report(words[0], words[1:]...))

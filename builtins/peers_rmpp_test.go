@@ -16,7 +16,7 @@ import (
 
 // TestCutTables: what libumad2sim cuts is an error, and what fits is whole.
 func TestCutTables(t *testing.T) {
-	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3"}, nil)
+	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3"}, nil)
 	fab := f.sweep(t)
 	leaf := fab.From().Peer().Node()
 	for _, test := range []struct {
@@ -49,7 +49,7 @@ func TestCutTables(t *testing.T) {
 func TestWholeTables(t *testing.T) {
 	const leaves, spines, hosts = 36, 18, 18
 	const cas, switches = leaves * hosts, leaves + spines
-	f := onIbsim(t, ibsimtest.FatTree(leaves, spines, hosts), ibsimtest.Options{SM: "host-35-17", RMPP: true}, nil)
+	f := onIbsim(t, ibsimtest.FatTree(leaves, spines, hosts), ibsimtest.FixtureOptions{SM: "host-35-17", RMPP: true}, nil)
 	fab := f.sweep(t)
 	if got := len(fab.Nodes()); got != cas+switches {
 		t.Fatalf("%d nodes", got)

@@ -17,7 +17,7 @@ import (
 
 // TestSAChangesOpenSM makes the changes of TestSAChanges beside OpenSM.
 func TestSAChangesOpenSM(t *testing.T) {
-	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet}, func(o *Options) { o.Write = true })
+	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h1", SMArgs: quiet}, func(o *SessionOptions) { o.Write = true })
 	want, err := os.ReadFile(saChangesWanted)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestSAChangesOpenSM(t *testing.T) {
 // TestSAOptional asks OpenSM for what it need not know. The paths between sets
 // of ports are those that it tells one by one; traces it does not know.
 func TestSAOptional(t *testing.T) {
-	f := onIbsimFor(t, 2*time.Second, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet, RMPP: true}, nil) // some of it is not answered
+	f := onIbsimFor(t, 2*time.Second, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h1", SMArgs: quiet, RMPP: true}, nil) // some of it is not answered
 	f.Format = lang.FormatText
 	const gids = `g = [gid(p.guid, prefix="0xfe80000000000000") for c in discover().cas for p in c.ports if p.peer]; `
 	for _, test := range []struct {

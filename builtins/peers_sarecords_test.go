@@ -14,7 +14,7 @@ import (
 // TestSARecords compares records that hold tables with saquery's: each table's
 // first blocks, of each node.
 func TestSARecords(t *testing.T) {
-	adapt := func(o *Options) { o.Write = true }
+	adapt := func(o *SessionOptions) { o.Write = true }
 	onPeerNets(t, adapt, func(t *testing.T, f *peerFixture) {
 		fab := f.sweep(t)
 		var list []question
@@ -110,7 +110,7 @@ func checkSAArbitration(out string, ours []attributes) []string {
 // TestSAGroups compares what saquery shows of a multicast group and of a
 // service, which were made here.
 func TestSAGroups(t *testing.T) {
-	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet}, func(o *Options) { o.Write = true })
+	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h1", SMArgs: quiet}, func(o *SessionOptions) { o.Write = true })
 	var made []attributes
 	f.eval(t, &made, `[(sa_set("MCMemberRecord", mgid="ff12:1::7", port_gid=me, join_state="full_member", q_key=7, p_key=0xffff, sl=3,
 		flow_label=0x54321, hop_limit=9, tclass=0x21, mtu_selector="exactly", mtu="1024", rate_selector="exactly", rate="10"),

@@ -69,7 +69,7 @@ func TestSlurmTopology(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := hosts.Find(n.f, hosts.Options{})
+			g, err := hosts.Find(n.f, hosts.GroupOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

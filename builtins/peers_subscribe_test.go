@@ -29,7 +29,7 @@ import (
 // receives to chance, umad2sim_read in umad2sim.c, and OpenSM compares it, too.)
 func TestPeerSubscribe(t *testing.T) {
 	t.Parallel()
-	o := ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "1"}} // light sweeps move ActCount
+	o := ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "1"}} // light sweeps move ActCount
 	f := onIbsim(t, ibsimtest.FatTree(4, 2, 4), o, nil)
 	env := maps.Clone(f.Interpreter.Globals)
 	do := func(name string, fn func(arg string) string) {
@@ -132,7 +132,7 @@ func TestSubscribeTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(transport, engine.Options{Write: true})
-	s, err := NewSession(Options{Env: topology.Env{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

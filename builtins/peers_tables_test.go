@@ -18,7 +18,7 @@ import (
 // TestForwardingTables compares both kinds of forwarding tables with ibroute.
 // OpenSM leaves those for multicast empty: they are filled with smp_set.
 func TestForwardingTables(t *testing.T) {
-	writable := func(o *Options) { o.Write, o.OverrideSM = true, true }
+	writable := func(o *SessionOptions) { o.Write, o.OverrideSM = true, true }
 	onPeerNets(t, writable, func(t *testing.T, f *peerFixture) {
 		random := rand.New(rand.NewPCG(3, 4))
 		fab := f.sweep(t)

@@ -63,11 +63,11 @@ qos_swe_sl2vl 7,6,5,4,3,2,1,0,0,1,2,3,4,5,6,7
 
 // onPeerNets runs fn for each of them, with a session on the first node of the
 // net file, where the C tools are, too.
-func onPeerNets(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *peerFixture)) {
+func onPeerNets(t *testing.T, adapt func(*SessionOptions), fn func(t *testing.T, f *peerFixture)) {
 	for _, n := range peerNets(t) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
-			fn(t, onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, adapt))
+			fn(t, onIbsim(t, n.net, ibsimtest.FixtureOptions{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, adapt))
 		})
 	}
 }
@@ -83,20 +83,20 @@ type peerFixture struct {
 }
 
 // onIbsim waits for answers as long as a busy machine takes.
-func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)) *peerFixture {
+func onIbsim(t *testing.T, net string, o ibsimtest.FixtureOptions, adapt func(*SessionOptions)) *peerFixture {
 	t.Helper()
 	return onIbsimFor(t, 5*time.Second, net, o, adapt)
 }
 
 // onIbsimFor is onIbsim with another timeout.
-func onIbsimFor(t *testing.T, timeout time.Duration, net string, o ibsimtest.Options, adapt func(*Options)) *peerFixture {
+func onIbsimFor(t *testing.T, timeout time.Duration, net string, o ibsimtest.FixtureOptions, adapt func(*SessionOptions)) *peerFixture {
 	t.Helper()
 	f := &peerFixture{new(fixture), ibsimtest.Start(t, net, o), net}
 	tr, err := ibsim.Attach(ibsim.Options{Socket: f.peer.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Format: lang.FormatJSON, Dir: t.TempDir(), Stdout: &f.stdout, Stderr: &f.stderr}
+	opts := SessionOptions{Format: lang.FormatJSON, Dir: t.TempDir(), Stdout: &f.stdout, Stderr: &f.stderr}
 	if adapt != nil {
 		adapt(&opts)
 	}

@@ -24,7 +24,7 @@ func TestViaSA(t *testing.T) {
 		for name, rmpp := range map[string]bool{"record by record": false, "tables": true} {
 			t.Run(n.name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf, RMPP: rmpp}, nil)
+				f := onIbsim(t, n.net, ibsimtest.FixtureOptions{SM: n.sm, SMArgs: quiet, SMConf: n.conf, RMPP: rmpp}, nil)
 				if strings.Contains(n.conf, "lmc") && !rmpp {
 					f.incompleteViaSA(t)
 					return
@@ -89,7 +89,7 @@ func (f *peerFixture) incompleteViaSA(t *testing.T) {
 // keeps none.
 func TestOpenSMKeys(t *testing.T) {
 	n := peerNets(t)[2] // which has M_Keys
-	f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, nil)
+	f := onIbsim(t, n.net, ibsimtest.FixtureOptions{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, nil)
 	fab := f.sweep(t)
 	ports := entrances(fab)
 	ibsimtest.Poll(t, "OpenSM to write all M_Keys", func() bool { // after the subnet is up, and not at once
@@ -134,7 +134,7 @@ func TestNodeNameMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, func(o *Options) { o.Names = names })
+	f := onIbsim(t, n.net, ibsimtest.FixtureOptions{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, func(o *SessionOptions) { o.Names = names })
 	fab := f.sweep(t)
 	for i, guid := range []mad.GUID{0x0c42a10300000100, 0x0c42a10300001000} {
 		if len(fab.NodeByGUID(guid)) != 1 {

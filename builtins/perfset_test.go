@@ -70,7 +70,7 @@ func TestPerfClearOnce(t *testing.T) {
 	} {
 		t.Run(test.does, func(t *testing.T) {
 			lossy := new(forgetful)
-			onSim(t, "ring:n=2", func(o *Options) {
+			onSim(t, "ring:n=2", func(o *SessionOptions) {
 				o.Engine.Close()
 				lossy.Transport = attach(t, "ring:n=2")
 				o.Engine = engine.New(lossy, engine.Options{Write: true})

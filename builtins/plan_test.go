@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -95,13 +95,13 @@ set_pkeys(spine.ports[1], {3: 7})
 `
 
 // planOf is the plan of a script, and the Sets that left the engine meanwhile.
-func planOf(t *testing.T, spec, code string) (*plan.Plan, []sentSet) {
+func planOf(t *testing.T, spec, code string) (*change.Plan, []sentSet) {
 	t.Helper()
 	_, tr := attachSubnet(t, spec)
 	tap := &setTap{Transport: tr}
 	e := engine.New(tap, engine.Options{}) // it needs no --write
 	defer e.Close()
-	s, err := NewSession(Options{Env: topology.Env{Engine: e}})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func planOf(t *testing.T, spec, code string) (*plan.Plan, []sentSet) {
 
 // carryOut makes the Sets of p one after the other, as they stand, and keeps what
 // went out.
-func carryOut(t *testing.T, spec string, p *plan.Plan) []sentSet {
+func carryOut(t *testing.T, spec string, p *change.Plan) []sentSet {
 	t.Helper()
 	_, tr := attachSubnet(t, spec)
 	tap := &setTap{Transport: tr}
@@ -185,7 +185,7 @@ func TestPlanIsWhatIsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			loaded, err := plan.Load(bytes.NewReader(data), path)
+			loaded, err := change.LoadPlan(bytes.NewReader(data), path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestPlanRefuses(t *testing.T) {
 				tap := &setTap{Transport: tr}
 				e := engine.New(tap, engine.Options{Write: true})
 				defer e.Close()
-				s, err := NewSession(Options{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
+				s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -241,8 +241,8 @@ func TestPlanRefuses(t *testing.T) {
 					}
 				}
 				err = program.RunCode(t.Context(), s.Interpreter, "<test>", fmt.Sprintf(wrap, code))
-				if err == nil || status.Of(s.Runtime, err) != 2 {
-					t.Errorf("%s: %v, status %d", fmt.Sprintf(wrap, code), err, status.Of(s.Runtime, err))
+				if err == nil || audits.ExitStatus(s.Runtime, err) != 2 {
+					t.Errorf("%s: %v, status %d", fmt.Sprintf(wrap, code), err, audits.ExitStatus(s.Runtime, err))
 				} else if text := s.Explain(err); !strings.Contains(text, "a plan is being made") {
 					t.Errorf("%s: %s", fmt.Sprintf(wrap, code), text)
 				}

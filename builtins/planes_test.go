@@ -36,7 +36,7 @@ func (p *planarized) TrySend(*engine.Datagram) (bool, error) { return false, nil
 // is known and the adapter is planarized; all else goes by LID.
 func TestPlanarized(t *testing.T) {
 	var p *planarized
-	onSim(t, "ring:n=2", func(o *Options) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		p = &planarized{Transport: attach(t, "ring:n=2")}
 		o.Engine = engine.New(p, engine.Options{})

@@ -37,7 +37,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSession(Options{Env: topology.Env{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func BenchmarkComparisons(b *testing.B) {
 		on   bool
 	}{{"compile", false}, {"compile and examine", true}} {
 		b.Run(test.name, func(b *testing.B) {
-			s, err := NewSession(Options{FS: afero.NewMemMapFs(), Dir: "/work"})
+			s, err := NewSession(SessionOptions{FS: afero.NewMemMapFs(), Dir: "/work"})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,21 +14,17 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/help"
-	"fabsh/builtins/hosts"
-	"fabsh/builtins/jobs"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/page"
-	"fabsh/builtins/pictures"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
-	"fabsh/builtins/scenario"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 )
 
 // functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
-		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes, &jobs.Load,
+		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,
@@ -40,10 +36,10 @@ func functions() []*lang.Builtin {
 		&audits.Finding, &audits.NotJudged, &audits.ThisHost, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
 		&remedies.Isolate, &remedies.Restore, &remedies.Reset, &remedies.Ticket,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
-		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &page.Builtin,
+		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &Report,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
 		&lang.Sleep, &lang.Exit, &help.Builtin,
-		&scenario.At, &scenario.Every, &scenario.Random,
+		&script.ScenarioAt, &script.ScenarioEvery, &script.ScenarioRandom,
 	}
 }
 
@@ -60,7 +56,7 @@ func moduleFunctions() []*lang.Builtin {
 	return slices.Concat([]*lang.Builtin{
 		&lang.JSONEncode, &lang.JSONEncodeIndent,
 		&lang.FSExists, &lang.FSRead, &lang.FSWrite,
-		&hosts.ListExpand, &hosts.ListFold,
+		&routing.ListExpand, &routing.ListFold,
 		&lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub,
 		&lang.YAMLDecode, &lang.YAMLEncode,
 	}, expectFunctions())
@@ -82,9 +78,9 @@ func expectModule() *starlarkstruct.Module {
 
 // A fabric has methods of all vocabularies, and so has a simulated one.
 func init() {
-	topology.SimType.AddMethods(&scenario.PlayMethod, &scenario.ActionsMethod)
-	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod, &pictures.MatrixMethod)
-	routing.RoutesType.AddMethods(&jobs.TrafficMethod, &jobs.MatrixMethod)
+	topology.SimType.AddMethods(&script.ScenarioPlay, &script.ScenarioActions)
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod)
+	routing.RoutesType.AddMethods(&routing.JobTrafficMethod, &routing.JobMatrixMethod)
 }
 
 // predeclared returns the global names of a session. The simulated fabric gets its clock.
@@ -92,7 +88,7 @@ func predeclared(r *lang.Runtime) starlark.StringDict {
 	globals := starlark.StringDict{
 		"expect":   expectModule(),
 		"fs":       lang.FSModule,
-		"hostlist": hosts.ListModule,
+		"hostlist": routing.ListModule,
 		"json":     lang.JSONModule,
 		"math":     libmath.Module,
 		"re":       lang.REModule,

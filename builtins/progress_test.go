@@ -16,7 +16,7 @@ func TestRoutingProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	f := plain(t, func(o *Options) {
+	f := plain(t, func(o *SessionOptions) {
 		o.Env = topology.Env{Loaded: loaded}
 		o.Progress = func(text string) { told = append(told, text) }
 	})

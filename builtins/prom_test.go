@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/program"
 	"fabsh/fabric/audit"
 )
@@ -97,7 +96,7 @@ func parsed(t *testing.T, text string) map[string]*dto.MetricFamily {
 func promOf(t *testing.T, format lang.Format, reports ...*audit.Report) string {
 	t.Helper()
 	var b strings.Builder
-	if err := metrics.WriteReports(&b, reports, format, func(v starlark.Value) (starlark.Value, error) { return v, nil }); err != nil {
+	if err := audits.WriteReportMetrics(&b, reports, format, func(v starlark.Value) (starlark.Value, error) { return v, nil }); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -119,7 +118,7 @@ func TestPromNames(t *testing.T) {
 		t.Run("prom="+dialect, func(t *testing.T) {
 			format := lang.Format(strings.TrimSuffix("prom="+dialect, "="))
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
-				r := audited(t, f, run.Options{}, "counters", "--over=2s")
+				r := audited(t, f, audits.RunOptions{}, "counters", "--over=2s")
 				text := promOf(t, format, r)
 				want, got := incumbents(dialect), parsed(t, text)
 				for name, is := range want {
@@ -167,11 +166,11 @@ show(f)
 // metricsOf is what a script writes as metrics.
 func metricsOf(t *testing.T, format lang.Format, code string) (text string) {
 	t.Helper()
-	onSim(t, "fattree", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
+	onSim(t, "fattree", func(o *SessionOptions) { o.Format = format }, func(t *testing.T, f *fixture) {
 		if err := program.RunCode(t.Context(), f.Interpreter, "<command>", code); err != nil {
 			t.Fatal(f.Explain(err))
 		}
-		if err := metrics.Write(f.Runtime); err != nil {
+		if err := audits.WriteMetrics(f.Runtime); err != nil {
 			t.Fatal(err)
 		}
 		text = f.stdout.String()
@@ -203,7 +202,7 @@ func TestPromValues(t *testing.T) {
 		`show("text")`:                                   `string has no numbers`,
 		`show([{"a": "x", "n": 1}, {"a": "x", "n": 2}])`: `fabsh_value_n{a="x"} is both 1 and 2`,
 	} {
-		onSim(t, "ring:n=2", func(o *Options) { o.Format = lang.FormatProm }, func(t *testing.T, f *fixture) {
+		onSim(t, "ring:n=2", func(o *SessionOptions) { o.Format = lang.FormatProm }, func(t *testing.T, f *fixture) {
 			if err := program.RunCode(t.Context(), f.Interpreter, "<command>", code); err == nil || !strings.Contains(f.Explain(err), want) {
 				t.Errorf("%s: %v, want %s", code, err, want)
 			}
@@ -235,7 +234,7 @@ def audit(fabric):
 			if err := afero.WriteFile(f.fs, "/work/mine.star", []byte(script), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			text := promOf(t, format, audited(t, f, run.Options{}, "mine.star"))
+			text := promOf(t, format, audited(t, f, audits.RunOptions{}, "mine.star"))
 			for _, line := range want {
 				if !strings.Contains(text, line+"\n") {
 					t.Errorf("%s: no %s", format, line)
@@ -254,7 +253,7 @@ def audit(fabric):
 // TestPromRails: reports from several ports differ by a label.
 func TestPromRails(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		a, b := audited(t, f, run.Options{}, "links"), audited(t, f, run.Options{}, "links")
+		a, b := audited(t, f, audits.RunOptions{}, "links"), audited(t, f, audits.RunOptions{}, "links")
 		a.Rail, b.Rail = "mlx5_0/1", "mlx5_1/1"
 		text := promOf(t, lang.FormatProm, a, b)
 		for _, want := range []string{"fabsh_fabric_nodes{rail=\"mlx5_0/1\",type=\"ca\"} 2\n", "fabsh_fabric_nodes{rail=\"mlx5_1/1\",type=\"ca\"} 2\n"} {

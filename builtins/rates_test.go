@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -76,7 +76,7 @@ func (p *pma) Recv(d *engine.Datagram) error {
 // onPMA runs fn with a session on a simulated ring of 2 switches, in virtual time.
 func onPMA(t *testing.T, state string, fn func(t *testing.T, f *fixture, p *pma)) {
 	p := &pma{lose: map[mad.AttributeID]bool{}, refuse: map[mad.AttributeID]bool{}, gets: map[mad.AttributeID]int{}}
-	onSim(t, "ring:n=2", func(o *Options) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Env.Sim, p.Transport = attachSubnet(t, "ring:n=2")
 		o.Engine = engine.New(p, engine.Options{Write: true})
@@ -249,7 +249,7 @@ func TestPerfRatesAsks(t *testing.T) {
 		run := func(what string, info, base, wide int) {
 			t.Helper()
 			p.gets = map[mad.AttributeID]int{}
-			r := ran(t, f, run.Options{Job: "x"}, "counters", "--over", "last")
+			r := ran(t, f, audits.RunOptions{Job: "x"}, "counters", "--over", "last")
 			time.Sleep(time.Hour)
 			got := [3]int{p.gets[mad.AttrPerfClassPortInfo.ID], p.gets[mad.AttrPortCounters.ID], p.gets[mad.AttrPortCountersExtended.ID]}
 			if want := [3]int{info, base, wide}; got != want || !r.Answered() {

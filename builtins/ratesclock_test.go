@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
 )
@@ -41,7 +41,7 @@ func TestRatesClock(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, 0} {
 		for after := range 40 {
 			c := &setClock{by: by, after: after}
-			onSim(t, "fattree:k=4", func(o *Options) { o.Clock = c }, func(t *testing.T, f *fixture) {
+			onSim(t, "fattree:k=4", func(o *SessionOptions) { o.Clock = c }, func(t *testing.T, f *fixture) {
 				out, explained, exit := f.run(`perf_rates(discover().switches[0].ports[1], over="2s").unknown.get("too_short", []) != []`)
 				if out != "True\n" || exit != 0 {
 					t.Errorf("set by %v after %d: %s%s", by, after, out, explained)
@@ -76,7 +76,7 @@ func TestRunsClock(t *testing.T) {
 func runsClock(t *testing.T, kept *audit.State) {
 	c := &bootClock{boot: "a"}
 	var got strings.Builder
-	onSim(t, "ring:n=2", func(o *Options) { o.Clock, o.State = c, t.TempDir() }, func(t *testing.T, f *fixture) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) { o.Clock, o.State = c, t.TempDir() }, func(t *testing.T, f *fixture) {
 		c.at = time.Now().Add(-time.Hour)
 		write(t, f.fs, "/work/a.star", `
 def audit(fabric):
@@ -84,7 +84,7 @@ def audit(fabric):
 `)
 		check := func(what string) {
 			time.Sleep(10 * time.Minute)
-			r := ran(t, f, run.Options{Kept: kept}, "a.star")
+			r := ran(t, f, audits.RunOptions{Kept: kept}, "a.star")
 			for _, x := range r.Findings {
 				fmt.Fprintln(&got, what+":", x.Message, "since", c.Now().Sub(x.Since).Round(time.Minute), r.Notes)
 			}

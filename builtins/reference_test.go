@@ -6,9 +6,9 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/types"
 )
 
 // TestReference: REFERENCE.md is what the declarations say.
@@ -79,7 +79,7 @@ func TestNames(t *testing.T) {
 // documentedBuiltins are all functions and methods that have documentation.
 func documentedBuiltins() []*lang.Builtin {
 	list := Functions()
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		for _, m := range d.Members {
 			if m.Method != nil {
 				list = append(list, m.Method)

@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
-	remedyrun "fabsh/builtins/remedies/run"
+	remedyrun "fabsh/builtins/remedies"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/effect"
 	"fabsh/fabric/remedy"
 	"fabsh/mad"
 )
@@ -52,7 +52,7 @@ func operate(t *testing.T, spec string, fn func(o *operator), words ...string) {
 
 // audit audits the counters since the previous run.
 func (o *operator) audit() *audit.Report {
-	return audited(o.t, o.f, run.Options{Kept: o.kept, Once: true}, "counters", "--over=last")
+	return audited(o.t, o.f, audits.RunOptions{Kept: o.kept, Once: true}, "counters", "--over=last")
 }
 
 // run runs the remedies, and applies their plan. It checks that no host loses its last path.
@@ -89,7 +89,7 @@ func (o *operator) run() []remedy.Decision {
 }
 
 // apply applies the plan of decisions, with a journal as change apply has it on a live fabric.
-func (o *operator) apply(set *remedyrun.Set, path string, decisions []remedy.Decision) {
+func (o *operator) apply(set *remedyrun.Selection, path string, decisions []remedy.Decision) {
 	t, ctx := o.t, o.t.Context()
 	t.Helper()
 	p, err := changes.OfSets(ctx, o.f.Runtime, remedy.Sets(decisions), remedy.Origin+set.Names())
@@ -114,7 +114,7 @@ func (o *operator) apply(set *remedyrun.Set, path string, decisions []remedy.Dec
 		t.Fatal(err)
 	}
 	defer j.Close()
-	outcome, err := changes.Make(ctx, o.f.Runtime, p, apply.Options{})
+	outcome, err := changes.Make(ctx, o.f.Runtime, p, apply.ChangeOptions{})
 	if err != nil || outcome != apply.Confirmed {
 		t.Fatalf("the plan is not applied: %v, %v", outcome, err)
 	}
@@ -156,7 +156,7 @@ func (o *operator) connected() {
 			down[p], down[p.Peer()] = true, true
 		}
 	}
-	if text := effect.CutOff(o.fabric, down); text != "" {
+	if text := change.CutOff(o.fabric, down); text != "" {
 		o.t.Fatalf("at %v: %s", o.hour(), text)
 	}
 }

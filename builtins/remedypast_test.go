@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	remedyrun "fabsh/builtins/remedies/run"
+	remedyrun "fabsh/builtins/remedies"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/remedy"

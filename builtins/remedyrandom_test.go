@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
-	"fabsh/builtins/read"
-	remedyrun "fabsh/builtins/remedies/run"
+	remedyrun "fabsh/builtins/remedies"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/effect"
 	"fabsh/fabric/remedy"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
@@ -119,7 +119,7 @@ func TestRemedyRandom(t *testing.T) {
 		if i%every == 0 { // changes respect its subnet manager
 			beside = func(tr engine.Transport) engine.Transport { return foreign{tr} }
 		}
-		onSimWith(t, spec, nil, beside, func(o *Options) { o.OverrideSM = true }, func(t *testing.T, f *fixture) {
+		onSimWith(t, spec, nil, beside, func(o *SessionOptions) { o.OverrideSM = true }, func(t *testing.T, f *fixture) {
 			swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 			if err != nil {
 				t.Fatalf("%s: %v", spec, err)
@@ -230,11 +230,11 @@ func (x *randomCase) decide(r *rand.Rand) {
 			break
 		}
 	}
-	live, err := read.Routes(ctx, x.f.Runtime, x.swept, false)
+	live, err := audits.ReadRoutes(ctx, x.f.Runtime, x.swept, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := effect.Of(ctx, live, ports, effect.Options{Managed: true})
+	e, err := change.PredictEffect(ctx, live, ports, change.PredictOptions{Managed: true})
 	if err != nil || e.Refusal() != "" {
 		t.Errorf("%s: effect: %v, %v", x.spec, e, err)
 	}
@@ -250,7 +250,7 @@ func (x *randomCase) apply() bool {
 	if err != nil || !p.Report.OK {
 		t.Fatalf("%s: no plan: %v %+v", x.spec, err, p)
 	}
-	outcome, failed := changes.Make(ctx, x.f.Runtime, p, apply.Options{})
+	outcome, failed := changes.Make(ctx, x.f.Runtime, p, apply.ChangeOptions{})
 	if outcome == apply.Unresolved {
 		t.Fatalf("%s: not applied: %v, %v", x.spec, outcome, failed)
 	}
@@ -259,7 +259,7 @@ func (x *randomCase) apply() bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := read.Routes(ctx, x.f.Runtime, now, false)
+	tables, err := audits.ReadRoutes(ctx, x.f.Runtime, now, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
-	"fabsh/builtins/status"
 	"fabsh/mad"
 )
 
@@ -21,7 +21,7 @@ func (f *fixture) report(name string, words ...string) string {
 	f.stderr.Reset()
 	err := program.RunReport(context.Background(), f.Interpreter, name, words)
 	text := f.stdout.String() + f.Explain(err)
-	return fmt.Sprintf("%s[exit status %d]\n", text, status.Of(f.Runtime, err))
+	return fmt.Sprintf("%s[exit status %d]\n", text, audits.ExitStatus(f.Runtime, err))
 }
 
 // TestReportOver: with --over only what comes in between the two reads counts.

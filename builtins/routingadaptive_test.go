@@ -8,8 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
-	"fabsh/builtins/read"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
@@ -58,13 +57,13 @@ func TestRoutingAuditAdaptive(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				live := textOf(audited(t, f, run.Options{}, "routing"))
+				live := textOf(audited(t, f, audits.RunOptions{}, "routing"))
 				if diff := cmp.Diff(test.want, live); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", test.fault, diff)
 				}
 				file := ofFile(t, kept(t, f))
 				defer file.Close()
-				if diff := cmp.Diff(live, textOf(audited(t, file, run.Options{}, "routing"))); diff != "" {
+				if diff := cmp.Diff(live, textOf(audited(t, file, audits.RunOptions{}, "routing"))); diff != "" {
 					t.Errorf("%s (-live +file):\n%s", test.fault, diff)
 				}
 			})
@@ -134,8 +133,8 @@ fabsh_mkey_unprotected_ports{} 4`, "AdaptiveRoutingInfo 2, GeneralInfo 2", "Adap
 		{"not announced", "ring:n=2", false, "", "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
 		{"keys", "ring:n=2", true, "", "fabsh_mkey_unprotected_ports{} 0", "GeneralInfo 2", ""},
 		{"patterns", "ring:n=2", false, "*,fabsh_*", "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
-		{"groups where none are", "ring:n=2", false, read.ShortGroups, "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
-		{"groups and keys", "ring:n=2,ar=updn", false, "*," + read.ShortGroups + "," + read.UnprotectedKeys, `fabsh_ar_enabled{switch-1} 1
+		{"groups where none are", "ring:n=2", false, audits.ShortGroups, "fabsh_mkey_unprotected_ports{} 4", "GeneralInfo 2", ""},
+		{"groups and keys", "ring:n=2,ar=updn", false, "*," + audits.ShortGroups + "," + audits.UnprotectedKeys, `fabsh_ar_enabled{switch-1} 1
 fabsh_ar_sl_mask{switch-1} 65533
 fabsh_ar_enabled{switch-2} 0
 fabsh_ar_sl_mask{switch-2} 65535
@@ -162,7 +161,7 @@ fabsh_key_unprotected_nodes{cc} 4`,
 				}
 				if switches := topology.EnvOf(f.Runtime).Current.OfType(mad.NodeTypeSwitch); strings.Contains(test.spec, "ar=") {
 					faults := []state.AdaptiveFault{state.FaultSL, state.FaultOff}
-					if strings.Contains(test.families, read.UnprotectedKeys) {
+					if strings.Contains(test.families, audits.UnprotectedKeys) {
 						faults = append(faults, state.FaultKey)
 					}
 					for i, fault := range faults {
@@ -172,7 +171,7 @@ fabsh_key_unprotected_nodes{cc} 4`,
 					}
 				}
 				for i, requests := range []string{test.first, test.later} {
-					metrics, err := read.AdaptiveMetrics(t.Context(), f.Runtime, (&export.Selection{Families: strings.Split(test.families, ",")}).Names)
+					metrics, err := audits.AdaptiveMetrics(t.Context(), f.Runtime, (&export.Selection{Families: strings.Split(test.families, ",")}).Names)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -205,7 +204,7 @@ func TestRoutingAuditLanes(t *testing.T) {
 			t.Fatal(err)
 		}
 		const loop = "rt.creditloop  fabric: packets may wait for each other forever (deadlock): group-1 switch-1/3 > group-1 switch-2/6 > group-3 switch-1/3 > group-3 switch-2/6 > group-2 switch-2/3 > group-2 switch-1/6"
-		if diff := cmp.Diff(loop, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+		if diff := cmp.Diff(loop, textOf(audited(t, f, audits.RunOptions{}, "routing"))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		n := swept.NodeByName("group-3 switch-1")[0]
@@ -222,7 +221,7 @@ func TestRoutingAuditLanes(t *testing.T) {
 			}
 		}
 		const changed = "not judged: rt.creditloop, at group-3 switch-1, packets in a loop of choices change virtual lanes"
-		if diff := cmp.Diff(changed, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+		if diff := cmp.Diff(changed, textOf(audited(t, f, audits.RunOptions{}, "routing"))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		for num := 1; num <= n.NumPorts(); num++ {
@@ -231,13 +230,13 @@ func TestRoutingAuditLanes(t *testing.T) {
 			}
 		}
 		const lost = "not judged: rt.creditloop, SLtoVLMappingTable of group-3 switch-1: timed out"
-		if diff := cmp.Diff(lost, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+		if diff := cmp.Diff(lost, textOf(audited(t, f, audits.RunOptions{}, "routing"))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 	onSimWith(t, "ring:n=101,hosts=1,ar=minhop", smKey, nil, nil, func(t *testing.T, f *fixture) {
 		const long = "not judged: rt.creditloop, a loop of choices has 101 turns; virtual lanes are read at up to 100"
-		if diff := cmp.Diff(long, textOf(audited(t, f, run.Options{}, "routing"))); diff != "" {
+		if diff := cmp.Diff(long, textOf(audited(t, f, audits.RunOptions{}, "routing"))); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})

@@ -31,7 +31,7 @@ func (s *steps) Now() time.Time {
 func TestScenarioLog(t *testing.T) {
 	clock := &steps{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var subnet *sim.Subnet
-	adapt := func(o *Options) { o.Clock, subnet = clock, o.Env.Sim }
+	adapt := func(o *SessionOptions) { o.Clock, subnet = clock, o.Env.Sim }
 	onSim(t, "fattree", adapt, func(t *testing.T, f *fixture) {
 		var began time.Time // of the first reading by the subnet
 		subnet.SetClock(func() time.Time {

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/check"
 	"fabsh/builtins/datagrams"
-	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/builtins/records"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
-	"fabsh/builtins/scripttest"
-	"fabsh/builtins/types"
 )
 
 // TestSchemas: SCHEMAS.md is what the declarations say.
@@ -46,7 +45,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(types.All(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), scripttest.ResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
+	list := append(check.Types(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), program.TestResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), routing.HostsDiffType.TypeDoc(), routing.HostsChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

@@ -47,12 +47,8 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/check"
 	"fabsh/builtins/datagrams"
-	"fabsh/builtins/explain"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
-	"fabsh/builtins/page"
-	"fabsh/builtins/scenario"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -61,8 +57,8 @@ import (
 	"fabsh/fabric/sa"
 )
 
-// Options are the settings of a session. The zero value of each is usable.
-type Options struct {
+// SessionOptions are the settings of a session. The zero value of each is usable.
+type SessionOptions struct {
 	topology.Env
 
 	Stdout, Stderr io.Writer   // nil: discarded
@@ -114,7 +110,7 @@ type Options struct {
 // script can do with them. One evaluation runs at a time.
 type Session struct {
 	*lang.Runtime
-	*explain.Explainer
+	*check.Explainer
 	Env         *topology.Env       // the fabric
 	Interpreter *script.Interpreter // what runs scripts
 
@@ -122,7 +118,7 @@ type Session struct {
 }
 
 // NewSession returns a new session. It sends nothing.
-func NewSession(o Options) (*Session, error) {
+func NewSession(o SessionOptions) (*Session, error) {
 	if o.Stdout == nil {
 		o.Stdout = io.Discard
 	}
@@ -160,12 +156,12 @@ func NewSession(o Options) (*Session, error) {
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
-	r.Measure = func(v starlark.Value) error { return metrics.Show(r, v) }
+	r.Measure = func(v starlark.Value) error { return audits.ShowMetrics(r, v) }
 	known := check.NewAttributes()
 	r.Comparisons = func(f *syntax.File, globals starlark.StringDict) []lang.WrongWord {
 		return check.Comparisons(in, known, f, globals)
 	}
-	*lang.StateOf[page.Settings](r) = page.Settings{State: o.State, Version: o.Version}
+	*lang.StateOf[PageSettings](r) = PageSettings{State: o.State, Version: o.Version}
 	*lang.StateOf[help.Program](r) = help.Program{Pages: o.Help}
 	audits.KeepBelow(r, o.State, o.Job)
 	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}
@@ -183,7 +179,7 @@ func NewSession(o Options) (*Session, error) {
 		s.subscribers = datagrams.NewSubscribers(r)
 	}
 	in.Globals = predeclared(r)
-	s.Explainer = &explain.Explainer{Sources: in.Sources, Globals: in.Globals, Stack: o.Verbose > 1}
+	s.Explainer = &check.Explainer{Sources: in.Sources, Globals: in.Globals, Stack: o.Verbose > 1}
 	return s, nil
 }
 
@@ -195,7 +191,7 @@ func (s *Session) Unsubscribe() { s.subscribers.Close() }
 // the engine.
 func (s *Session) Close() error {
 	s.Unsubscribe()
-	scenario.Stop(s.Runtime)
+	script.StopScenario(s.Runtime)
 	s.Env.Unload()
 	return s.Files.Close()
 }

@@ -36,10 +36,10 @@ func TestSettersAreGated(t *testing.T) {
 	for name, code := range setters {
 		t.Run(name, func(t *testing.T) {
 			for _, test := range []struct {
-				adapt func(*Options)
+				adapt func(*SessionOptions)
 				want  string
 			}{
-				{func(o *Options) { o.Write = false }, ": refused: it would change the fabric; allow changes with --write"},
+				{func(o *SessionOptions) { o.Write = false }, ": refused: it would change the fabric; allow changes with --write"},
 				{nil, ": refused: a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master sets "},
 			} {
 				onForeign(t, test.adapt, func(t *testing.T, f *fixture) {
@@ -49,7 +49,7 @@ func TestSettersAreGated(t *testing.T) {
 					}
 				})
 			}
-			onForeign(t, func(o *Options) { o.OverrideSM = true }, func(t *testing.T, f *fixture) {
+			onForeign(t, func(o *SessionOptions) { o.OverrideSM = true }, func(t *testing.T, f *fixture) {
 				if _, explained, status := f.run(fmt.Sprintf(code, `dr("0,1,3")`)); explained != "" || status != 0 {
 					t.Errorf("overridden: %s, status %d", explained, status)
 				}

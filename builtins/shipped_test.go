@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 )
 
 // TestShippedExamples runs each program of examples/ as a command.
@@ -35,7 +35,7 @@ func TestShippedExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adapt := func(o *Options) { o.Format = test.format }
+			adapt := func(o *SessionOptions) { o.Format = test.format }
 			onSim(t, "ring:n=2", adapt, func(t *testing.T, f *fixture) {
 				afero.WriteFile(f.fs, "/work/"+test.script, src, 0o644)
 				err := program.RunFile(context.Background(), f.Interpreter, test.script, test.args)
@@ -44,7 +44,7 @@ func TestShippedExamples(t *testing.T) {
 					got += text + "\n"
 				}
 				golden(t, "testdata/examples/"+test.golden, got)
-				if got := status.Of(f.Runtime, err); got != test.status {
+				if got := audits.ExitStatus(f.Runtime, err); got != test.status {
 					t.Errorf("status %d, want %d", got, test.status)
 				}
 			})

@@ -16,7 +16,7 @@ catch(smp_get, "NodeInfo", 999)
 show(stats())
 `
 	for format, path := range map[lang.Format]string{lang.FormatText: "testdata/output/stats.text", lang.FormatJSON: "testdata/output/stats.json"} {
-		onSim(t, "ring:n=2,delay=2ms", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
+		onSim(t, "ring:n=2,delay=2ms", func(o *SessionOptions) { o.Format = format }, func(t *testing.T, f *fixture) {
 			out, explained, _ := f.run(code)
 			if explained != "" {
 				t.Error(explained)

@@ -14,9 +14,9 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fabsh/mad/engine"
 )
 
@@ -114,7 +114,7 @@ func TestInterrupt(t *testing.T) {
 				}
 				before := time.Now()
 				err := program.RunCode(ctx, f.Interpreter, "<test>", code)
-				if status := status.Of(f.Runtime, err); status != lang.StatusInterrupted || !errors.Is(err, lang.ErrInterrupted) {
+				if status := audits.ExitStatus(f.Runtime, err); status != lang.StatusInterrupted || !errors.Is(err, lang.ErrInterrupted) {
 					t.Errorf("status %d: %v", status, err)
 				}
 				if d := time.Since(before); d > 60*time.Millisecond {
@@ -141,7 +141,7 @@ func TestBug(t *testing.T) {
 
 // TestServiceLevels: where nobody tells, SL 0 is used, with one warning.
 func TestServiceLevels(t *testing.T) {
-	noSM := func(o *Options) {
+	noSM := func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Engine = engine.New(withoutSM{attach(t, "ring:n=2")}, engine.Options{})
 	}
@@ -178,19 +178,19 @@ func TestServiceLevels(t *testing.T) {
 // TestOnlyBlockWaits: nothing here or in the packages below waits but through Block, or the
 // fibers would stand still. What can wait is told by its name.
 func TestOnlyBlockWaits(t *testing.T) {
-	waits := []string{"Do", "Sweep", "ViaSA", "FindSM", "LearnPaths", "Path", "Table", "SetAttributes", "ReadLFTs", "ReadRoutes", "Read", "Write", "SetPortStates", "SetLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
+	waits := []string{"Do", "Sweep", "ViaSA", "FindSM", "LearnPaths", "Path", "Table", "SetAttributes", "ReadLFTs", "ReadRoutes", "Read", "ReadTables", "Write", "WriteTables", "SetPortStates", "SetLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
 	// Where they may stand: inside the function that Block or yield is given, and in what these are made of.
 	allowed := map[string]bool{
 		"lang/thread.go": true, "lang/clock.go": true, "lang/virtualclock.go": true,
-		"lang/named.go":          true, // opens what the command line names, before scripts run
-		"lang/together.go":       true, // the baton of fibers
-		"audits/ratesread.go":    true, // what perf_rates does in Block
-		"scenario/play.go":       true, // beside the fibers
-		"topology/fabric.go":     true, // while a list is made
-		"audits/run/fabric.go":   true, // the command audit, between the scripts that it runs
-		"audits/run/reread.go":   true,
-		"audits/run/manager.go":  true,
-		"remedies/run/effect.go": true, // the command remedy, before the scripts that it runs
+		"lang/named.go":       true, // opens what the command line names, before scripts run
+		"lang/together.go":    true, // the baton of fibers
+		"audits/ratesread.go": true, // what perf_rates does in Block
+		"script/play.go":      true, // beside the fibers
+		"topology/fabric.go":  true, // while a list is made
+		"audits/fabric.go":    true, // the command audit, between the scripts that it runs
+		"audits/reread.go":    true,
+		"audits/manager.go":   true,
+		"remedies/effect.go":  true, // the command remedy, before the scripts that it runs
 	}
 	var names []string
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {
@@ -317,7 +317,7 @@ show([
 `
 	var want string
 	for _, faults := range []string{"", ",loss=0.05,delay=20ms,seed=1", ",loss=0.05,delay=20ms,jitter=15ms,dup=0.05,seed=2", ",loss=0.05,busy=0.05,delay=20ms,seed=3"} {
-		onSim(t, "fattree:k=8,levels=2"+faults, func(o *Options) { o.Format = lang.FormatJSONL }, func(t *testing.T, f *fixture) {
+		onSim(t, "fattree:k=8,levels=2"+faults, func(o *SessionOptions) { o.Format = lang.FormatJSONL }, func(t *testing.T, f *fixture) {
 			out, explained, status := f.run(code)
 			if explained != "" || status != lang.StatusClean {
 				t.Errorf("%s: status %d %s", faults, status, explained)

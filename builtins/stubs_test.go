@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/types"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -33,7 +33,7 @@ for n in ast.parse(open(sys.argv[1]).read()).body:
 // TestStubs: Python reads the declarations for type checkers, which have all functions with
 // their parameters, and all members of types.
 func TestStubs(t *testing.T) {
-	s, err := NewSession(Options{Dir: t.TempDir()})
+	s, err := NewSession(SessionOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestStubs(t *testing.T) {
 			want[line] = true
 		}
 	}
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		for _, m := range d.Members {
 			want["_"+d.Name+"."+m.ShortName()] = true
 		}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/status"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -43,7 +43,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		var subnet *sim.Subnet
 		var on *sometimes
-		adapt := func(o *Options) {
+		adapt := func(o *SessionOptions) {
 			subnet = o.Sim
 			on = &sometimes{Transport: replaced(o)}
 			o.Engine = engine.New(on, engine.Options{})
@@ -71,7 +71,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 }
 
 // replaced is a transport to the same port as o's engine, which is left alone.
-func replaced(o *Options) engine.Transport {
+func replaced(o *SessionOptions) engine.Transport {
 	tr, err := o.Sim.Attach(o.simNode(), 1)
 	if err != nil {
 		panic(err)
@@ -80,7 +80,7 @@ func replaced(o *Options) engine.Transport {
 }
 
 // simNode is the number of the first CA in the ring of three.
-func (o *Options) simNode() int { return 3 }
+func (o *SessionOptions) simNode() int { return 3 }
 
 // sometimes is a transport that answers no more.
 type sometimes struct {
@@ -105,7 +105,7 @@ func TestNextStops(t *testing.T) {
 		time.AfterFunc(time.Hour, func() { cancel(lang.ErrInterrupted) })
 		began := time.Now()
 		err := program.RunCode(ctx, f.Interpreter, "<test>", "sub = sa_subscribe(trap=128)\nsub.next()")
-		if !errors.Is(err, lang.ErrInterrupted) || status.Of(f.Runtime, err) != lang.StatusInterrupted || time.Since(began) != time.Hour {
+		if !errors.Is(err, lang.ErrInterrupted) || audits.ExitStatus(f.Runtime, err) != lang.StatusInterrupted || time.Since(began) != time.Hour {
 			t.Errorf("interrupted: %v after %v", err, time.Since(began))
 		}
 	})
@@ -160,7 +160,7 @@ notice(trap 128 (link state changed), is_generic=1, type="urgent", ...)
 {"schema":"notice/1","is_generic":1,"type":"subnet_management","type_code":3,"producer_type":"subnet_management","producer_type_code":4,"trap_number":65,"issuer_lid":4,"notice_toggle":0,"notice_count":0,"gid_addr":"fe80::2:c903:1000:11","issuer_gid":"fe80::2:c903:1000:1","source":4}
 `,
 	} {
-		onSim(t, "ring:n=3", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
+		onSim(t, "ring:n=3", func(o *SessionOptions) { o.Format = format }, func(t *testing.T, f *fixture) {
 			out, explained, _ := f.run(code)
 			if diff := cmp.Diff(want, out); diff != "" || explained != "" {
 				t.Errorf("%s (-want +got):\n%s%s", format, diff, explained)
@@ -180,7 +180,7 @@ sim.unlink("switch-2/1")
 n = sub.next(timeout="1s")
 (n.trap_number, n.lid_addr, sub.next(timeout="1s"), stats().unsolicited)
 `
-	agent := func(o *Options) { o.TrapAgent = true }
+	agent := func(o *SessionOptions) { o.TrapAgent = true }
 	onSim(t, "ring:n=3,sm=node-0003 HCA-1", agent, func(t *testing.T, f *fixture) {
 		out, explained, _ := f.run(code)
 		if want := "(128, 2, None, 1)\n"; out != want || explained != "" {
@@ -197,7 +197,7 @@ n = sub.next(timeout="1s")
 
 // TestSubscribeReadOnly: subscriptions are for all; cables are not.
 func TestSubscribeReadOnly(t *testing.T) {
-	readOnly := func(o *Options) {
+	readOnly := func(o *SessionOptions) {
 		o.Write = false
 	}
 	onSim(t, "ring:n=3", readOnly, func(t *testing.T, f *fixture) {

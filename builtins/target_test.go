@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 
 // TestFileSession: a session on a file knows the fabric, and asks nobody.
 func TestFileSession(t *testing.T) {
-	f := plain(t, func(o *Options) { o.Loaded = oddities(t) })
+	f := plain(t, func(o *SessionOptions) { o.Loaded = oddities(t) })
 	const noFabric = ": no live fabric: this session reads a file; open a live fabric with -F (for example -F sim)"
 	for code, want := range map[string]string{
 		"len(discover().switches)":     "7\n",
@@ -129,7 +129,7 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 			t.Errorf("printed %q %s", out, explained)
 		}
 	})
-	f := plain(t, func(o *Options) { write(t, o.FS, "/work/bad.topo", "Switch 3\n") })
+	f := plain(t, func(o *SessionOptions) { write(t, o.FS, "/work/bad.topo", "Switch 3\n") })
 	for code, want := range map[string]string{
 		`load_fabric("none.topo")`: "load_fabric: none.topo: no such file",
 		`load_fabric("/etc/x")`:    "load_fabric: /etc/x: scripts may not read here, only below .; allow its directory with -I",

@@ -4,13 +4,13 @@ import (
 	"context"
 	"testing"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/program"
-	"fabsh/builtins/tools"
 )
 
 // TestTools: what is said of each tool can be typed, and does not fail.
 func TestTools(t *testing.T) {
-	for _, tool := range tools.All() {
+	for _, tool := range check.Tools() {
 		if tool.Here == "" && tool.Command == "" && tool.Note == "" {
 			t.Errorf("%s: nothing is said", tool.Name)
 		}

@@ -45,7 +45,7 @@ func TestTopologySchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := hosts.Find(f, hosts.Options{DNS: k.DNS})
+		g, err := hosts.Find(f, hosts.GroupOptions{DNS: k.DNS})
 		if err != nil {
 			t.Fatal(err)
 		}

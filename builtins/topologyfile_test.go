@@ -58,7 +58,7 @@ func TestTopologyKinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := hosts.Find(f, hosts.Options{DNS: k.DNS})
+			g, err := hosts.Find(f, hosts.GroupOptions{DNS: k.DNS})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func topographGraph(text string, g *hosts.Groups) error {
 
 // TestTopologyBroken: a script whose text is not what the groups are writes nothing.
 func TestTopologyBroken(t *testing.T) {
-	g, err := hosts.Find(railed(2, 3, 1), hosts.Options{})
+	g, err := hosts.Find(railed(2, 3, 1), hosts.GroupOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestTopologyHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := hosts.Find(f, hosts.Options{DNS: true})
+	g, err := hosts.Find(f, hosts.GroupOptions{DNS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/program"
-	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
@@ -22,7 +22,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	t.Helper()
 	e := engine.New(tr, engine.Options{Write: true})
 	defer e.Close()
-	s, err := NewSession(Options{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
+	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := read.Routes(t.Context(), s.Runtime, f, false)
+	routes, err := audits.ReadRoutes(t.Context(), s.Runtime, f, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	for i, sw := range routes.Graph().Switches() {
 		tables[sw.ID()] = routes.Row(i)
 	}
-	if f, err = read.Answers(t.Context(), s.Runtime, f.With(fabric.Reading{LFTs: tables})); err != nil {
+	if f, err = audits.ReadAnswers(t.Context(), s.Runtime, f.With(fabric.Reading{LFTs: tables})); err != nil {
 		t.Fatal(err)
 	}
 	return f

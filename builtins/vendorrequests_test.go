@@ -11,8 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"fabsh/builtins/audits/run"
-	"fabsh/builtins/read"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -98,17 +97,17 @@ var vendorSessions = []struct {
 }{
 	{"discover", func(t *testing.T, f *fixture) { runOn(t, f, "discover()") }},
 	{"discover extended", func(t *testing.T, f *fixture) { runOn(t, f, "discover(extended=True)") }},
-	{"audit", func(t *testing.T, f *fixture) { audited(t, f, run.Options{}) }},
-	{"deep audit", func(t *testing.T, f *fixture) { audited(t, f, run.Options{}, "--deep") }},
+	{"audit", func(t *testing.T, f *fixture) { audited(t, f, audits.RunOptions{}) }},
+	{"deep audit", func(t *testing.T, f *fixture) { audited(t, f, audits.RunOptions{}, "--deep") }},
 	{"snapshot", func(t *testing.T, f *fixture) {
 		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read.Routes(t.Context(), f.Runtime, swept, true); err != nil {
+		if _, err := audits.ReadRoutes(t.Context(), f.Runtime, swept, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read.Answers(t.Context(), f.Runtime, swept); err != nil {
+		if _, err := audits.ReadAnswers(t.Context(), f.Runtime, swept); err != nil {
 			t.Fatal(err)
 		}
 	}},
@@ -127,15 +126,15 @@ var vendorSessions = []struct {
 	{"exporter", func(t *testing.T, f *fixture) {
 		kept := new(audit.State)
 		for range 2 {
-			audited(t, f, run.Options{Kept: kept, Once: true}, "counters", "links", "--over=last")
-			if _, err := read.AdaptiveMetrics(t.Context(), f.Runtime, func(string) bool { return true }); err != nil {
+			audited(t, f, audits.RunOptions{Kept: kept, Once: true}, "counters", "links", "--over=last")
+			if _, err := audits.AdaptiveMetrics(t.Context(), f.Runtime, func(string) bool { return true }); err != nil {
 				t.Error(err)
 			}
 		}
 	}},
 	{"top", func(t *testing.T, f *fixture) {
 		runOn(t, f, "discover()")
-		if _, err := read.Adaptivity(t.Context(), f.Runtime, topology.EnvOf(f.Runtime).Current.Fabric); err != nil {
+		if _, err := audits.ReadAdaptivity(t.Context(), f.Runtime, topology.EnvOf(f.Runtime).Current.Fabric); err != nil {
 			t.Error(err)
 		}
 	}},
@@ -196,7 +195,7 @@ func TestVendorRequests(t *testing.T) {
 					e := engine.New(uncapable{conn}, engine.Options{Write: true, Keys: smKey})
 					defer e.Close()
 					f := &fixture{fs: afero.NewMemMapFs()}
-					if f.Session, err = NewSession(Options{Env: topology.Env{Engine: e, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: f.fs, Dir: "/work"}); err != nil {
+					if f.Session, err = NewSession(SessionOptions{Env: topology.Env{Engine: e, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: f.fs, Dir: "/work"}); err != nil {
 						t.Fatal(err)
 					}
 					defer f.Close()

@@ -22,7 +22,7 @@ func (v *virtual) TrySend(d *engine.Datagram) (bool, error) { return true, v.Sen
 
 // TestVirtualFunction: without a queue pair 0 there is the subnet administrator.
 func TestVirtualFunction(t *testing.T) {
-	onSim(t, "ring:n=2", func(o *Options) {
+	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
 		o.Engine = engine.New(&virtual{attach(t, "ring:n=2")}, engine.Options{})
 	}, func(t *testing.T, f *fixture) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -114,7 +114,7 @@ func TestVirtualPortAudits(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := ofFile(t, snap)
-			r := audited(t, file, run.Options{}, "identity", "partitions", "sm")
+			r := audited(t, file, audits.RunOptions{}, "identity", "partitions", "sm")
 			var got []string
 			for i := range r.Findings {
 				if x := &r.Findings[i]; !aboutRun(x.ID()) {

@@ -15,7 +15,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -26,7 +26,7 @@ func TestJobLocked(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	held, err := lock.Acquire(filepath.Join(folder, "counters.state.lock"))
+	held, err := format.AcquireLock(filepath.Join(folder, "counters.state.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

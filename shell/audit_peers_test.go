@@ -25,7 +25,7 @@ func TestAuditUnderOpenSM(t *testing.T) {
 		t.Skip("takes long with the race detector")
 	}
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
 	base := filepath.Join(t.TempDir(), "base.fab")
 	if got := outcome(on(t, f, "-q", "snapshot", base)); !strings.HasSuffix(got, "[exit status 0]\n") {
 		t.Fatal(got)

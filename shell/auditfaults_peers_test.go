@@ -46,7 +46,7 @@ func TestIbsimFaults(t *testing.T) {
 		t.Skip("takes long with the race detector")
 	}
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	dir := t.TempDir()
 	base := filepath.Join(dir, "base.fab")
 	if got := outcome(on(t, f, "-q", "snapshot", base)); !strings.HasSuffix(got, "[exit status 0]\n") {

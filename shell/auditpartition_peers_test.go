@@ -45,7 +45,7 @@ func TestPartitionsUnderOpenSM(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, SMConf: "partition_config_file " + file, RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}, SMConf: "partition_config_file " + file, RMPP: true})
 	run := func(args ...string) string {
 		return managerActive.ReplaceAllString(outcome(on(t, f, append([]string{"-q", "--state", t.TempDir(), "audit"}, args...)...)), "")
 	}

@@ -66,7 +66,7 @@ func BenchmarkStart(b *testing.B) {
 // beside ibnetdiscover, which by itself keeps 2 MADs on their way.
 func BenchmarkDiscoverIbsim(b *testing.B) {
 	path := builtFabsh(b)
-	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{})
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.FixtureOptions{})
 	fabsh := func(code string) *exec.Cmd { return exec.Command(path, "-F", "ibsim:"+f.Name, "-c", code) }
 	ibnetdiscover := func(args ...string) *exec.Cmd { return f.Command(b, "", "ibnetdiscover", args...) }
 	const fabric = "fabric: 702 nodes (54 switches, 648 CAs), 1296 links, complete"
@@ -99,7 +99,7 @@ func BenchmarkDiscoverIbsim(b *testing.B) {
 // those that the local port counts.
 func BenchmarkPortCounters(b *testing.B) {
 	path := builtFabsh(b)
-	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17"})
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.FixtureOptions{SM: "host-35-17"})
 	fabsh := func(code string) *exec.Cmd {
 		c := exec.Command(path, "-F", "ibsim:"+f.Name, "--sl", "0", "-c", code)
 		c.Dir = f.Dir
@@ -204,7 +204,7 @@ print(n, (time.now() - start).seconds)`
 // settings make the audits find, so nothing waits for a second reading.
 func BenchmarkAuditIbsim(b *testing.B) {
 	path := builtFabsh(b)
-	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17", RMPP: true})
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.FixtureOptions{SM: "host-35-17", RMPP: true})
 	fabsh := func(args ...string) *exec.Cmd {
 		c := exec.Command(path, append([]string{"-q", "-F", "ibsim:" + f.Name, "--sl", "0", "--state", filepath.Join(f.Dir, "state")}, args...)...)
 		c.Dir = f.Dir

@@ -47,7 +47,7 @@ func BenchmarkBringUp(b *testing.B) {
 		ours += time.Since(start)
 		on := ibsimtest.On(b, serve(), nil, nil)
 		start = time.Now()
-		sm := on.StartSM(b, ibsimtest.Options{SM: node, SMArgs: []string{"-o", "-R", "ftree"}})
+		sm := on.StartSM(b, ibsimtest.FixtureOptions{SM: node, SMArgs: []string{"-o", "-R", "ftree"}})
 		sm.WaitLong(b, "SUBNET UP", 10*time.Minute)
 		theirs += time.Since(start)
 		sm.Stop()

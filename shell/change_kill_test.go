@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
@@ -386,7 +386,7 @@ func (s *served) made(file, old string) string {
 		s.t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := plan.Load(f, file)
+	p, err := change.LoadPlan(f, file)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ type besideOpenSM struct {
 func linksBesideOpenSM(t *testing.T) (s *besideOpenSM, sm string) {
 	t.Helper()
 	s = &besideOpenSM{served: serveSpec(t, "fattree:k=4", true)}
-	started := ibsimtest.On(t, s.name, nil, nil).StartSM(t, ibsimtest.Options{SM: "node-0001 HCA-1", SMArgs: []string{"-s", "1"}})
+	started := ibsimtest.On(t, s.name, nil, nil).StartSM(t, ibsimtest.FixtureOptions{SM: "node-0001 HCA-1", SMArgs: []string{"-s", "1"}})
 	started.Wait(t, "SUBNET UP")
 	s.opensm = started.PID()
 	return s, "a subnet manager with GUID 0x0002c90310000001 at LID 1, priority 0, state master"

@@ -30,7 +30,7 @@ func TestChangeStaged(t *testing.T) {
 		}
 		return got
 	}
-	minhop := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
+	minhop := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	must(minhop, "route", "ftree", "--out", dump)
 	must(minhop, "route", "updn", "--policy", "round_robin", "--out", target)
 	must(minhop, "change", "plan", "--routes", target, "--out", file)
@@ -41,7 +41,7 @@ func TestChangeStaged(t *testing.T) {
 		}
 	}
 
-	f := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
+	f := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
 	before, err := os.ReadFile(dump)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // (infiniband-exporter.py, collect), which asks a switch for the sums of its ports, and
 // where these are below its thresholds tells no counter at all.
 func BenchmarkExporterIbsim(b *testing.B) {
-	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17", RMPP: true})
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.FixtureOptions{SM: "host-35-17", RMPP: true})
 	x := startExporter(b, []string{"-F", "ibsim:" + f.Name}, "--every", "1s")
 	var ours, switches, hcas, guilbaults time.Duration
 	for b.Loop() {

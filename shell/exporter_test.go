@@ -275,11 +275,11 @@ func TestExporterFailOver(t *testing.T) {
 	if os.Getenv("FABSH_SOAK") == "" {
 		t.Skip("two OpenSMs and their hand-over take half a minute: FABSH_SOAK")
 	}
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{})
 	const conf = "sminfo_polling_timeout 200\npolling_retry_number 2\nsweep_interval 1\nsm_priority %d\n"
-	low := f.StartSM(t, ibsimtest.Options{SM: "host-3-3", SMConf: fmt.Sprintf(conf, 3), RMPP: true})
+	low := f.StartSM(t, ibsimtest.FixtureOptions{SM: "host-3-3", SMConf: fmt.Sprintf(conf, 3), RMPP: true})
 	low.Wait(t, "SUBNET UP")
-	high := f.StartSM(t, ibsimtest.Options{SM: "host-2-2", SMConf: fmt.Sprintf(conf, 9), RMPP: true})
+	high := f.StartSM(t, ibsimtest.FixtureOptions{SM: "host-2-2", SMConf: fmt.Sprintf(conf, 9), RMPP: true})
 	high.Wait(t, "SUBNET UP")
 	low.Wait(t, "Entering STANDBY state")
 	x := startExporter(t, []string{"-F", "ibsim:" + f.Name, "-t", "200ms"}, "--every", "1s", "--audits", "counters,links,sm")

@@ -18,7 +18,7 @@ import (
 func library(t *testing.T) *help.Library {
 	t.Helper()
 	p := newProgram(session.NewConsole(io.Discard, io.Discard))
-	s, err := builtins.NewSession(builtins.Options{})
+	s, err := builtins.NewSession(builtins.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestHelpPages(t *testing.T) {
 		t.Skip("takes long with the race detector")
 	}
 	l := library(t)
-	kinds := map[help.Kind]int{}
+	kinds := map[help.PageKind]int{}
 	for _, p := range l.Pages() {
 		kinds[p.Kind]++
 		whole := p.Text(0)
@@ -117,7 +117,7 @@ func TestHelpPages(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []help.Kind{help.KindFunction, help.KindType, help.KindMember, help.KindAttribute, help.KindField, help.KindClass, help.KindMethod, help.KindTrap, help.KindStatus, help.KindTopic, help.KindGuide, help.KindCommand, help.KindFlag, help.KindTool, help.KindAudit, help.KindReport, help.KindPolicy, help.KindTopology, help.KindScenario, help.KindCheck, help.KindSimKey} {
+	for _, kind := range []help.PageKind{help.KindFunction, help.KindType, help.KindMember, help.KindAttribute, help.KindField, help.KindClass, help.KindMethod, help.KindTrap, help.KindStatus, help.KindTopic, help.KindGuide, help.KindCommand, help.KindFlag, help.KindTool, help.KindAudit, help.KindReport, help.KindPolicy, help.KindTopology, help.KindScenario, help.KindCheck, help.KindSimKey} {
 		if kinds[kind] == 0 {
 			t.Errorf("no page of kind %s", kind)
 		}

@@ -54,7 +54,7 @@ func outcome(cmd *exec.Cmd) string {
 }
 
 func TestIbsim(t *testing.T) {
-	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{})
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.FixtureOptions{})
 	const local = `smp_get("NodeDescription", dr("0")).node_string`
 	tests := []struct {
 		env  []string
@@ -83,7 +83,7 @@ func TestIbsim(t *testing.T) {
 // However fabsh ends, it says goodbye: ibsim has ten places, and gives none
 // back by itself.
 func TestIbsimGoodbye(t *testing.T) {
-	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{})
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.FixtureOptions{})
 	const endless = `
 print("begin")
 while True:
@@ -132,7 +132,7 @@ while True:
 
 // An ibsim that dies is the end of the script, soon, and the host's fault.
 func TestIbsimKilled(t *testing.T) {
-	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{})
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.FixtureOptions{})
 	cmd := fabsh(t, nil, "-F", "ibsim:"+f.Name, "-c", "print('begin')\nwhile True: discover()")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -166,7 +166,7 @@ func TestIbsimKilled(t *testing.T) {
 // TestIbsimHangs: a deadline also ends what waits for a fabric to be opened.
 func TestIbsimHangs(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{})
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.FixtureOptions{})
 	resume := f.Freeze(t)
 	defer resume()
 	got := outcome(fabsh(t, nil, "-F", "ibsim:"+f.Name, "--deadline", "1", "-c", "1"))

@@ -53,23 +53,22 @@ func layers(t *testing.T) [][]string {
 // of them, may have in other than tests.
 var reserved = map[string][]string{
 	"C":                          nil,
-	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/sim/run/notify"}, // system calls
+	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go", "fabric/sim/run"}, // system calls
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
 	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeguard.go", "shell/command/mcpprocess.go", "shell/command/simrun.go", "shell/command/trialtools.go", "shell/session/pager.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/signal":                  {"shell/session", "fabric/sim/run/launch"},
-	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run", "fabric/sim/run/*"},
-	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/renamenew_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/control/peer_linux.go", "fabric/sim/run", "fabric/sim/run/*"},
+	"os/signal":                  {"shell/session", "fabric/sim/run"},
+	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/history.go", "builtins/lang/*files.go", "fabric/format/lock.go", "fabric/change/apply/process.go", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
+	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/renamenew_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/server/peer_linux.go", "fabric/sim/run"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*", "builtins/audits/run", "builtins/remedies/run"},
+	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell/prompt"},
 	"github.com/spf13/cobra":     {"shell", "shell/command"},
-	"fabsh/mad/ibsim":            {"shell/session"}, // whoever opens transports
-	"fabsh/fabric/hermetic":      nil,               // tests alone
+	"fabsh/mad/ibsim":            {"shell/session", "fabric/sim/server"}, // what opens transports, and the other end of the sockets
+	"fabsh/fabric/hermetic":      nil,                                    // tests alone
 	"fabsh/mad/ibsim/ibsimtest":  nil,
-	"fabsh/mad/ibsim/wire":       {"mad/ibsim", "fabric/sim/server"}, // the two ends of its sockets
 	"fabsh/mad/umad":             {"shell/command", "shell/session", "fabric/localhost", "fabric/localhost/hosttest"},
 	"fabsh/mad/umad/umadtest":    nil,
 	"fabsh/scripts":              {"builtins/script"},
@@ -87,7 +86,7 @@ var environment = map[string][]string{
 }
 
 // facesPeople are the packages that may: the program, and what tests run in and with.
-var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic", "fabric/sim/run/launch"}
+var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic", "fabric/sim/run"}
 
 // textsOnly skips a test that only reads texts, and starts nothing at the same time:
 // with the race detector, thus in the short tests, it finds nothing and takes minutes.
@@ -225,113 +224,34 @@ func goFiles(t *testing.T) iter.Seq[goFile] {
 	}
 }
 
-// manyFiles are the packages that may have more files than others, and why.
-var manyFiles = map[string]string{
-	"mad":           "a file is a family of attributes",
-	"fabric/format": "a file is a file format, or half of one",
-	"builtins/lang": "a file is a type or a result that scripts meet",
-	"shell/command": "a file is a command, or a part of one",
-}
-
-// TestSizes keeps files, packages and types so small that a reader can hold them
-// in mind. Generated files and tests do not count.
-func TestSizes(t *testing.T) {
-	textsOnly(t)
-	const lines, files, methods = 400, 35, 45
-	fileCount, methodCount := map[string]int{}, map[string]int{}
-	for file := range goFiles(t) {
-		if file.isTest || file.isGenerated() {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(root, file.name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(b, []byte("\n")); n > lines {
-			t.Errorf("%s has %d lines, more than %d", file.name, n, lines)
-		}
-		fileCount[path.Dir(file.name)]++
-		for _, d := range file.syntax.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
-				methodCount[path.Dir(file.name)+"."+receiver(f.Recv.List[0].Type)]++
-			}
-		}
-	}
-	for pkg, n := range fileCount {
-		if n > files && manyFiles[pkg] == "" {
-			t.Errorf("%s has %d files, more than %d", pkg, n, files)
-		}
-	}
-	for name, n := range methodCount {
-		if n > methods {
-			t.Errorf("%s has %d methods, more than %d", name, n, methods)
-		}
-	}
-}
-
-// receiver returns the name of a receiver's type.
-func receiver(x ast.Expr) string {
-	switch x := x.(type) {
-	case *ast.StarExpr:
-		return receiver(x.X)
-	case *ast.IndexExpr:
-		return receiver(x.X)
-	case *ast.IndexListExpr:
-		return receiver(x.X)
-	case *ast.Ident:
-		return x.Name
-	}
-	return "?"
-}
-
 // goFileName matches the name of a Go file in a package doc; a * stands for any text.
 var goFileName = regexp.MustCompile(`[a-z0-9_*/]+\.go\b`)
 
-// TestPackageDocs compares the files that package docs name with those that exist:
-// no doc names another, and one of a package of several files names them all.
+// TestPackageDocs: each package has one doc, which names no file that does not exist.
 func TestPackageDocs(t *testing.T) {
 	textsOnly(t)
-	docs, files, generated := map[string]string{}, map[string][]string{}, map[string][]string{}
+	docs, files := map[string]string{}, map[string][]string{}
 	for file := range goFiles(t) {
 		if file.isTest {
 			continue
 		}
 		dir, name := path.Split(file.name)
 		pkg := path.Clean(dir)
-		if file.isGenerated() {
-			generated[pkg] = append(generated[pkg], name)
-			continue
-		}
+		files[pkg] = append(files[pkg], name)
 		if doc := file.syntax.Doc; doc != nil {
 			if docs[pkg] != "" {
 				t.Errorf("%s: package %s has another doc", file.name, pkg)
 			}
 			docs[pkg] = doc.Text()
-			if name == "doc.go" {
-				continue
-			}
 		}
-		files[pkg] = append(files[pkg], name)
 	}
 	for pkg, names := range files {
 		if docs[pkg] == "" {
 			t.Errorf("package %s has no doc", pkg)
 		}
-		listed := map[string]bool{}
 		for _, pattern := range goFileName.FindAllString(docs[pkg], -1) {
-			found := slices.ContainsFunc(generated[pkg], func(name string) bool { return match(pattern, name) })
-			for _, name := range names {
-				if match(pattern, name) {
-					listed[name], found = true, true
-				}
-			}
-			if !found {
+			if !slices.ContainsFunc(names, func(name string) bool { return match(pattern, name) }) {
 				t.Errorf("package %s: its doc names %s, which does not exist", pkg, pattern)
-			}
-		}
-		for _, name := range names {
-			if len(names) > 1 && !listed[name] {
-				t.Errorf("package %s: its doc does not list %s", pkg, name)
 			}
 		}
 	}

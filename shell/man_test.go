@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/guide"
+	"fabsh/builtins/help"
 	"fabsh/shell/command"
 	"fabsh/shell/session"
 )
@@ -31,7 +31,7 @@ func TestMan(t *testing.T) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	want := map[string]string{}
-	for _, g := range guide.All() {
+	for _, g := range help.Guides() {
 		want[g.Page()+".7"] = g.Man()
 	}
 	var all func(*cobra.Command)
@@ -91,19 +91,19 @@ func TestMan(t *testing.T) {
 // description, and each heading is a section, set as it is written (man(7)).
 func manPage(t *testing.T, c *cobra.Command) string {
 	t.Helper()
-	var help bytes.Buffer
+	var text bytes.Buffer
 	root := c.Root()
-	root.SetOut(&help)
+	root.SetOut(&text)
 	page := strings.ReplaceAll(c.CommandPath(), " ", "-")
 	if err := c.Help(); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.SH NAME\n%s \\- %s\n", guide.Title(page, 1), guide.Roff(page), guide.Roff(c.Short))
+	fmt.Fprintf(&b, "%s.SH NAME\n%s \\- %s\n", help.ManTitle(page, 1), help.Roff(page), help.Roff(c.Short))
 	b.WriteString(".SH DESCRIPTION\n")
 	set := false // as it is written
 	gap := false // between paragraphs
-	for line := range strings.Lines(help.String()) {
+	for line := range strings.Lines(text.String()) {
 		line = strings.TrimRight(line, "\n")
 		heading, ok := strings.CutSuffix(line, ":")
 		switch {
@@ -111,7 +111,7 @@ func manPage(t *testing.T, c *cobra.Command) string {
 			if set {
 				b.WriteString(".fi\n")
 			}
-			fmt.Fprintf(&b, ".SH %s\n.nf\n", guide.Roff(strings.ToUpper(heading)))
+			fmt.Fprintf(&b, ".SH %s\n.nf\n", help.Roff(strings.ToUpper(heading)))
 			set, gap = true, false
 		case line == "" && !set:
 			gap = true
@@ -120,7 +120,7 @@ func manPage(t *testing.T, c *cobra.Command) string {
 				b.WriteString(".PP\n")
 			}
 			gap = false
-			b.WriteString(guide.RoffLine(line) + "\n")
+			b.WriteString(help.RoffLine(line) + "\n")
 		}
 	}
 	if set {
@@ -128,7 +128,7 @@ func manPage(t *testing.T, c *cobra.Command) string {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	if c.HasParent() {
-		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", the reference of the language\n", strings.ReplaceAll(guide.Roff(c.Parent().CommandPath()), " ", `\-`))
+		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", the reference of the language\n", strings.ReplaceAll(help.Roff(c.Parent().CommandPath()), " ", `\-`))
 	} else {
 		b.WriteString("\"fabsh doc\", the reference of the language; a page of each command, such as fabsh\\-audit(1)\n")
 	}

@@ -37,7 +37,7 @@ func TestPrometheus(t *testing.T) {
 	}
 	open, rules := allExpressions(t)
 	number := len(open)
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
 	for i, name := range strings.Fields("SymbolErrorCounter LinkErrorRecoveryCounter LinkDownedCounter PortRcvErrors PortXmitDiscards VL15Dropped PortXmitWait") {
 		f.Console(t, `PerformanceSet "spine-0"[1] PortCounters.%s=%d`, name, i+1)
 	}

@@ -39,7 +39,7 @@ func changed(before, after string) (lines []string) {
 // and then exactly as asked. The C tools say so.
 func TestChangesUnderOpenSM(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	discovered := outcome(on(t, f, "-c", `
 f = discover()
 leaf = [n for n in f.nodes if n.name == "leaf-0"][0]
@@ -118,7 +118,7 @@ print(leaf.lid, sm.lid, sm.ports[1].guid, *[json.decode(json.encode(s.route)) fo
 
 // TestLoss: a port that loses all is named, costs one ladder, and ends with 3.
 func TestLoss(t *testing.T) {
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	lid := strings.TrimSuffix(outcome(on(t, f, "-c", `print([n for n in discover().cas if n.name == "host-2-1 HCA-1"][0].lid)`)), "\n[exit status 0]\n")
 	f.Console(t, `Error "host-2-1"[1] 100`)
 	const lost = `port 2 of "leaf-2" (0x0002c903000000f0): the node at the other end is unknown: SubnGet(NodeInfo) to route 0,1,5,3,2: timed out after 6 attempts; the link is up, so check that node and the cable`
@@ -140,7 +140,7 @@ func TestLoss(t *testing.T) {
 
 // TestTenClients: ibsim has ten places, of which OpenSM has one.
 func TestTenClients(t *testing.T) {
-	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{SM: "H2"})
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.FixtureOptions{SM: "H2"})
 	for range 9 {
 		cmd := on(t, f, "-c", `print("here"); sleep("1h")`)
 		out, err := cmd.StdoutPipe()
@@ -168,7 +168,7 @@ func TestTenClients(t *testing.T) {
 // TestCrowd: several of fabsh and OpenSM's sweeps share an ibsim, and all see
 // the same.
 func TestCrowd(t *testing.T) {
-	f := ibsimtest.Start(t, ibsimtest.FatTree(6, 3, 6), ibsimtest.Options{SM: "host-5-5", SMArgs: []string{"-s", "1"}})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(6, 3, 6), ibsimtest.FixtureOptions{SM: "host-5-5", SMArgs: []string{"-s", "1"}})
 	const code = `
 f = discover()
 print(f)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/guide"
+	"fabsh/builtins/help"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -25,7 +25,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := []string{"README.md"}
-	for _, g := range guide.All() {
+	for _, g := range help.Guides() {
 		if g.Name != "formats" && g.Name != "coming-from" { // TestComingFrom
 			files = append(files, g.File)
 		}

@@ -36,7 +36,7 @@ print(catch(smp_get, "SwitchInfo", f.cas[0]))
 // without them to the byte, and tshark understands all that was recorded.
 func TestRecordIbsim(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.pcap")
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
 	want := outcome(on(t, f, "--record", file, "-t", "2s", "-c", auditCode))
 	if !strings.Contains(want, "\nPortInfoRecord ") || !strings.HasSuffix(want, "exit status 3\n[exit status 3]\n") {
 		t.Fatal(want)

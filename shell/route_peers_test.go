@@ -19,7 +19,7 @@ import (
 func TestRouteUnderOpenSM(t *testing.T) {
 	t.Parallel()
 	net := ibsimtest.FatTree(4, 2, 4)
-	before := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43"}})
+	before := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43"}})
 	lst := filepath.Join(before.Dir, "opensm-subnet.lst")
 	t.Run("OpenSM's own", func(t *testing.T) {
 		got := outcome(fabsh(t, nil, "-F", "file:"+lst, "-o", "csv", "verify", "--lfts", filepath.Join(before.Dir, "opensm-lfts.dump")))
@@ -39,7 +39,7 @@ func TestRouteUnderOpenSM(t *testing.T) {
 				t.Fatalf("%s\nwant it to end in %s", said, want)
 			}
 
-			after := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
+			after := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
 			ours, err := os.ReadFile(dump)
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +130,7 @@ for p in ports:
 func TestRouteLanes(t *testing.T) {
 	net := outcome(fabsh(t, nil, "sim", "torus:dims=4/4,hosts=1"))
 	net = strings.TrimSuffix(net, "[exit status 0]\n")
-	s := ibsimtest.Start(t, net, ibsimtest.Options{SM: regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1], SMArgs: []string{"-D", "0x43", "-Q", "-R", "dfsssp,no_fallback"}})
+	s := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1], SMArgs: []string{"-D", "0x43", "-Q", "-R", "dfsssp,no_fallback"}})
 	psl, ok := strings.CutSuffix(outcome(on(t, s, "-c", pathSLs)), "[exit status 0]\n")
 	if !ok || strings.Count(psl, "\n") != 16*15 || !regexp.MustCompile(`(?m) [1-9]$`).MatchString(psl) {
 		t.Fatal(psl)

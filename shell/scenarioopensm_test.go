@@ -36,9 +36,9 @@ func TestScenarioOpenSM(t *testing.T) {
 	serveSim(t, name, "fattree:k=4,levels=2", "--bare", "--scenario", script, "--log", log)
 	f := ibsimtest.On(t, name, nil, nil)
 	const conf = "sminfo_polling_timeout 1000\npolling_retry_number 4\nsweep_interval 1\nsm_priority %d\n"
-	master := f.StartSM(t, ibsimtest.Options{SM: "node-0001 HCA-1", SMConf: fmt.Sprintf(conf, 9)})
+	master := f.StartSM(t, ibsimtest.FixtureOptions{SM: "node-0001 HCA-1", SMConf: fmt.Sprintf(conf, 9)})
 	master.Wait(t, "SUBNET UP")
-	standby := f.StartSM(t, ibsimtest.Options{SM: "node-0005 HCA-1", SMConf: fmt.Sprintf(conf, 3)})
+	standby := f.StartSM(t, ibsimtest.FixtureOptions{SM: "node-0005 HCA-1", SMConf: fmt.Sprintf(conf, 3)})
 	standby.Wait(t, "Entering STANDBY state")
 
 	action := func(n int, method, args string) time.Time {

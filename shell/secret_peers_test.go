@@ -16,7 +16,7 @@ import (
 // (osm_sa_mad_ctrl.c).
 func TestSAKeyUnderOpenSM(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(2, 1, 2), ibsimtest.Options{SM: "host-1-1", SMArgs: []string{"-s", "0"}, SMConf: "sa_key 0x5ec2e7\n"})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(2, 1, 2), ibsimtest.FixtureOptions{SM: "host-1-1", SMArgs: []string{"-s", "0"}, SMConf: "sa_key 0x5ec2e7\n"})
 	keys := func(text string) string {
 		path := filepath.Join(t.TempDir(), "keys")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -22,7 +22,7 @@ func TestSimUnderIbsim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := ibsimtest.Start(t, string(text), ibsimtest.Options{})
+			f := ibsimtest.Start(t, string(text), ibsimtest.FixtureOptions{})
 			theirs, ours := outcome(on(t, f, "-c", code)), outcome(fabsh(t, nil, "-F", "sim:"+spec, "-c", code))
 			again := outcome(fabsh(t, nil, "-F", fmt.Sprintf("sim:%s:delay=0s", net), "-c", code))
 			if theirs != ours || again != ours {

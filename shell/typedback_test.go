@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/builtins/guide"
+	"fabsh/builtins/help"
 	"fabsh/shell/command"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
@@ -170,7 +170,7 @@ func TestTypedBackTour(t *testing.T) {
 }
 
 func guideFiles() (files []string) {
-	for _, g := range guide.All() {
+	for _, g := range help.Guides() {
 		files = append(files, g.File)
 	}
 	return files

@@ -21,7 +21,7 @@ import (
 func TestWatchOpenSM(t *testing.T) {
 	t.Parallel()
 	net := ibsimtest.FatTree(4, 2, 4)
-	before := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
+	before := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})
 	dump := filepath.Join(t.TempDir(), "lfts.dump")
 	if said := outcome(on(t, before, "route", "ftree", "--out", dump)); !strings.HasSuffix(said, "[exit status 0]\n") {
 		t.Fatal(said)
@@ -31,7 +31,7 @@ func TestWatchOpenSM(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	f := ibsimtest.Start(t, net, ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
+	f := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0", "-D", "0x43", "-R", "file,no_fallback", "-U", dump}})
 	pid := strconv.Itoa(f.SMPID())
 	cmd := on(t, f, "--write", "route", "ftree", "--watch=1s", "--out", dump, "--reload", pid)
 	stderr, err := cmd.StderrPipe()

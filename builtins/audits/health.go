@@ -7,7 +7,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/health"
 	"fabsh/fabric/hosts"
 )
 
@@ -36,14 +35,14 @@ var HostType = &lang.ResultType{
 // healthReport is the value of hosts with states.
 type healthReport struct {
 	*lang.Result
-	r *health.Report
+	r *hosts.HealthReport
 }
 
 // WrapHealth returns r as a value to show in a format: one value, or for formats with lines its
 // hosts.
-func WrapHealth(r *health.Report, format lang.Format) starlark.Value {
-	list := lang.List(r.Hosts, func(h health.Host) starlark.Value {
-		reasons := lang.List(h.Reasons, func(x health.Reason) starlark.Value {
+func WrapHealth(r *hosts.HealthReport, format lang.Format) starlark.Value {
+	list := lang.List(r.Hosts, func(h hosts.HostHealth) starlark.Value {
+		reasons := lang.List(h.Reasons, func(x hosts.Reason) starlark.Value {
 			severity := lang.OrNone(x.Severity != 0, starlark.String(x.Severity.String()))
 			return lang.DictOf("state", starlark.String(x.State.String()), "text", starlark.String(x.Text), "id", lang.TextOrNone(x.ID), "check", lang.TextOrNone(x.Check), "severity", severity)
 		})
@@ -65,7 +64,7 @@ const (
 func (v *healthReport) Display() string {
 	var b strings.Builder
 	var counts []string
-	for _, s := range health.States() {
+	for _, s := range hosts.HealthNames() {
 		n := 0
 		for i := range v.r.Hosts {
 			if v.r.Hosts[i].State == s {
@@ -90,7 +89,7 @@ func (v *healthReport) Display() string {
 		}
 		fmt.Fprintf(&b, "%-9s  %q does not name a host\n", "no host", name)
 	}
-	for _, s := range health.States() {
+	for _, s := range hosts.HealthNames() {
 		same := map[string][]string{}
 		var order []string
 		for i := range v.r.Hosts {
@@ -110,7 +109,7 @@ func (v *healthReport) Display() string {
 }
 
 // reasonText returns the reasons of a host, a line each.
-func reasonText(h *health.Host) string {
+func reasonText(h *hosts.HostHealth) string {
 	var b strings.Builder
 	for i, r := range h.Reasons {
 		if i == maxReasons {

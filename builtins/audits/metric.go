@@ -124,8 +124,8 @@ func (c *collector) measured(m *audit.Metric) error {
 	return nil
 }
 
-// TakeMetrics returns the metrics since the last TakeMetrics.
-func TakeMetrics(r *lang.Runtime) []audit.Metric {
+// takeMetrics returns the metrics since the last TakeMetrics.
+func takeMetrics(r *lang.Runtime) []audit.Metric {
 	c := collectorOf(r)
 	list := c.metrics
 	c.metrics, c.index = nil, nil
@@ -161,8 +161,8 @@ func wrapMetric(m *audit.Metric) *metricValue {
 // String returns the metric in one line.
 func (v *metricValue) String() string { return fmt.Sprintf("metric(%q, %v)", v.m.Name, v.m.Value) }
 
-// MetricOf returns the metric of a value, nil if v is not a metric.
-func MetricOf(v starlark.Value) *audit.Metric {
+// metricOf returns the metric of a value, nil if v is not a metric.
+func metricOf(v starlark.Value) *audit.Metric {
 	if m, ok := v.(*metricValue); ok {
 		return &m.m
 	}

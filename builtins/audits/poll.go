@@ -42,8 +42,8 @@ func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, er
 	return r.compare(after, before), nil
 }
 
-// RatesOver reads the counters of ports twice, and returns their rates between.
-func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.PortRates, error) {
+// ratesOver reads the counters of ports twice, and returns their rates between.
+func ratesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.PortRates, error) {
 	var p Poller
 	if _, err := p.Read(c, ports); err != nil {
 		return nil, err

@@ -11,15 +11,15 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
 // keeping has the reads to keep: all of a run are one read of its job; outside of runs, each
 // perf_rates(over="last") keeps its own. It is the state that rates keep with a lang.Runtime.
 type keeping struct {
-	dir, job string // outside of runs
-	run      *run   // the current one, or nil
+	dir, job string  // outside of runs
+	run      *jobRun // the current one, or nil
 }
 
 func keepingOf(r *lang.Runtime) *keeping { return lang.StateOf[keeping](r) }
@@ -31,8 +31,8 @@ func KeepBelow(r *lang.Runtime, dir, job string) {
 	k.dir, k.job = dir, job
 }
 
-// CheckKept returns a *StateError if what earlier runs have kept is of another subnet.
-func CheckKept(r *lang.Runtime, subnet fabric.Subnet) error {
+// checkKept returns a *StateError if what earlier runs have kept is of another subnet.
+func checkKept(r *lang.Runtime, subnet fabric.Subnet) error {
 	if dir := keepingOf(r).dir; dir != "" {
 		if err := audit.CheckSubnet(dir, subnet); err != nil {
 			return &StateError{err}
@@ -51,16 +51,16 @@ type Job struct {
 	Kept *audit.State
 }
 
-// run is a run of audits. The state of its job is read only if an audit needs it.
-type run struct {
+// jobRun is a run of audits. The state of its job is read only if an audit needs it.
+type jobRun struct {
 	Job
-	state  *audit.State  // nil: no audit has needed it
-	unkept error         // why the state is not kept, such as a directory that is not writable
-	lock   *lock.Lock    // nil: the state is not written
-	needed bool          // an audit needs the reads of counters
-	file   bool          // the counters are those of a file
-	joined *audit.Read   // all counters of the run
-	window time.Duration // the longest of the rates
+	state  *audit.State     // nil: no audit has needed it
+	unkept error            // why the state is not kept, such as a directory that is not writable
+	lock   *format.FileLock // nil: the state is not written
+	needed bool             // an audit needs the reads of counters
+	file   bool             // the counters are those of a file
+	joined *audit.Read      // all counters of the run
+	window time.Duration    // the longest of the rates
 	// setBack reports that the clock stopped or was set back since the previous run.
 	setBack bool
 	rates   []audit.PortRates
@@ -73,22 +73,22 @@ type place struct {
 	port int
 }
 
-// BeginRun begins a run of audits: until EndRun, each perf_rates(over="last") compares with
+// beginRun begins a run of audits: until endRun, each perf_rates(over="last") compares with
 // the previous run.
-func BeginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &run{Job: job} }
+func beginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &jobRun{Job: job} }
 
-// EndRun ends the run, and keeps its reads and findings for the next one, if an audit needed
+// endRun ends the run, and keeps its reads and findings for the next one, if an audit needed
 // those of the previous run. It sets in found since when each finding exists. gone are the
 // findings of the previous run that this one, if complete, no longer has;
 // those of unjudged checks are not gone. f is the fabric of the run.
-func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool, unjudged []audit.Unjudged) (gone []audit.Finding, err error) {
+func endRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool, unjudged []audit.Unjudged) (gone []audit.Finding, err error) {
 	k := keepingOf(r)
 	x := k.run
 	if x == nil || x.state == nil {
 		k.run = nil
 		return nil, nil
 	}
-	defer DropRun(r)
+	defer dropRun(r)
 	x.state.Align(moment(r))
 	now := r.Clock.Now()
 	gone = x.state.SetFindings(found, complete, unjudged, now)
@@ -110,9 +110,9 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 	return gone, nil
 }
 
-// Uncompared returns why counters could not be compared with the previous run; "" if they
+// uncompared returns why counters could not be compared with the previous run; "" if they
 // were, or no audit needed that.
-func Uncompared(r *lang.Runtime) string {
+func uncompared(r *lang.Runtime) string {
 	switch x := keepingOf(r).run; {
 	case x != nil && x.file:
 		return "a file has one read of them, so rates are unknown; use --over FILE with an earlier snapshot"
@@ -128,8 +128,8 @@ func Uncompared(r *lang.Runtime) string {
 	return "no earlier run of this job has read them"
 }
 
-// DropRun ends the run without keeping its results.
-func DropRun(r *lang.Runtime) {
+// dropRun ends the run without keeping its results.
+func dropRun(r *lang.Runtime) {
 	k := keepingOf(r)
 	if k.run != nil {
 		k.run.lock.Release()
@@ -153,7 +153,7 @@ func moment(r *lang.Runtime) audit.Moment {
 }
 
 // earlier returns the reads that the run compares with, newest first.
-func (x *run) earlier() []*audit.Read {
+func (x *jobRun) earlier() []*audit.Read {
 	if x == nil || !x.needed {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (x *run) earlier() []*audit.Read {
 }
 
 // join adds a read to those of the run. Outside of runs it does nothing.
-func (x *run) join(read *audit.Read) {
+func (x *jobRun) join(read *audit.Read) {
 	switch {
 	case x == nil:
 	case x.joined == nil:
@@ -172,7 +172,7 @@ func (x *run) join(read *audit.Read) {
 }
 
 // rate notes the window of rates.
-func (x *run) rate(window time.Duration) {
+func (x *jobRun) rate(window time.Duration) {
 	if x != nil {
 		x.window = max(x.window, window)
 		x.setBack = x.setBack || window <= 0
@@ -180,7 +180,7 @@ func (x *run) rate(window time.Duration) {
 }
 
 // noteAll records the rates of ports, and keeps the list.
-func (x *run) noteAll(rates []audit.PortRates) {
+func (x *jobRun) noteAll(rates []audit.PortRates) {
 	if x == nil {
 		return
 	}
@@ -219,7 +219,7 @@ func distinct(rates []audit.PortRates) bool {
 }
 
 // note records the rates of a port. A later read replaces an earlier one.
-func (x *run) note(r audit.PortRates) {
+func (x *jobRun) note(r audit.PortRates) {
 	if r.Port == nil {
 		return
 	}
@@ -234,8 +234,8 @@ func (x *run) note(r audit.PortRates) {
 
 func placeOf(p *fabric.Port) place { return place{p.Node().GUID(), p.Num()} }
 
-// RunRates returns the rates that the current run has read.
-func RunRates(r *lang.Runtime) []audit.PortRates {
+// runRates returns the rates that the current run has read.
+func runRates(r *lang.Runtime) []audit.PortRates {
 	if x := keepingOf(r).run; x != nil {
 		return x.rates
 	}
@@ -289,14 +289,14 @@ func save(st *audit.State, dir string, subnet fabric.Subnet, complete bool) erro
 }
 
 // open reads the state of the job, once per run.
-func (x *run) open(c *lang.Call, dir string) (err error) {
+func (x *jobRun) open(c *lang.Call, dir string) (err error) {
 	switch {
 	case x.state != nil:
 	case x.Kept != nil:
 		x.state = x.Kept
 		x.state.Align(moment(c.Runtime()))
 	default:
-		if x.state, x.lock, err = open(c, dir, x.Job); err == nil || errors.Is(err, lock.ErrHeld) {
+		if x.state, x.lock, err = open(c, dir, x.Job); err == nil || errors.Is(err, format.ErrLockHeld) {
 			return err
 		}
 		if unkept, ok := errors.AsType[*StateError](err); ok {
@@ -313,7 +313,7 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 
 // stateError returns why the state was not read, or is not kept; nil if it is, or was not
 // needed.
-func (x *run) stateError() error {
+func (x *jobRun) stateError() error {
 	if x.state != nil {
 		return x.state.Reset
 	}
@@ -337,7 +337,7 @@ func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
 func lastError(err error) error { return lang.Errorf("over=%q: %w", overLast, err) }
 
 // open reads the state of a job, and locks it if it will be written.
-func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
+func open(c *lang.Call, dir string, job Job) (*audit.State, *format.FileLock, error) {
 	if dir == "" {
 		return nil, nil, errors.New("this session keeps no reads; give it a directory with --state DIR")
 	}
@@ -348,7 +348,7 @@ func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 	if err := audit.CheckSubnet(dir, job.Subnet); err != nil {
 		return nil, nil, &StateError{err}
 	}
-	var held *lock.Lock
+	var held *format.FileLock
 	if !job.ReadOnly {
 		if held, err = st.Lock(); err != nil {
 			return nil, nil, &StateError{err}

@@ -60,8 +60,8 @@ var RunType = &lang.ResultType{
 	},
 }
 
-// WrapRun returns the value of RunType. changed may be empty.
-func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
+// wrapRun returns the value of RunType. changed may be empty.
+func wrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
 	var undone []string
 	for _, f := range report.Failures {
 		if !f.Skipped {
@@ -76,7 +76,7 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 		}
 		window = lang.OrNone(x.window > 0, seconds(x.window))
 	}
-	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), Wrap(found), lang.TextOrNone(changed), state, starlark.Bool(kept), lang.TextOrNone(Uncompared(r)), window)
+	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), Wrap(found), lang.TextOrNone(changed), state, starlark.Bool(kept), lang.TextOrNone(uncompared(r)), window)
 }
 
 // report is the value of a run.

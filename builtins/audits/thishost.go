@@ -10,8 +10,8 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
 	"fabsh/fabric/localhost"
-	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
 
@@ -90,7 +90,7 @@ var OwnPortType = &lang.ResultType{
 }
 
 // ownPort returns the value of a port.
-func ownPort(p *localhost.Port, rates starlark.Value) starlark.Value {
+func ownPort(p *localhost.HostPort, rates starlark.Value) starlark.Value {
 	text := func(err error) starlark.Value {
 		if err == nil {
 			return starlark.None
@@ -115,7 +115,7 @@ func ownPort(p *localhost.Port, rates starlark.Value) starlark.Value {
 }
 
 // observeOwn counts what was read of a port in the coverage of the report.
-func observeOwn(c *lang.Call, p *localhost.Port) {
+func observeOwn(c *lang.Call, p *localhost.HostPort) {
 	t := &topology.Target{Label: p.Name(), Port: topology.NoPortGiven}
 	if p.Port != nil {
 		t.Node, t.Port = p.Port.Node(), p.Port.Num()
@@ -174,7 +174,7 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 	if k.run == nil {
 		return rates, gone, "they are compared only in fabsh audit"
 	}
-	if err := k.run.open(c, k.dir); errors.Is(err, lock.ErrHeld) { // a prolog beside a health check
+	if err := k.run.open(c, k.dir); errors.Is(err, format.ErrLockHeld) { // a prolog beside a health check
 		k.run.ReadOnly = true
 		err = k.run.open(c, k.dir)
 		if err != nil {
@@ -219,7 +219,7 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 		rates[at[i]] = &portRates{PortRates: all[i]}
 	}
 	k.run.noteAll(all)
-	return rates, goneSince(h, earlier), Uncompared(c.Runtime())
+	return rates, goneSince(h, earlier), uncompared(c.Runtime())
 }
 
 // goneSince returns the ports in earlier reads, the newest first, that the host no longer has;

@@ -36,16 +36,16 @@ The report of fabsh audit lists it, and is not complete. For information that a 
 	}),
 }
 
-// TakeUnjudged returns the checks that scripts have named since the last TakeUnjudged.
-func TakeUnjudged(r *lang.Runtime) []audit.Unjudged {
+// takeUnjudged returns the checks that scripts have named since the last TakeUnjudged.
+func takeUnjudged(r *lang.Runtime) []audit.Unjudged {
 	c := collectorOf(r)
 	list := c.skipped
 	c.skipped = nil
 	return list
 }
 
-// ForgetUnjudged drops those of an audit, which runs again.
-func ForgetUnjudged(r *lang.Runtime, name string) {
+// forgetUnjudged drops those of an audit, which runs again.
+func forgetUnjudged(r *lang.Runtime, name string) {
 	c := collectorOf(r)
 	c.skipped = slices.DeleteFunc(c.skipped, func(u audit.Unjudged) bool { return u.Audit == name })
 }

@@ -35,7 +35,7 @@ True
 		}
 		var outcome apply.Outcome
 		err := c.Block(func(ctx context.Context) (err error) {
-			outcome, err = Make(ctx, c.Runtime(), c.Recv.(*Value).Plan, apply.Options{Plan: "the plan", Within: a.Confirm})
+			outcome, err = Make(ctx, c.Runtime(), c.Recv.(*Value).Plan, apply.ChangeOptions{Plan: "the plan", Within: a.Confirm})
 			return err
 		})
 		if err != nil {

@@ -6,16 +6,15 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/change/target"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // Choose chooses the tables that a plan leads to, of those that a policy stands for. It sets
 // what p lacks: how a change is proven.
-func Choose(ctx context.Context, rt *lang.Runtime, p target.Policy) (*target.Result, error) {
+func Choose(ctx context.Context, rt *lang.Runtime, p change.TargetPolicy) (*change.TargetResult, error) {
 	x := &prover{}
 	p.Prove = func(ctx context.Context, r *routes.Routes) (refusal string, err error) {
 		err = operate(ctx, rt, func(c *lang.Call) error {
@@ -52,9 +51,9 @@ func Choose(ctx context.Context, rt *lang.Runtime, p target.Policy) (*target.Res
 }
 
 // SetChoice notes which tables the plan that is being made leads to.
-func SetChoice(ctx context.Context, rt *lang.Runtime, choice plan.Choice) error {
+func SetChoice(ctx context.Context, rt *lang.Runtime, choice change.Choice) error {
 	return operate(ctx, rt, func(c *lang.Call) error {
-		if rec, ok := env(c).Engine.Interceptor().(*plan.Recorder); ok {
+		if rec, ok := env(c).Engine.Interceptor().(*change.Recorder); ok {
 			rec.Choice = &choice
 		}
 		return nil
@@ -64,7 +63,7 @@ func SetChoice(ctx context.Context, rt *lang.Runtime, choice plan.Choice) error 
 // prover proves changes from tables in force to one after the other.
 type prover struct {
 	call   *lang.Call
-	tables *plan.Tables
+	tables *change.Tables
 	on     []*fabric.Node // switches whose adaptive routing is on
 }
 
@@ -91,7 +90,7 @@ func once(lanes func(context.Context, *routes.Routes) error, levels func(context
 }
 
 // refusal says why there is no proven order of the writes of r; "": there is one.
-func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []plan.Write) (string, error) {
+func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []change.Write) (string, error) {
 	live := *x.tables.Live // it is given the lanes
 	t := *x.tables
 	t.Live = &live
@@ -106,7 +105,7 @@ func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []plan.Wr
 }
 
 // writes are those of the change to r: the entries by which it differs, and its lanes.
-func (x *prover) writes(r *routes.Routes) (list []plan.Write, err error) {
+func (x *prover) writes(r *routes.Routes) (list []change.Write, err error) {
 	live := x.tables.Live
 	if r.SL2VL != nil {
 		if list, err = x.lanes(r); err != nil {
@@ -117,7 +116,7 @@ func (x *prover) writes(r *routes.Routes) (list []plan.Write, err error) {
 		n := r.Graph().Switches()[sd.Switch]
 		row, was := r.Row(sd.Switch), rowOf(live, n.GUID())
 		for _, b := range sd.Blocks {
-			w := plan.Write{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), Label: n.Label(), New: make([]byte, mad.LFTBlock)}
+			w := change.Write{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), Label: n.Label(), New: make([]byte, mad.LFTBlock)}
 			for i := range w.New {
 				lid := b*mad.LFTBlock + i
 				switch {
@@ -135,14 +134,14 @@ func (x *prover) writes(r *routes.Routes) (list []plan.Write, err error) {
 	left, err := rewritten(x.call, x.on, true, r, live)
 	for _, n := range left {
 		data := firstBlock(live, n)
-		list = append(list, plan.Write{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Label: n.Label(), Old: data, New: data})
+		list = append(list, change.Write{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Label: n.Label(), Old: data, New: data})
 	}
 	return list, err
 }
 
 // lanes are the writes of the virtual lanes of r.
-func (x *prover) lanes(r *routes.Routes) ([]plan.Write, error) {
-	e, rec := env(x.call).Engine, plan.NewRecorder()
+func (x *prover) lanes(r *routes.Routes) ([]change.Write, error) {
+	e, rec := env(x.call).Engine, change.NewRecorder()
 	session := e.Interceptor()
 	e.SetInterceptor(rec)
 	err := writeLanes(x.call, e, r)
@@ -150,5 +149,5 @@ func (x *prover) lanes(r *routes.Routes) ([]plan.Write, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&plan.Plan{Sets: rec.Sets()}).Writes(), nil
+	return (&change.Plan{Sets: rec.Sets()}).Writes(), nil
 }

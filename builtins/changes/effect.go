@@ -4,7 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/effect"
+	"fabsh/fabric/change"
 )
 
 // EffectType is the type of the effect of links that go down.
@@ -26,7 +26,7 @@ var EffectType = &lang.ResultType{
 }
 
 // effectValue is e as a value; None: no link goes down.
-func effectValue(e *effect.Effect) starlark.Value {
+func effectValue(e *change.Effect) starlark.Value {
 	if e == nil {
 		return starlark.None
 	}

@@ -10,9 +10,9 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/fabric/remedy"
 )
 
@@ -42,7 +42,7 @@ func Sweep(ctx context.Context, r *lang.Runtime, h *apply.Host) (*fabric.Fabric,
 }
 
 // Make applies the change of a plan to the current fabric.
-func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (apply.Outcome, error) {
+func Make(ctx context.Context, r *lang.Runtime, p *change.Plan, o apply.ChangeOptions) (apply.Outcome, error) {
 	h := HostOf(r)
 	f, err := Sweep(ctx, r, h)
 	if err != nil {
@@ -51,7 +51,7 @@ func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (
 	if !h.Engine.Traits().Simulated { // then nothing is kept
 		// The journal of the previous change may be the only record of ports that a remedy isolated.
 		switch err := remedy.Record(h.State); {
-		case errors.Is(err, lock.ErrHeld):
+		case errors.Is(err, format.ErrLockHeld):
 			return apply.Unresolved, fmt.Errorf("change: fabsh remedy works on this subnet: %w", err)
 		case err != nil:
 			r.Warn("the log of remedies is not up to date: %v", err)

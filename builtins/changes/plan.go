@@ -9,14 +9,14 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/certificate"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/plural"
 )
 
 // Value is the value `plan`. It never changes.
 type Value struct {
-	*plan.Plan
+	*change.Plan
 	rounds, sets *starlark.List // made when asked for
 }
 
@@ -38,11 +38,11 @@ func init() {
 			return starlark.String(v.verdict())
 		}},
 		lang.Member[*Value]{Name: "rounds", Type: "list of plan_round", Column: true, Doc: "the rounds of the forwarding tables, in their order", Get: rounds},
-		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *plan.Report) int64 { return r.Pairs }),
-		number("lost", "pairs that have a path and would have none", func(r *plan.Report) int64 { return r.Lost }),
-		number("gained", "pairs that have no path and would have one", func(r *plan.Report) int64 { return r.Gained }),
-		number("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *plan.Report) int64 { return r.LoadBefore }),
-		number("load_after", "the same, after the change", func(r *plan.Report) int64 { return r.LoadAfter }),
+		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *change.Report) int64 { return r.Pairs }),
+		number("lost", "pairs that have a path and would have none", func(r *change.Report) int64 { return r.Lost }),
+		number("gained", "pairs that have no path and would have one", func(r *change.Report) int64 { return r.Gained }),
+		number("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *change.Report) int64 { return r.LoadBefore }),
+		number("load_after", "the same, after the change", func(r *change.Report) int64 { return r.LoadAfter }),
 		lang.Member[*Value]{Name: "effect", Type: "link_effect", Column: true, Doc: "the effect of the links that it takes down, predicted; None: it takes no link down", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return starlark.None
@@ -82,7 +82,7 @@ func init() {
 }
 
 // number is a member that is a figure of the report; None without a report.
-func number(name, doc string, of func(*plan.Report) int64) lang.Member[*Value] {
+func number(name, doc string, of func(*change.Report) int64) lang.Member[*Value] {
 	return lang.Member[*Value]{Name: name, Type: "int", Column: true, Doc: doc, Get: func(v *Value) starlark.Value {
 		if v.Report == nil {
 			return starlark.None
@@ -176,7 +176,7 @@ func (v *Value) verdict() string {
 }
 
 // ordered are the rounds.
-func (v *Value) ordered() []plan.Round {
+func (v *Value) ordered() []change.Round {
 	if v.Report == nil {
 		return v.CertifiedRounds()
 	}

@@ -18,17 +18,17 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
+	"fabsh/fabric/device"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // Record runs fn with its writes recorded instead of sent, and makes a plan of them.
 // from is the origin of the plan, and static requests static routing.
-func Record(c *lang.Call, from string, static bool, fn func() error) (*plan.Plan, error) {
+func Record(c *lang.Call, from string, static bool, fn func() error) (*change.Plan, error) {
 	rec, stop, err := Start(c, static)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Record(c *lang.Call, from string, static bool, fn func() error) (*plan.Plan
 }
 
 // Start has the writes of the session recorded instead of sent, until stop is called.
-func Start(c *lang.Call, static bool) (rec *plan.Recorder, stop func(), err error) {
+func Start(c *lang.Call, static bool) (rec *change.Recorder, stop func(), err error) {
 	e, err := topology.EngineOf(c)
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func Start(c *lang.Call, static bool) (rec *plan.Recorder, stop func(), err erro
 	case !c.Fiber().Alone():
 		return nil, nil, lang.Errorf("no plan can be made inside parallel(), because writes of other branches would be recorded too; call parallel() in the plan's function")
 	}
-	rec = plan.NewRecorder()
+	rec = change.NewRecorder()
 	rec.Static = static
 	e.SetInterceptor(rec)
 	return rec, func() { e.SetInterceptor(nil) }, nil
@@ -60,7 +60,7 @@ func Start(c *lang.Call, static bool) (rec *plan.Recorder, stop func(), err erro
 
 // Finish makes a plan of the recorded writes. It sweeps the fabric again: the plan is
 // bound to that.
-func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
+func Finish(c *lang.Call, rec *change.Recorder, from string) (*change.Plan, error) {
 	before := env(c).Fabric()
 	p, err := bind(c, rec.Sets(), from)
 	if err == nil {
@@ -73,7 +73,7 @@ func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 }
 
 // bind makes a plan of Sets on the fabric that a sweep finds.
-func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
+func bind(c *lang.Call, sets []change.Set, from string) (*change.Plan, error) {
 	now, err := topology.Sweep(c.Thread)
 	if err != nil {
 		return nil, err
@@ -89,13 +89,13 @@ func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(from, sets, now.Fabric, sm)
+	p, err := change.NewPlan(from, sets, now.Fabric, sm)
 	return p, refused(c, err)
 }
 
 // refused returns err, as a refusal with its exit status if it is one.
 func refused(c *lang.Call, err error) error {
-	var r *plan.RefusalError
+	var r *change.RefusalError
 	if errors.As(err, &r) {
 		return c.Refuse("%s", lang.OneLine(r.Reason))
 	}
@@ -104,7 +104,7 @@ func refused(c *lang.Call, err error) error {
 
 // Judge finds an order for p on the fabric as it was just swept, and keeps what it
 // finds in p.Report, and the proof in p.Certificate.
-func Judge(c *lang.Call, p *plan.Plan) error {
+func Judge(c *lang.Call, p *change.Plan) error {
 	live, err := tables(c, p, env(c).Fabric())
 	if err != nil {
 		return err
@@ -127,14 +127,14 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 }
 
 // provable are the tables in force, live, as an order of writes is proven for.
-func provable(c *lang.Call, live *routes.Routes) (*plan.Tables, error) {
+func provable(c *lang.Call, live *routes.Routes) (*change.Tables, error) {
 	local, err := topology.LocalPort(c)
 	if err != nil {
 		return nil, err
 	}
 	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
-	t := &plan.Tables{Live: live, Last: last}
-	levels := plan.Levels{Client: env(c).SA, File: env(c).Levels}
+	t := &change.Tables{Live: live, Last: last}
+	levels := change.Levels{Client: env(c).SA, File: env(c).Levels}
 	levels.Open = func(path string) (io.ReadCloser, error) {
 		return c.Runtime().Files.OpenNamed(c.Fiber().Context, path)
 	}
@@ -143,18 +143,18 @@ func provable(c *lang.Call, live *routes.Routes) (*plan.Tables, error) {
 }
 
 // tables returns the current forwarding tables, which are read only if p changes some.
-func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routes.Routes, error) {
+func tables(c *lang.Call, p *change.Plan, f *fabric.Fabric) (*routes.Routes, error) {
 	if !p.NeedsTables(f) && p.Certificate == nil {
-		g, err := graph.New(f, graph.Options{})
+		g, err := graph.New(f, graph.BuildOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return routes.New(g, 0), nil
 	}
 	var live *routes.Routes
-	var failed []table.SwitchError
+	var failed []device.SwitchError
 	err := c.Block(func(ctx context.Context) (err error) {
-		live, failed, err = table.ReadRoutes(ctx, env(c).Engine, f)
+		live, failed, err = device.ReadRoutes(ctx, env(c).Engine, f)
 		return err
 	})
 	if err == nil && len(failed) > 0 {

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/routing/routes"
 )
 
 // Recording is a session whose writes are recorded instead of sent.
 type Recording struct {
 	runtime *lang.Runtime
-	rec     *plan.Recorder
+	rec     *change.Recorder
 	stop    func()
 }
 
@@ -30,7 +30,7 @@ func (x *Recording) Stop() { x.stop() }
 
 // Finish makes a plan of the recorded writes, with a report. from is the origin of the
 // plan.
-func (x *Recording) Finish(ctx context.Context, from string) (made *plan.Plan, err error) {
+func (x *Recording) Finish(ctx context.Context, from string) (made *change.Plan, err error) {
 	x.stop()
 	err = operate(ctx, x.runtime, func(c *lang.Call) (err error) {
 		if made, err = Finish(c, x.rec, from); err != nil {
@@ -57,7 +57,7 @@ func operate(ctx context.Context, r *lang.Runtime, fn func(c *lang.Call) error) 
 // OfSets makes a plan of Sets on the fabric as a sweep finds it now, with a report. It is an
 // error if the fabric has changed since the previous sweep, by which the Sets were decided. from
 // is the origin of the plan.
-func OfSets(ctx context.Context, r *lang.Runtime, sets []plan.Set, from string) (made *plan.Plan, err error) {
+func OfSets(ctx context.Context, r *lang.Runtime, sets []change.Set, from string) (made *change.Plan, err error) {
 	err = operate(ctx, r, func(c *lang.Call) (err error) {
 		before := env(c).Fabric()
 		if made, err = bind(c, sets, from); err != nil {

@@ -6,11 +6,11 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -39,14 +39,14 @@ func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	if err := writeLanes(c, e, r); err != nil {
 		return err
 	}
-	var all []*table.Table
+	var all []*device.Table
 	for _, sd := range r.Diff(live).Switches {
 		n := r.Graph().Switches()[sd.Switch]
 		if n.Route() == nil && n.LID() == 0 {
-			return lang.Errorf("%s: %w", n.Label(), table.ErrNoAddress)
+			return lang.Errorf("%s: %w", n.Label(), device.ErrNoAddress)
 		}
-		t := &table.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: table.NoPortNumber}
-		table.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
+		t := &device.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: device.NoPortNumber}
+		device.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
 		all = append(all, t)
 	}
 	if err := write(c, e, "forwarding table", all); err != nil {
@@ -61,19 +61,19 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 	if r.SL2VL == nil { // one lane is enough, so the choice does not matter
 		return nil
 	}
-	if rec, ok := e.Interceptor().(*plan.Recorder); ok {
+	if rec, ok := e.Interceptor().(*change.Recorder); ok {
 		rec.Target = r
 	}
 	used := r.SL.Used()
-	var all []*table.Table
+	var all []*device.Table
 	for s, n := range r.Graph().Switches() {
 		if n.Route() == nil && n.LID() == 0 {
-			return lang.Errorf("%s: %w", n.Label(), table.ErrNoAddress)
+			return lang.Errorf("%s: %w", n.Label(), device.ErrNoAddress)
 		}
-		t := &table.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: table.NoPortNumber}
-		table.EditLanes(t, func(t *table.Table, rows [][mad.ServiceLevels]uint8) error {
+		t := &device.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: device.NoPortNumber}
+		device.EditLanes(t, func(t *device.Table, rows [][mad.ServiceLevels]uint8) error {
 			for i := range rows {
-				p := table.LanePorts(t, i)
+				p := device.LanePorts(t, i)
 				if in := n.Port(int(p.In)); p.Out == 0 || p.In == p.Out || n.Port(int(p.Out)).Peer() == nil || p.In > 0 && in.Peer() == nil {
 					continue
 				}
@@ -104,8 +104,8 @@ func lanesOf(p *fabric.Port) uint8 {
 }
 
 // write writes tables of switches, which are called what.
-func write(c *lang.Call, e *engine.Engine, what string, all []*table.Table) error {
-	if err := topology.Change(c, func(ctx context.Context) error { return table.Write(ctx, e, all...) }); err != nil {
+func write(c *lang.Call, e *engine.Engine, what string, all []*device.Table) error {
+	if err := topology.Change(c, func(ctx context.Context) error { return device.WriteTables(ctx, e, all...) }); err != nil {
 		return err
 	}
 	for _, t := range all {

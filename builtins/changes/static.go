@@ -7,10 +7,10 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/certificate"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/device"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -18,7 +18,7 @@ import (
 // SetStatic requests static routing of the plan that is being made.
 func SetStatic(ctx context.Context, rt *lang.Runtime) error {
 	return operate(ctx, rt, func(c *lang.Call) error {
-		if rec, ok := env(c).Engine.Interceptor().(*plan.Recorder); ok {
+		if rec, ok := env(c).Engine.Interceptor().(*change.Recorder); ok {
 			rec.Static = true
 		}
 		return nil
@@ -27,14 +27,14 @@ func SetStatic(ctx context.Context, rt *lang.Runtime) error {
 
 // isStatic reports whether static routing was requested of the plan that is being made.
 func isStatic(e *engine.Engine) bool {
-	rec, ok := e.Interceptor().(*plan.Recorder)
+	rec, ok := e.Interceptor().(*change.Recorder)
 	return ok && rec.Static
 }
 
 // judgeAdaptive reads where adaptive routing is on, and refuses p if it writes forwarding
 // tables there without static routing being requested. t has then the choices of those
 // switches.
-func judgeAdaptive(c *lang.Call, p *plan.Plan, t *plan.Tables) error {
+func judgeAdaptive(c *lang.Call, p *change.Plan, t *change.Tables) error {
 	f := t.Live.Graph().Fabric()
 	if !p.NeedsTables(f) && p.Certificate == nil {
 		return nil
@@ -51,10 +51,10 @@ func judgeAdaptive(c *lang.Call, p *plan.Plan, t *plan.Tables) error {
 
 // checkAdaptive gives t what is known of adaptive routing, for the certificate of p: from the
 // fabric, or from the file of the session.
-func checkAdaptive(c *lang.Call, p *plan.Plan, t *plan.Tables) error {
+func checkAdaptive(c *lang.Call, p *change.Plan, t *change.Tables) error {
 	f := t.Live.Graph().Fabric()
 	if env(c).Engine == nil {
-		if a, choices := table.StoredAdaptivity(t.Live); a != nil {
+		if a, choices := device.StoredAdaptivity(t.Live); a != nil {
 			t.SetAdaptivity(a, choices)
 			return onSince(p.Stale(a.On))
 		}
@@ -79,21 +79,21 @@ func onSince(since []string) error {
 }
 
 // readAdaptivity reads where adaptive routing is on.
-func readAdaptivity(c *lang.Call, f *fabric.Fabric) (a *table.Adaptivity, err error) {
+func readAdaptivity(c *lang.Call, f *fabric.Fabric) (a *device.Adaptivity, err error) {
 	err = c.Block(func(ctx context.Context) error {
-		a, err = table.ReadAdaptivity(ctx, env(c).Engine, f)
+		a, err = device.ReadAdaptivity(ctx, env(c).Engine, f)
 		return err
 	})
 	return a, err
 }
 
 // setAdaptivity gives t what is known of adaptive routing, with the choices if tables change.
-func setAdaptivity(c *lang.Call, a *table.Adaptivity, t *plan.Tables, changes bool) error {
+func setAdaptivity(c *lang.Call, a *device.Adaptivity, t *change.Tables, changes bool) error {
 	return c.Block(func(ctx context.Context) error {
 		var choices []*adaptive.Switch
 		if changes {
 			var err error
-			if choices, err = table.ReadChoices(ctx, env(c).Engine, t.Live, a.On); err != nil {
+			if choices, err = device.ReadChoices(ctx, env(c).Engine, t.Live, a.On); err != nil {
 				return err
 			}
 		}
@@ -111,7 +111,7 @@ func rewritten(c *lang.Call, on []*fabric.Node, static bool, r, live *routes.Rou
 		for _, n := range on {
 			names = append(names, n.Label())
 		}
-		return nil, c.Refuse("%s", plan.AdaptiveOn(names))
+		return nil, c.Refuse("%s", change.AdaptiveOn(names))
 	}
 	differ := map[mad.GUID]bool{}
 	for _, sd := range r.Diff(live).Switches {

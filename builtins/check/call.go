@@ -8,7 +8,6 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
-	"fabsh/builtins/types"
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
@@ -73,7 +72,7 @@ func (c *checker) keyword(n *syntax.CallExpr, callee string, params []lang.Param
 		case p.Name == id.Name:
 			return
 		case p.Kind == records.KindFields:
-			a := mad.ByName(types.TextArgument(n, 0, params[0].Name))
+			a := mad.ByName(textArgument(n, 0, params[0].Name))
 			if a == nil || i == 0 || !ofOneClass(params[0].Kind) || params[0].Default != "" || len(a.Variants) > 0 || a.Field(id.Name) != nil || records.CodeField(a, id.Name) != nil {
 				return
 			}
@@ -121,7 +120,7 @@ func (c *checker) callee(fn syntax.Expr) (string, []lang.Param) {
 		return "", nil
 	}
 	if all := c.definitions[firstOf(id)]; len(all) == 1 && all[0].fn != nil {
-		return id.Name, ParamsOf(all[0].fn)
+		return id.Name, DefParams(all[0].fn)
 	}
 	return "", nil
 }

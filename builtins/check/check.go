@@ -21,12 +21,10 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
-	"fabsh/builtins/explain"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
-	"fabsh/builtins/types"
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
 )
@@ -44,7 +42,7 @@ type Problem struct {
 	Text string
 }
 
-func (p Problem) String() string { return explain.Position(p.Pos) + ": " + p.Text }
+func (p Problem) String() string { return PositionText(p.Pos) + ": " + p.Text }
 
 // Script returns the errors of a script that its text and the declarations show, in the order
 // of lines, without running it.
@@ -72,7 +70,7 @@ func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	err = resolve.File(file, func(name string) bool { return name == script.SimParam || in.Globals.Has(name) }, starlark.Universe.Has)
 	var undefined resolve.ErrorList
 	if errors.As(err, &undefined) {
-		spelling := explain.Explainer{Globals: in.Globals, Defined: sync.OnceValue(func() []string { return explain.BoundNames(path, src) })}
+		spelling := Explainer{Globals: in.Globals, Defined: sync.OnceValue(func() []string { return boundNames(path, src) })}
 		for i, e := range undefined {
 			if c.ended() {
 				break
@@ -120,7 +118,7 @@ func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 // newChecker returns the check of a script.
 func newChecker(in *script.Interpreter) *checker {
 	c := &checker{ctx: context.Background(), scripts: in, globals: in.Globals, definitions: map[*syntax.Ident][]definition{}, grown: map[*syntax.Ident]bool{}, active: map[*syntax.Ident]bool{}, known: map[[2]string]bool{}}
-	c.inference = types.Inference{Value: c.value, Variable: c.variable, Certain: true}
+	c.inference = Inference{Value: c.value, Variable: c.variable, Certain: true}
 	return c
 }
 
@@ -132,7 +130,7 @@ type checker struct {
 	ctx         context.Context
 	scripts     *script.Interpreter
 	globals     starlark.StringDict // names that the script does not define
-	inference   types.Inference
+	inference   Inference
 	definitions map[*syntax.Ident][]definition // by a variable's first place
 	grown       map[*syntax.Ident]bool         // variables whose elements change
 	active      map[*syntax.Ident]bool         // variables that are being inferred
@@ -198,17 +196,17 @@ func (c *checker) attribute(n *syntax.DotExpr) {
 	if m, ok := of.Value.(*starlarkstruct.Module); ok {
 		typ = m.Name
 	} else if all := records.AttributesNamed(typ); len(all) > 0 {
-		typ = types.Example(all[0]).Type()
+		typ = Example(all[0]).Type()
 	}
 	c.report(n.Name.NamePos, "%s has no .%s field or method%s", typ, name, strings.Replace(fabric.DidYouMean(name, of.Attributes()), "did you mean ", "did you mean .", 1))
 }
 
-// mayHave is types.HasAttr for a known type. It searches all declarations once for each name.
+// mayHave is hasAttr for a known type. It searches all declarations once for each name.
 func (c *checker) mayHave(typ, name string) bool {
 	key := [2]string{typ, name}
 	has, ok := c.known[key]
 	if !ok {
-		has = len(types.AttrNames(typ)) == 0 || types.HasAttr(typ, name)
+		has = len(AttrNames(typ)) == 0 || hasAttr(typ, name)
 		c.known[key] = has
 	}
 	return has
@@ -233,33 +231,33 @@ func (c *checker) value(e syntax.Expr) starlark.Value {
 }
 
 // variable returns the description of a variable, if all its definitions agree.
-func (c *checker) variable(id *syntax.Ident) types.Shape {
+func (c *checker) variable(id *syntax.Ident) Shape {
 	first := firstOf(id)
 	if first == nil && id.Name == script.SimParam {
-		return types.OfType(topology.SimType.Name)
+		return OfType(topology.SimType.Name)
 	}
 	all := c.definitions[first]
 	if len(all) == 0 || c.active[first] || c.ctx.Err() != nil {
-		return types.Shape{}
+		return Shape{}
 	}
 	c.active[first] = true
 	defer delete(c.active, first)
 	shape := c.defined(all[0])
 	for _, d := range all[1:] {
 		if c.ctx.Err() != nil {
-			return types.Shape{}
+			return Shape{}
 		}
 		shape = c.inference.Either(shape, c.defined(d))
 	}
 	if c.grown[first] && (shape.IsList()) {
-		return types.OfType("list")
+		return OfType("list")
 	}
 	return shape
 }
 
 // defined returns the description of the value of one definition.
-func (c *checker) defined(d definition) types.Shape {
-	shape := types.OfType(d.typ)
+func (c *checker) defined(d definition) Shape {
+	shape := OfType(d.typ)
 	if d.from != nil {
 		shape = c.inference.Infer(d.from)
 	}

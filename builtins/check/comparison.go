@@ -14,7 +14,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
-	"fabsh/builtins/types"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
@@ -30,7 +29,7 @@ type Attributes struct {
 // NewAttributes returns it for all declared types. The tables are made when they are first
 // needed: that takes milliseconds.
 func NewAttributes() *Attributes {
-	return &Attributes{words: sync.OnceValue(types.FieldWords), ofType: sync.OnceValue(types.WordsByType), types: sync.OnceValue(types.AttributeTypes)}
+	return &Attributes{words: sync.OnceValue(FieldWords), ofType: sync.OnceValue(wordsByType), types: sync.OnceValue(AttributeTypes)}
 }
 
 // Comparisons returns the comparisons in a script, and the look-ups in dicts, that always
@@ -231,7 +230,7 @@ func (x *comparer) keysOf(e syntax.Expr) (typ string, keys []string, what string
 }
 
 // elementOf returns the type of all elements of a list; empty: unknown.
-func (x *comparer) elementOf(e syntax.Expr, shape types.Shape) string {
+func (x *comparer) elementOf(e syntax.Expr, shape Shape) string {
 	if id, ok := e.(*syntax.Ident); ok && x.usesOf(id).other {
 		return "" // it may get other elements
 	}

@@ -129,8 +129,8 @@ func (c *checker) grows(e syntax.Expr) {
 	}
 }
 
-// ParamsOf returns the parameters of a script's own function.
-func ParamsOf(fn *syntax.DefStmt) []lang.Param {
+// DefParams returns the parameters of a script's own function.
+func DefParams(fn *syntax.DefStmt) []lang.Param {
 	params := []lang.Param{} // not nil: known
 	keyword := false
 	for _, p := range fn.Params {

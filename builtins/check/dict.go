@@ -5,27 +5,25 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
-
-	"fabsh/builtins/types"
 )
 
 // dict returns the shape of a variable that is a dict, with the type of its keys if all are
 // known: those of its definitions and of assignments to its entries. If the dict is used in
 // another way, something else may add keys.
-func (x *comparer) dict(id *syntax.Ident, shape types.Shape) types.Shape {
+func (x *comparer) dict(id *syntax.Ident, shape Shape) Shape {
 	uses := x.usesOf(id)
 	if uses.other {
-		return shape.WithKey(types.Shape{})
+		return shape.WithKey(Shape{})
 	}
 	var keys []string
 	if d, ok := shape.Value.(*starlark.Dict); ok {
 		if x.maybeChanged(id, d) {
-			return types.OfType("dict")
+			return OfType("dict")
 		}
 		const most = 1000 // keys of which the type is read
 		for i, k := range d.Keys() {
 			if i == most {
-				return types.OfType("dict")
+				return OfType("dict")
 			}
 			keys = append(keys, k.Type())
 		}
@@ -42,9 +40,9 @@ func (x *comparer) dict(id *syntax.Ident, shape types.Shape) types.Shape {
 	}
 	slices.Sort(keys)
 	if keys = slices.Compact(keys); len(keys) != 1 || keys[0] == "" {
-		return types.OfType("dict")
+		return OfType("dict")
 	}
-	return types.OfType("dict").WithKey(types.OfType(keys[0]))
+	return OfType("dict").WithKey(OfType(keys[0]))
 }
 
 // dictUses is how a script uses a dict.

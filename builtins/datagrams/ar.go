@@ -13,13 +13,13 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // arValue is the value ar: the adaptive routing of a switch as it was read. It never changes.
-type arValue struct{ a *table.AR }
+type arValue struct{ a *device.AR }
 
 var (
 	_ starlark.Mapping    = (*arValue)(nil)
@@ -303,8 +303,8 @@ The modifiers by which the tables are read are an inference: no public source ha
 (False, False, None)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
-		return readVendor(c, a.Target, mad.AttrAdaptiveRoutingLFT, func(t *topology.Target) *table.AR {
-			x := &table.AR{Dest: t.Dest(), GUID: t.GUID()}
+		return readVendor(c, a.Target, mad.AttrAdaptiveRoutingLFT, func(t *topology.Target) *device.AR {
+			x := &device.AR{Dest: t.Dest(), GUID: t.GUID()}
 			if stored := storedAR(c, t); stored != nil {
 				return stored
 			}
@@ -312,21 +312,21 @@ The modifiers by which the tables are read are an inference: no public source ha
 				x.Known, x.Node, x.Switch = true, *n.Info(), *n.SwitchInfo()
 			}
 			return x
-		}, func(ctx context.Context, r *vendorRead[*table.AR]) error {
+		}, func(ctx context.Context, r *vendorRead[*device.AR]) error {
 			defer c.Runtime().Progress("")
-			live := slices.DeleteFunc(slices.Clone(r.open), func(x *table.AR) bool { return x.Tables != nil })
-			return table.ReadAR(ctx, r.engine, topology.AnnounceRequests(c), live...)
-		}, func(x *table.AR) (starlark.Value, error) { return &arValue{x}, x.Err })
+			live := slices.DeleteFunc(slices.Clone(r.open), func(x *device.AR) bool { return x.Tables != nil })
+			return device.ReadAR(ctx, r.engine, topology.AnnounceRequests(c), live...)
+		}, func(x *device.AR) (starlark.Value, error) { return &arValue{x}, x.Err })
 	}),
 }
 
 // storedAR returns the adaptive routing of a target that the file of the session has; nil
 // without any.
-func storedAR(c *lang.Call, t *topology.Target) *table.AR {
+func storedAR(c *lang.Call, t *topology.Target) *device.AR {
 	if topology.EnvOf(c.Runtime()).Loaded == nil || t.Node == nil || t.Node.Adaptive() == nil {
 		return nil
 	}
-	x := &table.AR{Tables: t.Node.Adaptive()}
+	x := &device.AR{Tables: t.Node.Adaptive()}
 	for _, a := range t.Node.Fabric().AnswersOf(t.Node.ID()) {
 		if a.Class == mad.ClassSubn && a.ID == mad.AttrAdaptiveRoutingInfo.ID && len(a.Data) >= mad.AttrAdaptiveRoutingInfo.Size {
 			x.Info = new(mad.AdaptiveRoutingInfo)

@@ -8,32 +8,32 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // GUIDsKind is the value guids, the GUIDInfo of an end port (IBA 14.2.5.5): rows
 // without keys, None if no GUID is assigned.
 var GUIDsKind = &tableKind{
-	table: table.GUIDKind,
+	table: device.GUIDKind,
 	port:  endPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
-	size:  func(t *table.Table) int { return int(t.PortInfo.GUIDCap) },
-	entry: func(t *table.Table, i int) starlark.Value {
-		if g := table.GUIDs(t)[i]; g != 0 {
+	size:  func(t *device.Table) int { return int(t.PortInfo.GUIDCap) },
+	entry: func(t *device.Table, i int) starlark.Value {
+		if g := device.GUIDs(t)[i]; g != 0 {
 			return topology.GUIDValue(g)
 		}
 		return starlark.None
 	},
 	within: true,
-	bytes:  func(t *table.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
+	bytes:  func(t *device.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), plural.Count(v.placed(starlark.MakeInt).Len(), "GUID", "GUIDs"))
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
-		for i, g := range table.GUIDs(v.t) {
+		for i, g := range device.GUIDs(v.t) {
 			if g != 0 {
 				rows = append(rows, []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}, {Name: "guid", Value: topology.GUIDValue(g)}})
 			}
@@ -101,6 +101,6 @@ It returns the table, read back. Entry 0 is the port's own GUID and cannot be ch
 		if err != nil {
 			return nil, err
 		}
-		return GUIDsKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.EditGUIDs(t, entries, replace) })
+		return GUIDsKind.set(c, &portArgs{Target: a.Target}, func(t *device.Table) { device.EditGUIDs(t, entries, replace) })
 	}),
 }

@@ -9,27 +9,27 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is that of
 // LID i.
 var LFTKind = &tableKind{
-	table: table.LinearKind,
+	table: device.LinearKind,
 	port:  nodesTable,
 	index: func(_ *wholeTable, key starlark.Value) (int, error) {
 		return lidKey(key)
 	},
-	size:  func(t *table.Table) int { return len(table.LinearEntries(t)) },
-	entry: func(t *table.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
-	bytes: table.LinearEntries,
+	size:  func(t *device.Table) int { return len(device.LinearEntries(t)) },
+	entry: func(t *device.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
+	bytes: device.LinearEntries,
 	repr: func(v *wholeTable) string {
-		entries := table.LinearEntries(v.t)
+		entries := device.LinearEntries(v.t)
 		return fmt.Sprintf("top=%d, %s", len(entries)-1, plural.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route", "routes"))
 	},
-	display: func(v *wholeTable) string { return topology.LFTText(table.LinearEntries(v.t)) },
+	display: func(v *wholeTable) string { return topology.LFTText(device.LinearEntries(v.t)) },
 }
 
 func init() {
@@ -89,7 +89,7 @@ True
 		}
 		if v, ok := a.Table.(linear); ok {
 			row := slices.Clone(v.Linear()) // other fibers may change it meanwhile
-			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.ReplaceLinear(t, row) })
+			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *device.Table) { device.ReplaceLinear(t, row) })
 		}
 		entries, row := map[mad.LID]uint8{}, []uint8(nil)
 		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
@@ -116,11 +116,11 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) {
+		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *device.Table) {
 			if replace {
-				table.ReplaceLinear(t, row)
+				device.ReplaceLinear(t, row)
 			} else {
-				table.EditLinear(t, entries)
+				device.EditLinear(t, entries)
 			}
 		})
 	}),

@@ -9,8 +9,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -23,7 +23,7 @@ const (
 // MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is that
 // of multicast LID firstMLID+i.
 var MFTKind = &tableKind{
-	table: table.MulticastKind,
+	table: device.MulticastKind,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := lang.ToInt(key)
@@ -35,18 +35,18 @@ var MFTKind = &tableKind{
 		}
 		return lid - firstMLID, nil
 	},
-	size: table.MulticastRows,
-	entry: func(t *table.Table, i int) starlark.Value {
-		ports := table.MulticastPorts(t, i)
+	size: device.MulticastRows,
+	entry: func(t *device.Table, i int) starlark.Value {
+		ports := device.MulticastPorts(t, i)
 		if len(ports) == 0 {
 			return starlark.None
 		}
 		return portNumbers(ports)
 	},
-	bytes: func(t *table.Table) []byte {
+	bytes: func(t *device.Table) []byte {
 		var b []byte
-		for i := range table.MulticastRows(t) {
-			for _, p := range table.MulticastPorts(t, i) {
+		for i := range device.MulticastRows(t) {
+			for _, p := range device.MulticastPorts(t, i) {
 				b = append(b, byte(i>>8), byte(i), p)
 			}
 		}
@@ -59,7 +59,7 @@ var MFTKind = &tableKind{
 		var b strings.Builder
 		b.WriteString("mlid    ports\n")
 		for i := range v.Len() {
-			if ports := table.MulticastPorts(v.t, i); len(ports) > 0 {
+			if ports := device.MulticastPorts(v.t, i); len(ports) > 0 {
 				fmt.Fprintf(&b, "0x%04x  %s\n", firstMLID+i, strings.Trim(fmt.Sprint(ports), "[]"))
 			}
 		}
@@ -147,7 +147,7 @@ It returns the table, read back. Only blocks that change are written. MulticastF
 		if err != nil {
 			return nil, err
 		}
-		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *table.Table) { table.EditMulticast(t, entries, replace) })
+		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *device.Table) { device.EditMulticast(t, entries, replace) })
 	}),
 }
 

@@ -11,8 +11,8 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/format"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -102,7 +102,7 @@ func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 			break
 		}
 		for i := range v.Len() {
-			if ports := table.MulticastPorts(v.t, i); len(ports) > 0 {
+			if ports := device.MulticastPorts(v.t, i); len(ports) > 0 {
 				list = append(list, format.MFTEntry{MLID: mad.LID(firstMLID + i), Ports: ports})
 			}
 		}

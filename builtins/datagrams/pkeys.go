@@ -8,8 +8,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 )
 
 // fullMember is the bit of a P_Key for full membership (IBA 10.9.1.1). An entry whose
@@ -19,24 +19,24 @@ const fullMember = 0x8000
 // PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows without
 // keys, None for an empty entry.
 var PKeysKind = &tableKind{
-	table: table.PKeyKind,
+	table: device.PKeyKind,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
-	size:  table.PartitionCap,
-	entry: func(t *table.Table, i int) starlark.Value {
+	size:  device.PartitionCap,
+	entry: func(t *device.Table, i int) starlark.Value {
 		if key := binary.BigEndian.Uint16(t.Data[2*i:]); key&^fullMember != 0 {
 			return starlark.MakeInt(int(key))
 		}
 		return starlark.None
 	},
 	within: true,
-	bytes:  func(t *table.Table) []byte { return t.Data[:2*table.PartitionCap(t)] },
+	bytes:  func(t *device.Table) []byte { return t.Data[:2*device.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), plural.Count(v.placed(starlark.MakeInt).Len(), "partition", "partitions"))
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
-		for i, key := range table.PKeys(v.t) {
+		for i, key := range device.PKeys(v.t) {
 			member := "full"
 			if key&fullMember == 0 {
 				member = "limited"
@@ -116,6 +116,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return PKeysKind.set(c, &a.portArgs, func(t *table.Table) { table.EditPKeys(t, entries, replace) })
+		return PKeysKind.set(c, &a.portArgs, func(t *device.Table) { device.EditPKeys(t, entries, replace) })
 	}),
 }

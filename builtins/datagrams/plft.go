@@ -9,13 +9,13 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
 // plftValue is the value plft: the private forwarding tables of a switch. It never changes.
-type plftValue struct{ p *table.PLFT }
+type plftValue struct{ p *device.PLFT }
 
 // PLFTType declares the attributes of a plft.
 var PLFTType *lang.Type[plftValue]
@@ -136,14 +136,14 @@ It returns a plft, or a list of them for a list of switches. They are requested 
 False
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
-		return readVendor(c, a.Target, mad.AttrPrivateLFTMap, func(t *topology.Target) *table.PLFT {
-			x := &table.PLFT{Dest: t.Dest(), GUID: t.GUID()}
+		return readVendor(c, a.Target, mad.AttrPrivateLFTMap, func(t *topology.Target) *device.PLFT {
+			x := &device.PLFT{Dest: t.Dest(), GUID: t.GUID()}
 			if n := justSwept(c, t); n != nil {
 				x.Known, x.Node = true, *n.Info()
 			}
 			return x
-		}, func(ctx context.Context, r *vendorRead[*table.PLFT]) error {
-			return table.ReadPLFTs(ctx, r.engine, r.open...)
-		}, func(x *table.PLFT) (starlark.Value, error) { return plftValue{x}, x.Err })
+		}, func(ctx context.Context, r *vendorRead[*device.PLFT]) error {
+			return device.ReadPLFTs(ctx, r.engine, r.open...)
+		}, func(x *device.PLFT) (starlark.Value, error) { return plftValue{x}, x.Err })
 	}),
 }

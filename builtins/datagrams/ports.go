@@ -12,7 +12,7 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/table"
+	"fabsh/fabric/device"
 	"fabsh/mad"
 )
 
@@ -60,7 +60,7 @@ A disabled port of a CA may come back only from its host; disable the switch por
 "down"
 `,
 	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
-		return changePorts(c, table.Disable, &a.linkArgs, a.Force)
+		return changePorts(c, device.Disable, &a.linkArgs, a.Force)
 	}),
 }
 
@@ -79,7 +79,7 @@ A port that is not disabled is not changed.` + linkDoc,
 "link_up"
 `,
 	Run: lang.Do(func(c *lang.Call, a *linkArgs) (starlark.Value, error) {
-		return changePorts(c, table.Enable, a, false)
+		return changePorts(c, device.Enable, a, false)
 	}),
 }
 
@@ -96,12 +96,12 @@ It then runs at the best width and speed that both ends have enabled (see port_s
 "link_up"
 `,
 	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
-		return changePorts(c, table.Reset, &a.linkArgs, a.Force)
+		return changePorts(c, device.Reset, &a.linkArgs, a.Force)
 	}),
 }
 
 // changePorts takes the links of ports down or up, all at the same time.
-func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (starlark.Value, error) {
+func changePorts(c *lang.Call, action device.Action, a *linkArgs, force bool) (starlark.Value, error) {
 	targets, at, many, err := portTargets(c, &a.portArgs)
 	if err != nil {
 		return nil, err
@@ -110,39 +110,39 @@ func changePorts(c *lang.Call, action table.Action, a *linkArgs, force bool) (st
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]*table.PortState, len(at))
-	var open []*table.PortState
+	changes := make([]*device.PortState, len(at))
+	var open []*device.PortState
 	for i := range at {
-		changes[i] = &table.PortState{Port: at[i], Action: action, Force: force, Wait: a.Wait}
+		changes[i] = &device.PortState{PortTarget: at[i], Action: action, Force: force, Wait: a.Wait}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
 	}
-	if err := topology.Change(c, func(ctx context.Context) error { return table.SetPortStates(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return device.SetPortStates(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	results := make([]*table.Port, len(changes))
+	results := make([]*device.PortTarget, len(changes))
 	for i, one := range changes {
-		results[i] = &one.Port
-		if action == table.Disable && one.Err == nil && !one.IsSwitch() {
+		results[i] = &one.PortTarget
+		if action == device.Disable && one.Err == nil && !one.IsSwitch() {
 			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only from its host", c.Name, targets[i].Label)
 		}
 	}
-	return portResults(c, targets, results, many, records.Change{Link: true, Reset: action == table.Reset})
+	return portResults(c, targets, results, many, records.Change{Link: true, Reset: action == device.Reset})
 }
 
 // portTargets returns the ports that the call names; Err is set for a port that cannot
 // be reached.
-func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []table.Port, many bool, err error) {
+func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []device.PortTarget, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
 		return nil, nil, many, err
 	}
-	at = make([]table.Port, len(targets))
+	at = make([]device.PortTarget, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p := &at[i]
-		*p = table.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
+		*p = device.PortTarget{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
 		if p.Num, err = portsTable(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
@@ -154,7 +154,7 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []tab
 }
 
 // portResults returns the results of the builtins, which make a change.
-func portResults(c *lang.Call, targets []topology.Target, at []*table.Port, many bool, change records.Change) (starlark.Value, error) {
+func portResults(c *lang.Call, targets []topology.Target, at []*device.PortTarget, many bool, change records.Change) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	change.Planned = topology.Planning(c)
 	for i, p := range at {
@@ -216,15 +216,15 @@ It takes effect when the link trains again: port_reset(port). It fails if the po
 		if err != nil {
 			return nil, err
 		}
-		results := make([]*table.Port, len(at))
-		var open []*table.LinkSettings
+		results := make([]*device.PortTarget, len(at))
+		var open []*device.LinkSettings
 		for i := range at {
-			link := &table.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: a.Force}
-			if results[i] = &link.Port; link.Err == nil {
+			link := &device.LinkSettings{PortTarget: at[i], Speed: speed, Width: width, Force: a.Force}
+			if results[i] = &link.PortTarget; link.Err == nil {
 				open = append(open, link)
 			}
 		}
-		if err := topology.Change(c, func(ctx context.Context) error { return table.SetLinks(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return device.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many, records.Change{})
@@ -233,7 +233,7 @@ It takes effect when the link trains again: port_reset(port). It fails if the po
 
 // choiceOf converts an argument that is one of the words, or a list of some; nil: not
 // given.
-func choiceOf(param string, v starlark.Value, all []string) (choice table.Choice, err error) {
+func choiceOf(param string, v starlark.Value, all []string) (choice device.Choice, err error) {
 	if v == nil {
 		return choice, nil
 	}

@@ -10,8 +10,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -19,7 +19,7 @@ import (
 // output port. A row has the VL of each SL; its key is the pair of input and output
 // port.
 var SL2VLKind = &tableKind{
-	table: table.SL2VLKind,
+	table: device.SL2VLKind,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())
@@ -32,10 +32,10 @@ var SL2VLKind = &tableKind{
 		}
 		return rows[0], nil
 	},
-	size:  func(t *table.Table) int { return len(t.Modifiers) },
-	entry: func(t *table.Table, i int) starlark.Value { return lanesValue(table.Lanes(t, i)) },
-	key:   func(t *table.Table, i int) starlark.Value { return pairValue(table.LanePorts(t, i)) },
-	bytes: func(t *table.Table) []byte {
+	size:  func(t *device.Table) int { return len(t.Modifiers) },
+	entry: func(t *device.Table, i int) starlark.Value { return lanesValue(device.Lanes(t, i)) },
+	key:   func(t *device.Table, i int) starlark.Value { return pairValue(device.LanePorts(t, i)) },
+	bytes: func(t *device.Table) []byte {
 		b := slices.Clone(t.Data)
 		for _, m := range t.Modifiers {
 			b = append(b, byte(m>>8), byte(m))
@@ -51,9 +51,9 @@ var SL2VLKind = &tableKind{
 		}
 		b.WriteByte('\n')
 		for i := range v.Len() {
-			p := table.LanePorts(v.t, i)
+			p := device.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
-			for _, vl := range table.Lanes(v.t, i) {
+			for _, vl := range device.Lanes(v.t, i) {
 				if vl == mad.DropVL {
 					b.WriteString("  -")
 				} else {
@@ -71,8 +71,8 @@ func init() {
 		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one for each pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
 			var rows []starlark.Value
 			for i := range v.Len() {
-				p := table.LanePorts(v.t, i)
-				rows = append(rows, lang.DictOf("in_port", starlark.MakeInt(int(p.In)), "out_port", starlark.MakeInt(int(p.Out)), "vls", lanesValue(table.Lanes(v.t, i))))
+				p := device.LanePorts(v.t, i)
+				rows = append(rows, lang.DictOf("in_port", starlark.MakeInt(int(p.In)), "out_port", starlark.MakeInt(int(p.Out)), "vls", lanesValue(device.Lanes(v.t, i))))
 			}
 			return starlark.NewList(rows)
 		}},
@@ -80,7 +80,7 @@ func init() {
 }
 
 // pairValue returns (in_port, out_port).
-func pairValue(p table.PortPair) starlark.Value {
+func pairValue(p device.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
@@ -110,9 +110,9 @@ func (k pairKey) String() string {
 }
 
 // rows returns the numbers of the selected rows.
-func (k pairKey) rows(t *table.Table) (rows []int) {
+func (k pairKey) rows(t *device.Table) (rows []int) {
 	for i := range t.Modifiers {
-		p := table.LanePorts(t, i)
+		p := device.LanePorts(t, i)
 		if (k.in < 0 || k.in == int(p.In)) && (k.out < 0 || k.out == int(p.Out)) {
 			rows = append(rows, i)
 		}
@@ -189,12 +189,12 @@ It returns the table, read back. Only rows that change are written; equal rows a
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return SL2VLKind.set(c, &a.portArgs, func(t *table.Table) {
-			table.EditLanes(t, func(t *table.Table, lanes [][mad.ServiceLevels]uint8) error {
+		return SL2VLKind.set(c, &a.portArgs, func(t *device.Table) {
+			device.EditLanes(t, func(t *device.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
-						return &table.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
+						return &device.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
 					}
 					for _, row := range rows {
 						for sl, vl := range e.lanes {
@@ -223,9 +223,9 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 			return nil, fmt.Errorf("got %s, want sl2vl", v.Type())
 		}
 		for i := range v.Len() {
-			p := table.LanePorts(v.t, i)
+			p := device.LanePorts(v.t, i)
 			e := laneEdit{pairKey{int(p.In), int(p.Out)}, map[int]uint8{}}
-			for sl, vl := range table.Lanes(v.t, i) {
+			for sl, vl := range device.Lanes(v.t, i) {
 				e.lanes[sl] = vl
 			}
 			edits = append(edits, e)

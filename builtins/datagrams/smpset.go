@@ -9,8 +9,8 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -59,8 +59,8 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 			return nil, lang.ParamError("known", "got %s for %s", plural.Count(len(a.Known), "record", "records"), plural.Count(len(targets), "target", "targets"))
 		}
 		values := make([]starlark.Value, len(targets))
-		changes := make([]*table.Set, len(targets))
-		var open []*table.Set
+		changes := make([]*device.Set, len(targets))
+		var open []*device.Set
 		for i := range targets {
 			t := &targets[i]
 			modifier, err := a.modifier(c, attr, t)
@@ -71,7 +71,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 				values[i] = lang.NewFailure(topology.FailedRequest(c, t, err))
 				continue
 			}
-			changes[i] = &table.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
+			changes[i] = &device.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
 				for _, name := range named {
 					copyField(attr.Field(name), data, given)
 				}
@@ -94,7 +94,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 				return nil, err
 			}
 		}
-		if err := topology.Change(c, func(ctx context.Context) error { return table.SetAttributes(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return device.SetAttributes(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, set := range changes {

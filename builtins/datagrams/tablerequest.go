@@ -7,7 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/table"
+	"fabsh/fabric/device"
 )
 
 // portArgs are the arguments that name a node or port.
@@ -43,7 +43,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 		know(c, &targets[i], t)
 	}
 	open := reached(tables)
-	if err := c.Block(func(ctx context.Context) error { return table.Read(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return device.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many, false)
@@ -51,7 +51,7 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 
 // set implements set_lft and similar functions. edit applies the requested change to a
 // table.
-func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (starlark.Value, error) {
+func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *device.Table)) (starlark.Value, error) {
 	targets, tables, many, err := k.tables(c, a)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (s
 	for _, t := range open {
 		edit(t)
 	}
-	if err := topology.Change(c, func(ctx context.Context) error { return table.Write(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return device.WriteTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many, true)
@@ -72,15 +72,15 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *table.Table)) (s
 
 // tables returns the tables of the targets; Err is set for a target that cannot be
 // reached.
-func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*table.Table, many bool, err error) {
+func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*device.Table, many bool, err error) {
 	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
 		return nil, nil, many, err
 	}
-	tables = make([]*table.Table, len(targets))
+	tables = make([]*device.Table, len(targets))
 	for i := range targets {
 		t := &targets[i]
-		x := &table.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
+		x := &device.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
 		if x.Port, err = k.port(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
@@ -94,7 +94,7 @@ func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target
 
 // know gives a table that is only read the attributes that an audit's sweep has just read
 // from the node, so that they are not read again.
-func know(c *lang.Call, at *topology.Target, t *table.Table) {
+func know(c *lang.Call, at *topology.Target, t *device.Table) {
 	n := at.Node
 	if n == nil || n.Route() == nil || !topology.JustSwept(c, n.Fabric()) {
 		return
@@ -102,13 +102,13 @@ func know(c *lang.Call, at *topology.Target, t *table.Table) {
 	switch info := n.Info(); {
 	case n.IsSwitch() && n.SwitchInfo() != nil:
 		t.Known, t.Node, t.Switch = true, *info, *n.SwitchInfo()
-	case !n.IsSwitch() && (t.Port == table.NoPortNumber || t.Port == int(info.LocalPortNum)): // otherwise another port answers
+	case !n.IsSwitch() && (t.Port == device.NoPortNumber || t.Port == int(info.LocalPortNum)): // otherwise another port answers
 		t.Known, t.Node = true, *info
 	}
 }
 
 // nodesTable returns the port of tables that exist once for each node: none.
-func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return table.NoPortNumber, nil }
+func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return device.NoPortNumber, nil }
 
 // endPortsTable returns the port of tables that exist for each end port: a switch is one
 // end port, a CA has one for each of its ports.
@@ -116,13 +116,13 @@ func endPortsTable(c *lang.Call, _ *int, t *topology.Target) (int, error) {
 	if t.Node != nil && !t.Node.IsSwitch() {
 		return t.Port, nil
 	}
-	return table.NoPortNumber, nil
+	return device.NoPortNumber, nil
 }
 
 // anyPortsTable returns the named port, if any.
 func anyPortsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 	if port == nil && t.Port == topology.NoPortGiven {
-		return table.NoPortNumber, nil
+		return device.NoPortNumber, nil
 	}
 	return portOf(c, nil, port, t)
 }
@@ -137,7 +137,7 @@ func portsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
 }
 
 // reached returns the tables whose targets can be reached.
-func reached(tables []*table.Table) (open []*table.Table) {
+func reached(tables []*device.Table) (open []*device.Table) {
 	for _, t := range tables {
 		if t.Err == nil {
 			open = append(open, t)
@@ -147,7 +147,7 @@ func reached(tables []*table.Table) (open []*table.Table) {
 }
 
 // results returns the result of the builtin; set: it changes the tables.
-func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*table.Table, many, set bool) (starlark.Value, error) {
+func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*device.Table, many, set bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {

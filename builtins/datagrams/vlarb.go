@@ -7,8 +7,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -18,13 +18,13 @@ var priorities = [2]string{"low", "high"}
 // VLArbKind is the value vlarb, the VLArbitrationTable of a port (IBA 14.2.5.9, 7.6.9):
 // two rows, by priority.
 var VLArbKind = &tableKind{
-	table: table.VLArbKind,
+	table: device.VLArbKind,
 	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return priority(key) },
-	size:  func(*table.Table) int { return len(priorities) },
-	entry: func(t *table.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
-	key:   func(_ *table.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
-	bytes: func(t *table.Table) (b []byte) {
+	size:  func(*device.Table) int { return len(priorities) },
+	entry: func(t *device.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
+	key:   func(_ *device.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
+	bytes: func(t *device.Table) (b []byte) {
 		for _, list := range entriesOf(t) {
 			for _, a := range list {
 				b = append(b, a.VL, a.Weight)
@@ -71,13 +71,13 @@ func priority(key starlark.Value) (int, error) {
 }
 
 // entriesOf returns the entries by priority, up to the capacity of the port.
-func entriesOf(t *table.Table) [2][]table.VLWeight {
-	low, high := table.VLArbEntries(t)
-	return [2][]table.VLWeight{low, high}
+func entriesOf(t *device.Table) [2][]device.VLWeight {
+	low, high := device.VLArbEntries(t)
+	return [2][]device.VLWeight{low, high}
 }
 
 // arbitrationValue returns a tuple of (vl, weight), with weights in units of 64 bytes.
-func arbitrationValue(list []table.VLWeight) starlark.Value {
+func arbitrationValue(list []device.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
 		t[i] = starlark.Tuple{starlark.MakeInt(int(a.VL)), starlark.MakeInt(int(a.Weight))}
@@ -127,9 +127,9 @@ It returns them, read back. Only blocks that change are written. The same reques
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return VLArbKind.set(c, &a.portArgs, func(t *table.Table) {
-			table.EditVLArb(t, func(low, high []table.VLWeight) error {
-				for i, list := range [][]table.VLWeight{low, high} {
+		return VLArbKind.set(c, &a.portArgs, func(t *device.Table) {
+			device.EditVLArb(t, func(low, high []device.VLWeight) error {
+				for i, list := range [][]device.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
 						return fmt.Errorf("%s: %w", priorities[i], err)
 					}
@@ -144,11 +144,11 @@ It returns them, read back. Only blocks that change are written. The same reques
 type arbitrationEdit struct {
 	replace bool  // entries that are not given are cleared
 	numbers []int // of the entries, as given
-	entries []table.VLWeight
+	entries []device.VLWeight
 }
 
 // apply applies the change. An entry beyond the table is an error unless its weight is 0.
-func (e *arbitrationEdit) apply(list []table.VLWeight) error {
+func (e *arbitrationEdit) apply(list []device.VLWeight) error {
 	if e.replace {
 		clear(list)
 	}
@@ -157,7 +157,7 @@ func (e *arbitrationEdit) apply(list []table.VLWeight) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return &table.UnsupportedError{Reason: fmt.Sprintf("entry %d is out of range; the table has %s", i, plural.Count(len(list), "entry", "entries"))}
+			return &device.UnsupportedError{Reason: fmt.Sprintf("entry %d is out of range; the table has %s", i, plural.Count(len(list), "entry", "entries"))}
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range; entries count from 0", i)
 	}
-	var a table.VLWeight
+	var a device.VLWeight
 	if v != starlark.None {
 		t, ok := v.(starlark.Iterable)
 		pair := []starlark.Value(nil)
@@ -192,7 +192,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
-		a = table.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
+		a = device.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
 	}
 	e.numbers, e.entries = append(e.numbers, i), append(e.entries, a)
 	return nil

@@ -10,27 +10,27 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/table"
 )
 
 // tableKind is the kind of one of the whole tables, for scripts.
 type tableKind struct {
 	*lang.Type[*wholeTable]
-	table *table.Kind
+	table *device.TableKind
 	// port returns the port of the table, from the argument port and the target;
-	// table.NoPortNumber for tables of nodes.
+	// device.NoPortNumber for tables of nodes.
 	port func(c *lang.Call, port *int, t *topology.Target) (int, error)
 	// index returns the entry of a key; -1: it is beyond the table.
 	index func(v *wholeTable, key starlark.Value) (int, error)
-	size  func(t *table.Table) int
-	entry func(t *table.Table, i int) starlark.Value // None: an empty entry
+	size  func(t *device.Table) int
+	entry func(t *device.Table, i int) starlark.Value // None: an empty entry
 	// key returns what iteration yields; nil: the entries.
-	key func(t *table.Table, i int) starlark.Value
+	key func(t *device.Table, i int) starlark.Value
 	// within means that `in` searches for an entry, not for a key.
 	within bool
 	// bytes returns the data by which tables are compared.
-	bytes   func(t *table.Table) []byte
+	bytes   func(t *device.Table) []byte
 	repr    func(v *wholeTable) string
 	display func(v *wholeTable) string
 }
@@ -39,7 +39,7 @@ type tableKind struct {
 // never changes.
 type wholeTable struct {
 	kind *tableKind
-	t    *table.Table
+	t    *device.Table
 	of   records.Origin
 	set  bool // it is the result of a function that changes it
 	// planned means that the change was recorded, not sent.

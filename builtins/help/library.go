@@ -16,7 +16,7 @@ import (
 
 // Page is the help on a topic.
 type Page struct {
-	Kind    Kind
+	Kind    PageKind
 	Name    string   // the topic
 	Also    []string // other names of it
 	Words   []string // further words that find it, such as the words of an enumerated field
@@ -26,36 +26,36 @@ type Page struct {
 	lower func() string // returns the text in lower case, for searches; nil if it is not kept
 }
 
-// Kind is the kind of a page; a topic with its word before the name means that kind.
-type Kind string
+// PageKind is the kind of a page; a topic with its word before the name means that kind.
+type PageKind string
 
 const (
-	KindValue     Kind = "value" // a global of the script
-	KindFunction  Kind = "function"
-	KindType      Kind = "type"
-	KindMember    Kind = "member" // of a type or module
-	KindAttribute Kind = "attribute"
-	KindField     Kind = "field"
-	KindClass     Kind = "class"
-	KindMethod    Kind = "method"
-	KindTrap      Kind = "trap"
-	KindStatus    Kind = "status"
-	KindTopic     Kind = "topic" // a part of a guide, and lists
-	KindGuide     Kind = "guide"
-	KindCommand   Kind = "command"
-	KindFlag      Kind = "flag"
-	KindTool      Kind = "tool"
-	KindAudit     Kind = "audit"
-	KindReport    Kind = "report"
-	KindPolicy    Kind = "policy"
-	KindTopology  Kind = "topology"
-	KindScenario  Kind = "scenario"
-	KindCheck     Kind = "check"
-	KindSimKey    Kind = "sim"
+	KindValue     PageKind = "value" // a global of the script
+	KindFunction  PageKind = "function"
+	KindType      PageKind = "type"
+	KindMember    PageKind = "member" // of a type or module
+	KindAttribute PageKind = "attribute"
+	KindField     PageKind = "field"
+	KindClass     PageKind = "class"
+	KindMethod    PageKind = "method"
+	KindTrap      PageKind = "trap"
+	KindStatus    PageKind = "status"
+	KindTopic     PageKind = "topic" // a part of a guide, and lists
+	KindGuide     PageKind = "guide"
+	KindCommand   PageKind = "command"
+	KindFlag      PageKind = "flag"
+	KindTool      PageKind = "tool"
+	KindAudit     PageKind = "audit"
+	KindReport    PageKind = "report"
+	KindPolicy    PageKind = "policy"
+	KindTopology  PageKind = "topology"
+	KindScenario  PageKind = "scenario"
+	KindCheck     PageKind = "check"
+	KindSimKey    PageKind = "sim"
 )
 
 // order is the order of pages with the same name.
-var order = []Kind{KindValue, KindFunction, KindType, KindAttribute, KindClass, KindMethod, KindTrap, KindStatus, KindMember, KindField, KindTopic, KindGuide, KindCommand,
+var order = []PageKind{KindValue, KindFunction, KindType, KindAttribute, KindClass, KindMethod, KindTrap, KindStatus, KindMember, KindField, KindTopic, KindGuide, KindCommand,
 	KindTool, KindReport, KindAudit, KindCheck, KindPolicy, KindTopology, KindScenario, KindSimKey, KindFlag}
 
 // Library has all pages of a session.

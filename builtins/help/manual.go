@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/builtins/guide"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
-	"fabsh/builtins/types"
 	"fabsh/mad"
 )
 
@@ -34,7 +33,7 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		list = append(list, c.sorted())
 	}
 	c := Chapter{Title: "Values", Doc: "Attributes never do I/O; functions and methods may. Every value but error is true."}
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		c.Topics = append(c.Topics, Topic{d.Name, d.Help()})
 		for _, m := range d.Members {
 			if m.Method != nil {
@@ -71,7 +70,7 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		}
 		list = append(list, c.sorted())
 	}
-	for _, g := range guide.All() {
+	for _, g := range Guides() {
 		c := Chapter{Title: g.Title(), Doc: "The guide " + g.Name + "."}
 		for i, p := range g.Parts {
 			if text := g.Own(i, 0); text != "" {

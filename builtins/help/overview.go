@@ -10,18 +10,16 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
-	"fabsh/builtins/guide"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/remedies"
-	"fabsh/builtins/scenario"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/mad"
 )
 
 // Groups are the headings of the overview, in order.
-var Groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, remedies.GroupRemedy, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, scenario.Group, lang.GroupRest}
+var Groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, remedies.GroupRemedy, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, script.ScenarioGroup, lang.GroupRest}
 
 // functionsIn lists the functions of fabsh among global names, each once, sorted.
 func functionsIn(globals starlark.StringDict) []*lang.Builtin {
@@ -53,7 +51,7 @@ func overview(globals starlark.StringDict) string {
 	}
 	b.WriteString("Modules\n  expect, fs, hostlist, json, math, re, time, yaml\n\n")
 	var guides []string
-	for _, g := range guide.All() {
+	for _, g := range Guides() {
 		guides = append(guides, g.Name)
 	}
 	b.WriteString(lang.Aligned([]lang.Fact{

@@ -10,11 +10,9 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
-	"fabsh/builtins/guide"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
-	"fabsh/builtins/tools"
-	"fabsh/builtins/types"
 )
 
 // fixed returns a text that depends on the width only in its line breaks.
@@ -59,7 +57,7 @@ func functionPages(globals starlark.StringDict) (pages []Page) {
 	return pages
 }
 
-func functionPage(kind Kind, name string, f *lang.Builtin) Page {
+func functionPage(kind PageKind, name string, f *lang.Builtin) Page {
 	return Page{Kind: kind, Name: name, Summary: f.Summary(), Text: func(width int) string {
 		return lang.Prose((&lang.Function{Builtin: f}).Help(), width)
 	}}
@@ -67,7 +65,7 @@ func functionPage(kind Kind, name string, f *lang.Builtin) Page {
 
 // typePages returns the pages of types of values, and of their members.
 func typePages() (pages []Page) {
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		pages = append(pages, Page{Kind: KindType, Name: d.Name, Summary: firstSentence(d.Doc), Text: fixed(d.Help())})
 		for _, m := range d.Members {
 			name := d.Name + "." + m.ShortName()
@@ -85,7 +83,7 @@ func typePages() (pages []Page) {
 
 // guidePages returns the pages of the guides and of their parts.
 func guidePages() (pages []Page) {
-	guides := guide.All()
+	guides := Guides()
 	var list strings.Builder
 	list.WriteString("Guides, each also a man page of section 7 and a chapter of \"fabsh doc --html\":\n\n")
 	var rows []lang.Fact
@@ -133,7 +131,7 @@ func scriptPages() (pages []Page) {
 // folders are the kinds of shipped scripts, and the commands that run them.
 var folders = []struct {
 	folder     script.Folder
-	kind       Kind
+	kind       PageKind
 	title, run string
 }{
 	{script.Audits, KindAudit, "Shipped audits", "fabsh audit NAME"},
@@ -162,9 +160,9 @@ func scriptHelp(f script.Folder, name string) (string, error) {
 
 // toolPages returns the pages of tools of other packages.
 func toolPages() (pages []Page) {
-	for _, t := range tools.All() {
-		text := fmt.Sprintf("%s: here, %s\n", t.Name, tools.Hint(t.Name))
-		pages = append(pages, Page{Kind: KindTool, Name: t.Name, Words: []string{t.Of}, Summary: tools.Hint(t.Name), Text: fixed(text)})
+	for _, t := range check.Tools() {
+		text := fmt.Sprintf("%s: here, %s\n", t.Name, check.ToolHint(t.Name))
+		pages = append(pages, Page{Kind: KindTool, Name: t.Name, Words: []string{t.Of}, Summary: check.ToolHint(t.Name), Text: fixed(text)})
 	}
 	return pages
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
-	"fabsh/builtins/types"
 )
 
 // Reference returns REFERENCE.md: all functions and types, from the same literals as help.
@@ -40,7 +40,7 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, d.Doc)
 	}
 	b.WriteString("\n## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
-	for _, d := range types.All() {
+	for _, d := range check.Types() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.Name, d.Doc)
 		plain := slices.DeleteFunc(slices.Clone(d.Members), func(m lang.MemberDoc) bool { return m.Method != nil })
 		if len(plain) > 0 {

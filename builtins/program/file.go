@@ -17,7 +17,6 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 )
@@ -26,7 +25,7 @@ import (
 // command line.
 func RunFile(ctx context.Context, in *script.Interpreter, path string, words []string) error {
 	return in.Open(ctx, path, func(t *starlark.Thread, src string) error {
-		metrics.Name(in.Runtime, nameOf(path))
+		audits.NameMetrics(in.Runtime, nameOf(path))
 		file, prog, err := in.Compile(path, src)
 		if err != nil {
 			return err

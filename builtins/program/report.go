@@ -8,7 +8,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/metrics"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 )
@@ -21,7 +21,7 @@ func RunReport(ctx context.Context, in *script.Interpreter, name string, words [
 		return fmt.Errorf("report: %w", err)
 	}
 	return in.Open(ctx, path, func(t *starlark.Thread, src string) error {
-		metrics.Name(in.Runtime, nameOf(path))
+		audits.NameMetrics(in.Runtime, nameOf(path))
 		s, err := in.Run(t, path, src)
 		if err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 
 	"go.starlark.net/starlark"
 
-	values "fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
@@ -99,11 +99,11 @@ func (k *TopologyKind) withHost(first starlark.Value) starlark.Tuple {
 
 // Write returns the text for groups, and its content, which it has read back and compared with
 // the groups.
-func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.File, error) {
+func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.HostsFile, error) {
 	if names := g.Hosts(); k.host != "" && !slices.Contains(names, k.host) {
 		return "", nil, fmt.Errorf("topology %s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
 	}
-	v, err := k.call(ctx, k.write, k.withHost(values.Wrap(g)), k.kwargs)
+	v, err := k.call(ctx, k.write, k.withHost(values.WrapHostGroups(g)), k.kwargs)
 	if err != nil {
 		return "", nil, err
 	}
@@ -123,7 +123,7 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 
 // Read returns the content of a text. An invalid text is not reported as an error of a shipped
 // script.
-func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, error) {
+func (k *TopologyKind) Read(ctx context.Context, text string) (*values.HostsFile, error) {
 	v, err := k.call(ctx, k.read, k.withHost(starlark.String(text)), nil)
 	var ee *starlark.EvalError
 	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
@@ -132,7 +132,7 @@ func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, err
 	if err != nil {
 		return nil, err
 	}
-	file, err := values.FileOf(v)
+	file, err := values.HostsFileOf(v)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.script, err)
 	}

@@ -86,7 +86,7 @@ While it trains, packets take other links, so the rules are those of isolate(). 
 }
 
 // portAction returns the body of a function that makes an action on a port.
-func portAction(kind remedy.Kind) *lang.Body {
+func portAction(kind remedy.ActionKind) *lang.Body {
 	return lang.Do(func(c *lang.Call, a *struct {
 		Port             starlark.Value
 		Reason, Declined string
@@ -141,7 +141,7 @@ func mayMake(c *lang.Call, texts ...string) error {
 }
 
 // linkAction makes an action on a link or port.
-func linkAction(c *lang.Call, kind remedy.Kind, a *actionArgs) (starlark.Value, error) {
+func linkAction(c *lang.Call, kind remedy.ActionKind, a *actionArgs) (starlark.Value, error) {
 	if err := mayMake(c, a.Reason, a.Declined); err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func newAction(a remedy.Action, port starlark.Value) *action {
 	return &action{lang.NewResult(ActionType, starlark.String(a.Kind), starlark.String(a.Subject.Name()), port, starlark.String(a.Reason), lang.TextOrNone(a.Declined)), a}
 }
 
-// ActionOf returns the action of a value; false: it is another value.
-func ActionOf(v starlark.Value) (remedy.Action, bool) {
+// actionOf returns the action of a value; false: it is another value.
+func actionOf(v starlark.Value) (remedy.Action, bool) {
 	x, ok := v.(*action)
 	if !ok {
 		return remedy.Action{}, false

@@ -9,7 +9,7 @@ import (
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/remedy"
 )
@@ -49,7 +49,7 @@ type Outcome struct {
 	Names     string
 	Of, Now   time.Time
 	Decisions []remedy.Decision
-	Plan      *plan.Plan // may be nil
+	Plan      *change.Plan // may be nil
 }
 
 // Wrap returns o as a value to show in a format: one value, or for formats with lines a list of

@@ -50,8 +50,8 @@ type Past struct {
 	Judged []string  // the checks that were done in this run
 }
 
-// PastOf returns p as a value for remedies.
-func PastOf(input *Past, now time.Time) starlark.Value {
+// pastOf returns p as a value for remedies.
+func pastOf(input *Past, now time.Time) starlark.Value {
 	s := input.State
 	runs := slices.DeleteFunc(slices.Clone(s.Runs), func(t time.Time) bool { return t.Equal(input.Of) }) // this one
 	slices.Reverse(runs)

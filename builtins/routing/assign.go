@@ -9,7 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -21,8 +21,8 @@ var assignMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "hops", Kind: kindHops, Doc: "the distances that define the next hops, from graph.hops() or graph.updown()"},
 		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs to assign (default: all); the entries of others are kept"},
-		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: engine.PolicyDoc},
-		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: engine.ScopeDoc},
+		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: engines.PolicyDoc},
+		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: engines.ScopeDoc},
 		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "seed of random choices"},
 		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to its weight as load (default: 1 for LIDs of CAs and routers, else 0)"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries are kept where they are still next hops"},
@@ -39,7 +39,7 @@ Packets to a LID without a next hop are dropped. The paths to the LIDs of one po
 1
 `,
 	Run: editing(func(c *lang.Call, v *Routes, a *assignArgs) (starlark.Value, error) {
-		o := engine.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
+		o := engines.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
 		var err, failed error
 		if a.Order != nil {
 			o.Number = numberOf(c.Thread, a.Order, &failed)
@@ -54,7 +54,7 @@ Packets to a LID without a next hop are dropped. The paths to the LIDs of one po
 			o.PerLID = takes(a.Prefer, 4)
 			o.Prefer = preferenceOf(c.Thread, a.Prefer, o.PerLID, v.graph, &failed)
 		}
-		if err = engine.Assign(c.Fiber().Context, v.Tables, a.Hops.h, o); failed != nil {
+		if err = engines.Assign(c.Fiber().Context, v.Tables, a.Hops.h, o); failed != nil {
 			err = failed
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing/chain"
+	"fabsh/fabric/routing/engines"
 )
 
 // chainMethod is graph.chain(): parts of the fabric, each by an engine of its own.
@@ -30,7 +30,7 @@ The first step routes the whole fabric. Engines that need virtual lanes are not 
 		Topologies, Groups *string
 	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		var p chain.Policy
+		var p engines.ChainPolicy
 		for _, path := range []*string{a.Groups, a.Topologies, &a.Chains} {
 			if path == nil {
 				continue
@@ -43,7 +43,7 @@ The first step routes the whole fabric. Engines that need virtual lanes are not 
 		open := func(name string) (io.ReadCloser, error) {
 			return c.Runtime().Files.Open(c.Fiber().Context, name)
 		}
-		r, err := chain.Compute(c.Fiber().Context, v.g, &p, open)
+		r, err := engines.ComputeChain(c.Fiber().Context, v.g, &p, open)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// DiffType is the type of what routes.diff() returns.
+// HostsDiffType is the type of what routes.diff() returns.
 var DiffType = &lang.ResultType{
 	Name: "routes_diff",
 	Doc:  "The changes of tables from one routes to another.",

@@ -10,7 +10,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 )
 
 // routeMethod is graph.route(): all tables, by an engine of fabric/routing/engine.
@@ -32,7 +32,7 @@ True
 			return nil
 		}
 		name, _ := starlark.AsString(args[0])
-		e, _ := engine.Named(name)
+		e, _ := engines.Named(name)
 		return paramsOf(&e)
 	},
 	Run: lang.Do(func(c *lang.Call, a *struct {
@@ -40,13 +40,13 @@ True
 		Options lang.Others
 	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		e, ok := engine.Named(a.Engine)
+		e, ok := engines.Named(a.Engine)
 		if !ok {
-			names := engine.Names()
+			names := engines.Names()
 			return nil, lang.ParamError("engine", "unknown engine %q%s; supported: %s", a.Engine, fabric.DidYouMean(a.Engine, names), strings.Join(names, ", "))
 		}
-		var o engine.Options
-		for _, option := range engine.AllOptions() {
+		var o engines.Options
+		for _, option := range engines.AllOptions() {
 			if value, given := a.Options[option.Name]; given {
 				if names := paramsOf(&e); !slices.Contains(names, option.Name) {
 					return nil, lang.ParamError(option.Name, "unsupported by engine %s; supported: %s", e.Name, cmp.Or(strings.Join(names, ", "), "none"))
@@ -66,11 +66,11 @@ True
 
 // routeParams returns the parameters: the engine, and the options of all engines.
 func routeParams() []lang.Param {
-	names := engine.Names()
+	names := engines.Names()
 	last := len(names) - 1
 	words := `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
 	params := []lang.Param{{Name: "engine", Kind: lang.KindChoice, Doc: words}}
-	for _, o := range engine.AllOptions() {
+	for _, o := range engines.AllOptions() {
 		params = append(params, lang.Param{Name: o.Name, Kind: kindOfOption(&o).param, Default: "None", Keyword: true, Doc: paramDoc(&o)})
 	}
 	return params
@@ -79,7 +79,7 @@ func routeParams() []lang.Param {
 // engineDocs returns one line for each engine.
 func engineDocs() string {
 	var b strings.Builder
-	for _, e := range engine.All() {
+	for _, e := range engines.All() {
 		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Doc)
 	}
 	return b.String()

@@ -43,7 +43,7 @@ note: 4 ports of CAs and routers are on no switch
 		Classes   []graph.Rule
 	}) (starlark.Value, error) {
 		v := c.Recv.(*topology.Fabric)
-		o := graph.Options{Rules: a.Classes}
+		o := graph.BuildOptions{Rules: a.Classes}
 		var err error
 		if o.Exclude, err = excludedPorts(v.Fabric, a.Exclude); err != nil {
 			return nil, lang.ParamError("exclude", "%w", err)

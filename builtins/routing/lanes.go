@@ -7,7 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -34,10 +34,10 @@ The tables do not change: paths are moved to another lane where they close a cyc
 		if a.MaxVLs < 1 || a.MaxVLs > lanes.Max {
 			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, lanes.Max)
 		}
-		if a.Effort < 1 || a.Effort > engine.MaxEffort {
-			return nil, lang.ParamError("effort", "got %d, want 1..%d", a.Effort, engine.MaxEffort)
+		if a.Effort < 1 || a.Effort > engines.MaxEffort {
+			return nil, lang.ParamError("effort", "got %d, want 1..%d", a.Effort, engines.MaxEffort)
 		}
-		if err := engine.Layer(c.Fiber().Context, v.Tables, a.MaxVLs, a.Effort); err != nil {
+		if err := engines.Layer(c.Fiber().Context, v.Tables, a.MaxVLs, a.Effort); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.MakeInt(v.Tables.Lanes()), nil

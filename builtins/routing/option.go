@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -19,13 +19,13 @@ type optionKind struct {
 	value string     // the argument made from the flag; %s is its name
 }
 
-func kindOfOption(o *engine.Option) optionKind {
-	switch o.Field(new(engine.Options)).(type) {
+func kindOfOption(o *engines.Option) optionKind {
+	switch o.Field(new(engines.Options)).(type) {
 	case *[]int:
 		return optionKind{lang.KindItems, `""`, "switches(fabric, %s)"}
 	case **routes.Routes:
 		return optionKind{kindRoutes, `""`, "tables(fabric, %s)"}
-	case engine.OptionReader:
+	case engines.OptionReader:
 		return optionKind{lang.KindPath, `""`, "%s or None"}
 	case *string:
 		return optionKind{lang.KindChoice, `""`, "%s or None"}
@@ -38,14 +38,14 @@ func kindOfOption(o *engine.Option) optionKind {
 }
 
 // setOption sets an option to the value of its parameter.
-func setOption(c *lang.Call, option *engine.Option, o *engine.Options, value any) (err error) {
+func setOption(c *lang.Call, option *engines.Option, o *engines.Options, value any) (err error) {
 	switch field := option.Field(o).(type) {
 	case *[]int:
 		*field, err = c.Recv.(*graphValue).rootsOf(value.([]starlark.Value))
 		return err
 	case **routes.Routes:
 		*field = value.(*routes.Routes)
-	case engine.OptionReader:
+	case engines.OptionReader:
 		path := pathArg{value.(string)}
 		return path.read(c, func(in io.Reader) error { return field(in, path.Path) })
 	case *string:
@@ -63,8 +63,8 @@ func setOption(c *lang.Call, option *engine.Option, o *engine.Options, value any
 	return nil
 }
 
-// paramsOf returns the options of an engine that are parameters of route().
-func paramsOf(e *engine.Engine) []string {
+// jobParamsOf returns the options of an engine that are parameters of route().
+func paramsOf(e *engines.Engine) []string {
 	var names []string
 	for _, o := range e.Options {
 		if o.Field != nil {
@@ -76,7 +76,7 @@ func paramsOf(e *engine.Engine) []string {
 
 // paramDoc returns the help of the parameter of an option, with the bounds of a number,
 // and its default.
-func paramDoc(o *engine.Option) string {
+func paramDoc(o *engines.Option) string {
 	doc := o.Doc
 	if o.Max > 0 {
 		doc += fmt.Sprintf(", %d..%d", o.Min, o.Max)
@@ -85,7 +85,7 @@ func paramDoc(o *engine.Option) string {
 		return doc
 	}
 	doc += fmt.Sprintf("; default %d", o.Default)
-	for _, e := range engine.All() {
+	for _, e := range engines.All() {
 		for _, own := range e.Options {
 			if own.Name == o.Name && own.Default != o.Default {
 				doc += fmt.Sprintf(", by %s %d", e.Name, own.Default)
@@ -96,7 +96,7 @@ func paramDoc(o *engine.Option) string {
 }
 
 // flagDoc returns the help of an option as a flag.
-func flagDoc(o *engine.Option) string {
+func flagDoc(o *engines.Option) string {
 	doc := cmp.Or(o.FlagDoc, o.Doc)
 	if o.Max > 0 {
 		doc += fmt.Sprintf(", %d to %d", o.Min, o.Max)

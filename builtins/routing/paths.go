@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing/paths"
+	"fabsh/fabric/routing/graph"
 )
 
 // GraphPathType is the type of the elements of what graph.paths() returns.
@@ -46,10 +46,10 @@ The list is shorter if fewer exist. Parallel links make different paths. A link 
 		if err != nil {
 			return nil, err
 		}
-		if a.K < 1 || a.K > paths.Max {
-			return nil, lang.ParamError("k", "got %d, want 1..%d", a.K, paths.Max)
+		if a.K < 1 || a.K > graph.MaxPaths {
+			return nil, lang.ParamError("k", "got %d, want 1..%d", a.K, graph.MaxPaths)
 		}
-		found, err := paths.Shortest(c.Fiber().Context, v.g, s, d, a.K)
+		found, err := graph.ShortestPaths(c.Fiber().Context, v.g, s, d, a.K)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

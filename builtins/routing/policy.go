@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 )
 
 // EnginePolicy is the policy that runs an engine, as a script: its flags are the options
 // of the engine. fabsh route runs it by the engine's name, and other scripts load it from
 // @std//routing/.
-func EnginePolicy(e *engine.Engine) string {
+func EnginePolicy(e *engines.Engine) string {
 	var params, docs, setup, ofGraph, ofRoute string
 	for _, o := range e.Options {
 		flag := cmp.Or(o.Flag, o.Name)

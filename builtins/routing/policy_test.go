@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -60,19 +60,19 @@ def route(fabric, *, lfts = ""):
     return fabric.graph().route("file", given = tables(fabric, lfts))
 `,
 	} {
-		e, _ := engine.Named(name)
+		e, _ := engines.Named(name)
 		if diff := cmp.Diff(want, EnginePolicy(&e)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff("\"\"\"Fast.\"\"\"\n\ndef route(fabric):\n    \"\"\"Fast.\"\"\"\n    return fabric.graph().route(\"fast\")\n", EnginePolicy(&engine.Engine{Name: "fast", Doc: "Fast."})); diff != "" {
+	if diff := cmp.Diff("\"\"\"Fast.\"\"\"\n\ndef route(fabric):\n    \"\"\"Fast.\"\"\"\n    return fabric.graph().route(\"fast\")\n", EnginePolicy(&engines.Engine{Name: "fast", Doc: "Fast."})); diff != "" {
 		t.Errorf("without options: -want +got\n%s", diff)
 	}
 }
 
 // TestRouteOptions: each option of engines is a parameter of graph.route() that sets it.
 func TestRouteOptions(t *testing.T) {
-	for i, option := range engine.AllOptions() {
+	for i, option := range engines.AllOptions() {
 		p := &routeMethod.Params[1+i]
 		if p.Name != option.Name || p.Doc == "" {
 			t.Errorf("parameter %d is %s, %q, want %s", 1+i, p.Name, p.Doc, option.Name)
@@ -81,7 +81,7 @@ func TestRouteOptions(t *testing.T) {
 		if !slices.ContainsFunc(values, func(v any) bool { return reflect.TypeOf(v) == p.Kind.Type }) {
 			t.Errorf("%s makes a %v, which setOption does not take", p.Name, p.Kind.Type)
 		}
-		var o engine.Options
+		var o engines.Options
 		switch option.Field(&o).(type) {
 		case *string:
 			setOption(nil, &option, &o, "hash")

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/repair"
 	"fabsh/fabric/routing/routes"
@@ -92,10 +92,10 @@ func progress(c *lang.Call, doing string) (done func()) {
 }
 
 // compute runs an engine, or repairs the tables of StartWith.
-func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*routes.Routes, error) {
+func compute(c *lang.Call, g *graph.Graph, name string, o engines.Options) (*routes.Routes, error) {
 	ctx := c.Fiber().Context
 	defer progress(c, "computing tables by "+name)()
-	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && engine.MadeBy(start, g, name, o) {
+	if start, _ := c.Thread.Local(startKey).(*routes.Routes); start != nil && o.Keep == nil && engines.MadeBy(start, g, name, o) {
 		return repair.Tables(ctx, start, g)
 	}
 	if near, _ := c.Thread.Local(nearKey).(*keeping); near != nil && near.live != nil && o.Keep == nil {
@@ -103,5 +103,5 @@ func compute(c *lang.Call, g *graph.Graph, name string, o engine.Options) (*rout
 		near.kept = near.kept || kept
 		return r, err
 	}
-	return engine.Compute(ctx, g, name, o)
+	return engines.Compute(ctx, g, name, o)
 }

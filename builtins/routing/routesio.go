@@ -13,9 +13,9 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -134,13 +134,13 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 		return nil, err
 	}
 	var r *routes.Routes
-	var failed []table.SwitchError
+	var failed []device.SwitchError
 	err = c.Block(func(ctx context.Context) (err error) {
 		if adaptive {
 			defer c.Runtime().Progress("")
-			r, failed, err = table.ReadAdaptiveRoutes(ctx, e, f, topology.AnnounceRequests(c))
+			r, failed, err = device.ReadAdaptiveRoutes(ctx, e, f, topology.AnnounceRequests(c))
 		} else {
-			r, failed, err = table.ReadRoutes(ctx, e, f)
+			r, failed, err = device.ReadRoutes(ctx, e, f)
 		}
 		return err
 	})
@@ -153,7 +153,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 	}
 	for _, x := range failed {
 		t := topology.NodeTarget(x.Switch)
-		if errors.Is(x.Err, table.ErrNoAddress) {
+		if errors.Is(x.Err, device.ErrNoAddress) {
 			x.Err = t.Reachable()
 		}
 		failure := topology.FailedRequest(c, &t, x.Err)
@@ -178,7 +178,7 @@ func readLanes(c *lang.Call, r *routes.Routes) error {
 		return err
 	}
 	return c.Block(func(ctx context.Context) error {
-		levels, _, err := table.ReadLevels(ctx, topology.EnvOf(c.Runtime()).SA, r)
+		levels, _, err := device.ReadLevels(ctx, topology.EnvOf(c.Runtime()).SA, r)
 		if err != nil {
 			return lang.Errorf("the service levels of paths are unknown: %w; load_routes(path, sl=FILE, sl2vl=FILE) reads them from files", err)
 		}
@@ -198,7 +198,7 @@ func ReadSL2VL(c *lang.Call, r *routes.Routes) error {
 		return err
 	}
 	return c.Block(func(ctx context.Context) error {
-		if err := table.ReadLanes(ctx, e, r); err != nil {
+		if err := device.ReadLanes(ctx, e, r); err != nil {
 			return lang.Errorf("%w", err)
 		}
 		return nil
@@ -219,7 +219,7 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Kind string }) (starlark.Value, error) {
 		var b bytes.Buffer
-		if err := c.Recv.(*Routes).Tables.Write(c.Fiber().Context, &b, format.Kind(a.Kind)); err != nil {
+		if err := c.Recv.(*Routes).Tables.Write(c.Fiber().Context, &b, format.FormatName(a.Kind)); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.String(b.String()), nil

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/mad"
 )
 
@@ -41,7 +41,7 @@ It returns a dict of port to the cost of its outgoing link afterwards, for the n
 		if err != nil {
 			return nil, lang.ParamError("weights", "%w", err)
 		}
-		if err := engine.SSSP(c.Fiber().Context, v.Tables, weight, a.LIDs); err != nil {
+		if err := engines.SSSP(c.Fiber().Context, v.Tables, weight, a.LIDs); err != nil {
 			return nil, computeError(c, err)
 		}
 		used := starlark.NewDict(len(weight))

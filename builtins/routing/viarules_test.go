@@ -14,7 +14,7 @@ import (
 
 // TestTerminalsOf: rules are for ports that have LIDs.
 func TestTerminalsOf(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=3,hosts=1", graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+	g := routingtest.Graph(t, "ring:n=3,hosts=1", graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if p.Node().Name() == "node-0002 HCA-1" {
 			return 0, 0
 		}

@@ -15,13 +15,13 @@ import (
 	"fabsh/fabric"
 )
 
-// EntryNames are the functions that make a script a command, in the order in
+// entryNames are the functions that make a script a command, in the order in
 // which they are searched.
-var EntryNames = []string{"main", "audit", "route"}
+var entryNames = []string{"main", "audit", "route"}
 
 // FindEntry returns the entry function of a script, nil if it has none.
 func FindEntry(globals starlark.StringDict) *starlark.Function {
-	for _, name := range EntryNames {
+	for _, name := range entryNames {
 		if fn, ok := globals[name].(*starlark.Function); ok {
 			return fn
 		}
@@ -32,7 +32,7 @@ func FindEntry(globals starlark.StringDict) *starlark.Function {
 // MayHaveEntry reports whether a resolved file has a global of such a name.
 func MayHaveEntry(f *syntax.File) bool {
 	return slices.ContainsFunc(f.Module.(*resolve.Module).Globals, func(b *resolve.Binding) bool {
-		return slices.Contains(EntryNames, b.First.Name)
+		return slices.Contains(entryNames, b.First.Name)
 	})
 }
 

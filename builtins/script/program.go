@@ -51,7 +51,7 @@ func ProgramOf(name, src string, entries ...string) Program {
 		return p
 	}
 	p.Doc, _, _ = strings.Cut(Docstring(file), "\n")
-	for _, entry := range slices.Concat(EntryNames, entries) {
+	for _, entry := range slices.Concat(entryNames, entries) {
 		for _, stmt := range file.Stmts {
 			if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == entry {
 				p.Entry, p.Options = true, optionsOf(def)

@@ -16,7 +16,7 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/examples"
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/scripts"
 )
 
@@ -29,7 +29,7 @@ var packages = sync.OnceValue(func() map[string]fs.FS {
 // the policy that runs it, which is made from its declaration.
 var library = sync.OnceValue(func() fs.FS {
 	made := afero.NewMemMapFs()
-	for _, e := range engine.All() {
+	for _, e := range engines.All() {
 		afero.WriteFile(made, path.Join(string(Policies), e.Name+".star"), []byte(values.EnginePolicy(&e)), 0o444)
 	}
 	return afero.NewIOFS(afero.NewCopyOnWriteFs(afero.FromIOFS{FS: scripts.FS}, made))

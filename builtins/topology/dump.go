@@ -22,7 +22,7 @@ var dumpMethod = lang.Builtin{
 "#"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Kind string }) (starlark.Value, error) {
-		f, kind := c.Recv.(*Fabric).Fabric, format.Kind(a.Kind)
+		f, kind := c.Recv.(*Fabric).Fabric, format.FormatName(a.Kind)
 		if kind == format.KindIBNL {
 			return ibnls(f)
 		}

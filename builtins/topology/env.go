@@ -7,10 +7,10 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/stored"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -97,13 +97,13 @@ func (e *Env) ValueOf(f *fabric.Fabric) *Fabric {
 var ErrNoFabric = errors.New("no live fabric")
 
 // ErrNotInFile is the error of a request whose answer is not in the session's file.
-var ErrNotInFile = stored.ErrNotInFile
+var ErrNotInFile = device.ErrNotInFile
 
 // Load makes e the environment of a session that reads a file and the answers in it.
 func (e *Env) Load(f *fabric.Fabric) {
 	e.Engine, e.Absent, e.Loaded, e.Stored = nil, nil, f, nil
 	if len(f.Answers()) > 0 {
-		e.Stored = engine.New(stored.New(f), engine.Options{})
+		e.Stored = engine.New(device.NewStoredTransport(f), engine.Options{})
 		e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // service levels have no effect
 	}
 }

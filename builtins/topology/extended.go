@@ -9,7 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric"
-	"fabsh/fabric/table"
+	"fabsh/fabric/device"
 	"fabsh/mad"
 )
 
@@ -38,7 +38,7 @@ func (a *discoverArgs) extend(c *lang.Call, f *Fabric) (starlark.Value, error) {
 		}
 		return err
 	}
-	if err := more(func(ctx context.Context) (fabric.Reading, error) { return table.ReadExtended(ctx, e, f.Fabric) }); err != nil {
+	if err := more(func(ctx context.Context) (fabric.Reading, error) { return device.ReadExtended(ctx, e, f.Fabric) }); err != nil {
 		return nil, err
 	}
 	if a.VportModifier != nil {
@@ -46,7 +46,7 @@ func (a *discoverArgs) extend(c *lang.Call, f *Fabric) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := more(func(ctx context.Context) (fabric.Reading, error) { return table.ReadVPorts(ctx, e, f.Fabric, list) }); err != nil {
+		if err := more(func(ctx context.Context) (fabric.Reading, error) { return device.ReadVPorts(ctx, e, f.Fabric, list) }); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (a *discoverArgs) extend(c *lang.Call, f *Fabric) (starlark.Value, error) {
 }
 
 // vports returns the virtual ports for which the script has a modifier.
-func (a *discoverArgs) vports(c *lang.Call, f *fabric.Fabric) (list []table.VPort, err error) {
+func (a *discoverArgs) vports(c *lang.Call, f *fabric.Fabric) (list []device.VPort, err error) {
 	for _, v := range f.VirtualPorts() {
 		got, err := starlark.Call(c.Thread, a.VportModifier, starlark.Tuple{Port{v.Port}, starlark.MakeInt(v.Index)}, nil)
 		if err != nil {
@@ -68,7 +68,7 @@ func (a *discoverArgs) vports(c *lang.Call, f *fabric.Fabric) (list []table.VPor
 		if err != nil || n < 0 || n > 1<<32-1 {
 			return nil, lang.ParamError("vport_modifier", "returned %s, want a modifier of 32 bits or None", got)
 		}
-		list = append(list, table.VPort{Port: v.Port, Modifier: uint32(n)})
+		list = append(list, device.VPort{Port: v.Port, Modifier: uint32(n)})
 	}
 	return list, nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -36,7 +36,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s); change it in a function that the script calls", f.Loads[len(f.Loads)-1])
 	case s.Forbidden != "":
 		return nil, c.Refuse("refused: %s", s.Forbidden)
-	case e.Interceptor() != nil && slices.Contains(plan.PlannedAttributes(), attr):
+	case e.Interceptor() != nil && slices.Contains(change.PlannedAttributes(), attr):
 		return e, nil
 	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
@@ -94,12 +94,12 @@ func Planning(c *lang.Call) bool {
 // Change is c.Block for changes of the fabric: it gives a plan that is being made the
 // line of the script that requests the change.
 func Change(c *lang.Call, fn func(context.Context) error) error {
-	cause := plan.Cause{Place: c.Fiber().Place}
+	cause := change.Cause{Place: c.Fiber().Place}
 	for depth := range c.Thread.CallStackDepth() {
 		if pos := c.Thread.CallFrame(depth).Pos; pos.Line > 0 {
 			cause.Line = fmt.Sprintf("%s:%d", pos.Filename(), pos.Line)
 			break
 		}
 	}
-	return c.Block(func(ctx context.Context) error { return fn(plan.WithCause(ctx, cause)) })
+	return c.Block(func(ctx context.Context) error { return fn(change.WithCause(ctx, cause)) })
 }

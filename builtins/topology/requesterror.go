@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/table"
+	"fabsh/fabric/change"
+	"fabsh/fabric/device"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -63,7 +63,7 @@ func FailedRequest(c *lang.Call, t *Target, err error) error {
 	if errors.Is(err, engine.ErrRegister) {
 		return c.Refuse("%v", engine.ErrRegister)
 	}
-	if errors.Is(err, plan.ErrNotPlanned) {
+	if errors.Is(err, change.ErrNotPlanned) {
 		return c.Refuse("%v", err)
 	}
 	advice := adviceOn(c, err)
@@ -91,7 +91,7 @@ func (t *Target) wantsKey() bool {
 // adviceOn returns the remedy for an error; empty: none is known.
 func adviceOn(c *lang.Call, err error) string {
 	var me *engine.Error
-	var ke *table.KeyError
+	var ke *device.KeyError
 	switch {
 	case Cautious(err):
 		return "force=True skips this check"
@@ -143,6 +143,6 @@ var statusAdvice = map[mad.Status]string{
 
 // Cautious reports whether err means that a possible operation was omitted for safety.
 func Cautious(err error) bool {
-	var caution *table.CautionError
+	var caution *device.CautionError
 	return errors.As(err, &caution)
 }

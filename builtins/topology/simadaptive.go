@@ -6,7 +6,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/sim/lft"
 	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 )
@@ -15,7 +14,7 @@ import (
 var arMethod = lang.Builtin{
 	Name: "ar",
 	Params: []lang.Param{
-		{Name: "engine", Kind: lang.KindText, Default: `"updn"`, Doc: "routing engine, which determines the ports that may be chosen: " + strings.Join(lft.Engines, ", ")},
+		{Name: "engine", Kind: lang.KindText, Default: `"updn"`, Doc: "routing engine, which determines the ports that may be chosen: " + strings.Join(state.LFTEngines, ", ")},
 		{Name: "options", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "several with +: " + spec.AdaptiveOptionsDoc()},
 	},
 	Doc: `Lets all switches of Mellanox and NVIDIA route adaptively, as with -F sim:ar=ENGINE. The subnet manager computes the tables again. Faults of adaptive routing end.`,

@@ -5,7 +5,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/sim/cable"
 	"fabsh/mad"
 )
 
@@ -141,7 +140,7 @@ sim.reboot() powers it on. If the subnet manager was on it, there are no sweeps 
 fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
-		return powerOf(c, a.Node, (*cable.Cables).Kill)
+		return powerOf(c, a.Node, (*sim.Cables).Kill)
 	}),
 }
 
@@ -159,11 +158,11 @@ The subnet manager detects that it was gone and is back.`,
 0
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
-		return powerOf(c, a.Node, (*cable.Cables).Reboot)
+		return powerOf(c, a.Node, (*sim.Cables).Reboot)
 	}),
 }
 
-func powerOf(c *lang.Call, node starlark.Value, do func(*cable.Cables, mad.GUID) error) (starlark.Value, error) {
+func powerOf(c *lang.Call, node starlark.Value, do func(*sim.Cables, mad.GUID) error) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	guid, err := s.nodeAt(node)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/sim/registers"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
 
@@ -40,12 +40,12 @@ From then on the devices of the fabric have registers (reg_get), as with -F sim:
 		case err != nil:
 			return nil, lang.ParamError("where", "%w", err)
 		case at.Num == chip:
-			return editHardware(c, "where", a.Where, func(h *registers.Hardware) error {
+			return editHardware(c, "where", a.Where, func(h *state.Hardware) error {
 				h.Temperature = celsius
 				return nil
 			})
 		}
-		return editPort(c, "where", a.Where, func(m *registers.Module) { m.Temperature = celsius })
+		return editPort(c, "where", a.Where, func(m *state.Module) { m.Temperature = celsius })
 	}),
 }
 
@@ -67,7 +67,7 @@ var fanMethod = lang.Builtin{
 		Switch      starlark.Value
 		Number, RPM int
 	}) (starlark.Value, error) {
-		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
+		return editHardware(c, "switch", a.Switch, func(h *state.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Fans) {
 				return fmt.Errorf("unknown fan %d; it has %s", a.Number, plural.Count(len(h.Fans), "fan", "fans"))
 			}
@@ -99,7 +99,7 @@ b"P\x00\x00\x00"
 		Number int
 		OK     bool
 	}) (starlark.Value, error) {
-		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
+		return editHardware(c, "switch", a.Switch, func(h *state.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Supplies) {
 				return fmt.Errorf("unknown power supply %d; it has %d", a.Number, len(h.Supplies))
 			}
@@ -140,7 +140,7 @@ var firmwareMethod = lang.Builtin{
 		if err := fits("psid", a.PSID, len(mad.MGIR{}.PSID)); err != nil {
 			return nil, err
 		}
-		return editHardware(c, "node", a.Node, func(h *registers.Hardware) error {
+		return editHardware(c, "node", a.Node, func(h *state.Hardware) error {
 			h.Firmware = version
 			if a.PSID != nil {
 				h.PSID = *a.PSID
@@ -178,14 +178,14 @@ var moduleMethod = lang.Builtin{
 			name  string
 			value starlark.Value
 			most  float64
-			to    func(m *registers.Module) *float64
+			to    func(m *state.Module) *float64
 		}
-		var set []func(m *registers.Module)
+		var set []func(m *state.Module)
 		for _, n := range []number{
-			{"length", a.Length, 6300, func(m *registers.Module) *float64 { return &m.Length }},
-			{"rx_power", a.RxPower, 6553, func(m *registers.Module) *float64 { return &m.RxPower[0] }},
-			{"tx_power", a.TxPower, 6553, func(m *registers.Module) *float64 { return &m.TxPower[0] }},
-			{"ber", a.BER, 0.5, func(m *registers.Module) *float64 { return &m.BER }},
+			{"length", a.Length, 6300, func(m *state.Module) *float64 { return &m.Length }},
+			{"rx_power", a.RxPower, 6553, func(m *state.Module) *float64 { return &m.RxPower[0] }},
+			{"tx_power", a.TxPower, 6553, func(m *state.Module) *float64 { return &m.TxPower[0] }},
+			{"ber", a.BER, 0.5, func(m *state.Module) *float64 { return &m.BER }},
 		} {
 			if n.value == nil {
 				continue
@@ -194,7 +194,7 @@ var moduleMethod = lang.Builtin{
 			if err != nil {
 				return nil, lang.ParamError(n.name, "%w", err)
 			}
-			set = append(set, func(m *registers.Module) { *n.to(m) = x })
+			set = append(set, func(m *state.Module) { *n.to(m) = x })
 		}
 		for _, text := range []struct {
 			param string
@@ -204,7 +204,7 @@ var moduleMethod = lang.Builtin{
 				return nil, err
 			}
 		}
-		return editPort(c, "port", a.Port, func(m *registers.Module) {
+		return editPort(c, "port", a.Port, func(m *state.Module) {
 			for _, text := range []struct {
 				given *string
 				to    *string
@@ -250,7 +250,7 @@ var downReasonMethod = lang.Builtin{
 			}
 			codes[i] = code
 		}
-		return editPort(c, "port", a.Port, func(m *registers.Module) {
+		return editPort(c, "port", a.Port, func(m *state.Module) {
 			m.Reason, m.RemoteReason = mad.LinkDownReason(codes[0]), mad.LinkDownReason(codes[1])
 		})
 	}),
@@ -274,7 +274,7 @@ func fits(param string, s *string, most int) error {
 }
 
 // editHardware changes the register values of a node; param is the parameter's name.
-func editHardware(c *lang.Call, param string, node starlark.Value, change func(h *registers.Hardware) error) (starlark.Value, error) {
+func editHardware(c *lang.Call, param string, node starlark.Value, change func(h *state.Hardware) error) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	guid, err := s.nodeAt(node)
 	if err != nil {
@@ -284,7 +284,7 @@ func editHardware(c *lang.Call, param string, node starlark.Value, change func(h
 }
 
 // editPort changes the module in a port; param is the parameter's name.
-func editPort(c *lang.Call, param string, port starlark.Value, change func(m *registers.Module)) (starlark.Value, error) {
+func editPort(c *lang.Call, param string, port starlark.Value, change func(m *state.Module)) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	at, err := s.portAt(port)
 	if err != nil {
@@ -294,7 +294,7 @@ func editPort(c *lang.Call, param string, port starlark.Value, change func(m *re
 		return nil, lang.ParamError(param, "port 0 of a switch has no cable")
 	}
 	return alter(c, func() error {
-		return s.Edit.Hardware(at.Node, at.Num, func(h *registers.Hardware) error {
+		return s.Edit.Hardware(at.Node, at.Num, func(h *state.Hardware) error {
 			m := h.Module(at.Num)
 			change(&m)
 			h.SetModule(at.Num, m)

@@ -16,7 +16,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 )
 
 // The file of acks can be edited by hand. A line is
@@ -208,7 +207,7 @@ func RecordCounts(path string, counts map[string]float64) error {
 // edit is called with the comment at the end of the line. The file is replaced as a whole; all
 // other lines stay, also those that cannot be read. Without a change it is not written.
 func editAcks(path string, edit func(a *Ack, comment string) (line string, ok bool), text string) (edited int, err error) {
-	held, err := lock.Acquire(path + ".lock")
+	held, err := format.AcquireLock(path + ".lock")
 	if err != nil {
 		return 0, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 )
 
 // State is what one run of a job keeps for the next: reads of counters, the last
@@ -66,12 +65,12 @@ func (st *State) empty() {
 	st.reads, st.findings, st.history, st.agents, st.at = nil, nil, History{}, Agents{}, Moment{}
 }
 
-// Lock keeps other runs of the job away until Release, or fails with lock.ErrHeld.
-func (st *State) Lock() (*lock.Lock, error) {
+// Lock keeps other runs of the job away until Release, or fails with format.ErrLockHeld.
+func (st *State) Lock() (*format.FileLock, error) {
 	if err := os.MkdirAll(filepath.Dir(st.path), 0o755); err != nil {
 		return nil, err
 	}
-	return lock.Acquire(st.path + ".lock")
+	return format.AcquireLock(st.path + ".lock")
 }
 
 // read reads the file.

@@ -233,7 +233,7 @@ func (r *stateReader) finding() Finding {
 	f := Finding{Since: time.Unix(0, r.int("a time"))}
 	f.Severity = Severity(r.uint("a severity", uint64(Critical)))
 	f.Audit, f.Check, f.Message, f.Cause = r.text("an audit"), r.text("a check"), r.text("a message"), r.text("a cause")
-	f.Subject.Kind = Kind(r.text("a kind of subject"))
+	f.Subject.Kind = SubjectKind(r.text("a kind of subject"))
 	for range r.uint("a number of ends", 2) {
 		f.Subject.Ends = append(f.Subject.Ends, End{Node: mad.GUID(r.uint("a node", any64)), Num: int(r.int("a port")), Name: r.text("a name")})
 	}

@@ -8,20 +8,20 @@ import (
 	"fabsh/mad"
 )
 
-// Kind is the kind of a subject.
-type Kind string
+// SubjectKind is the kind of a subject.
+type SubjectKind string
 
 const (
-	KindFabric Kind = "fabric"
-	KindNode   Kind = "node"
-	KindPort   Kind = "port"
-	KindLink   Kind = "link"
+	KindFabric SubjectKind = "fabric"
+	KindNode   SubjectKind = "node"
+	KindPort   SubjectKind = "port"
+	KindLink   SubjectKind = "link"
 )
 
 // Subject is what a finding is about. A link has both its ends, the one that
 // comes first in the fabric's order first.
 type Subject struct {
-	Kind Kind
+	Kind SubjectKind
 	Ends []End // none of a fabric, two of a link
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -187,11 +187,11 @@ func generated(t testing.TB, spec string) *fabric.Fabric {
 // routed is f with the tables of minhop.
 func routed(t testing.TB, f *fabric.Fabric) *fabric.Fabric {
 	t.Helper()
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := engine.Compute(t.Context(), g, "minhop", engine.Options{})
+	r, err := engines.Compute(t.Context(), g, "minhop", engines.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o engine.Options) *engine.Eng
 // TestIbsimOddities sweeps what the console of ibsim can make: nodes that share
 // a GUID, a link that is removed, a port that loses all packets.
 func TestIbsimOddities(t *testing.T) {
-	sim := ibsimtest.Start(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{})
+	sim := ibsimtest.Start(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.FixtureOptions{})
 	e := onIbsim(t, sim, engine.Options{})
 	summary := func() string {
 		f, err := discover.Sweep(t.Context(), e, discover.Options{})
@@ -68,7 +68,7 @@ func TestIbsimOddities(t *testing.T) {
 
 // TestIbsimKilled: an ibsim that dies in mid-sweep ends the sweep.
 func TestIbsimKilled(t *testing.T) {
-	sim := ibsimtest.Start(t, ibsimtest.FatTree(18, 9, 9), ibsimtest.Options{})
+	sim := ibsimtest.Start(t, ibsimtest.FatTree(18, 9, 9), ibsimtest.FixtureOptions{})
 	e := onIbsim(t, sim, engine.Options{Timeout: 200 * time.Millisecond})
 	begin := time.Now()
 	f, err := discover.Sweep(t.Context(), e, discover.Options{Progress: func(nodes int) {

@@ -13,13 +13,13 @@ const maxFindings = 1000
 // Audit adds a run of audits: the fabric, the counters that it read, what it found,
 // and what it covered. totals are those of a program that runs them repeatedly;
 // nil: the run stands for itself.
-func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
+func (d Dialect) Audit(s *MetricSet, r *audit.Report, totals *Totals) error {
 	return d.AuditPorts(s, r, PortsOf(r), totals)
 }
 
 // PortsOf are the ports whose counters a run read.
-func PortsOf(r *audit.Report) []Port {
-	ports := make([]Port, len(r.Rates))
+func PortsOf(r *audit.Report) []PortMetrics {
+	ports := make([]PortMetrics, len(r.Rates))
 	for i := range r.Rates {
 		ports[i] = PortOf(&r.Rates[i])
 	}
@@ -27,7 +27,7 @@ func PortsOf(r *audit.Report) []Port {
 }
 
 // AuditPorts is Audit for a caller that has what PortsOf returns.
-func (d Dialect) AuditPorts(s *Set, r *audit.Report, ports []Port, totals *Totals) error {
+func (d Dialect) AuditPorts(s *MetricSet, r *audit.Report, ports []PortMetrics, totals *Totals) error {
 	if r.Model != nil {
 		d.Fabric(s, r.Model)
 	}
@@ -53,7 +53,7 @@ func (d Dialect) AuditPorts(s *Set, r *audit.Report, ports []Port, totals *Total
 }
 
 // Metrics adds those that scripts made.
-func (d Dialect) Metrics(s *Set, list []audit.Metric) error {
+func (d Dialect) Metrics(s *MetricSet, list []audit.Metric) error {
 	for i := range list {
 		m := &list[i]
 		if !s.selection.metric(m) {
@@ -72,7 +72,7 @@ func (d Dialect) Metrics(s *Set, list []audit.Metric) error {
 
 // findings adds how many there are of each check, and each one, the most severe
 // first, as far as there is room.
-func findings(s *Set, found []audit.Finding) {
+func findings(s *MetricSet, found []audit.Finding) {
 	type kind struct{ check, severity string }
 	number := map[kind]int{}
 	for i := range found {
@@ -96,7 +96,7 @@ func findings(s *Set, found []audit.Finding) {
 
 // coverage adds the share of requests that were answered, by attribute. What
 // agents do not have was not wanted.
-func coverage(s *Set, c *audit.Coverage) {
+func coverage(s *MetricSet, c *audit.Coverage) {
 	wanted, answered := map[string]int{}, map[string]int{}
 	for _, r := range c.Rows() {
 		wanted[r.Attribute] += r.Asked - r.Unsupported

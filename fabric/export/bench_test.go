@@ -22,7 +22,7 @@ func BenchmarkProm(b *testing.B) {
 			b.ReportAllocs()
 			before := processorTime(b)
 			for b.Loop() {
-				var s Set
+				var s MetricSet
 				d.Fabric(&s, f)
 				d.Counters(&s, ports)
 				if err := s.Write(io.Discard); err != nil {

@@ -60,8 +60,8 @@ var counters = []counter{
 	{name: "port_sw_hoq_lifetime_limit_discards", guilbaults: "portswhoqlifetimelimitdiscards_total", help: "Packets dropped because they were too long at the head of a queue"},
 }
 
-// Port is what was read of the counters of a port.
-type Port struct {
+// PortMetrics is what was read of the counters of a port.
+type PortMetrics struct {
 	*fabric.Port
 	// Value is a counter of audit.Counters by name; false: unknown.
 	Value func(name string) (uint64, bool)
@@ -76,8 +76,8 @@ type Port struct {
 type BER struct{ Rate, Window float64 }
 
 // PortOf is a port as a run of audits read it.
-func PortOf(r *audit.PortRates) Port {
-	p := Port{Port: r.Port, Answered: r.Answered(), TimedOut: r.TimedOut}
+func PortOf(r *audit.PortRates) PortMetrics {
+	p := PortMetrics{Port: r.Port, Answered: r.Answered(), TimedOut: r.TimedOut}
 	if !p.Answered {
 		return p
 	}

@@ -32,7 +32,7 @@ func ParseDialect(name string) (Dialect, error) {
 }
 
 // Fabric adds what is known of nodes and links.
-func (d Dialect) Fabric(s *Set, f *fabric.Fabric) {
+func (d Dialect) Fabric(s *MetricSet, f *fabric.Fabric) {
 	if !s.collects(CollectNodes) {
 		return
 	}
@@ -45,7 +45,7 @@ func (d Dialect) Fabric(s *Set, f *fabric.Fabric) {
 }
 
 // Counters adds what was read of the counters of ports.
-func (d Dialect) Counters(s *Set, ports []Port) {
+func (d Dialect) Counters(s *MetricSet, ports []PortMetrics) {
 	c := &columns{set: s, traffic: s.collects(CollectTraffic), errors: s.collects(CollectErrors), nonzero: s.selection != nil && s.selection.Nonzero}
 	if !c.traffic && !c.errors {
 		return
@@ -78,7 +78,7 @@ func (d Dialect) Counters(s *Set, ports []Port) {
 // columns are the metrics of counters, found once: of large fabrics there are
 // millions of values.
 type columns struct {
-	set              *Set
+	set              *MetricSet
 	switches, others int  // how many ports there are of these
 	traffic, errors  bool // which counters are selected
 	nonzero          bool // of errors only those that are not 0
@@ -102,7 +102,7 @@ func (c *columns) has(of *counter) bool {
 }
 
 // add adds the value of a counter of a port, unless it is not wanted.
-func (c *columns) add(f *family, of *counter, p *Port, labels func() Labels) {
+func (c *columns) add(f *family, of *counter, p *PortMetrics, labels func() Labels) {
 	if f.left && (!c.set.counting || !c.nonzero) {
 		f.counted++
 		return
@@ -144,7 +144,7 @@ func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *
 
 // run adds the metrics of a run that read ports; complete: all its requests
 // were answered.
-func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took time.Duration, totals *Totals) {
+func (d Dialect) run(s *MetricSet, ports []PortMetrics, complete bool, began time.Time, took time.Duration, totals *Totals) {
 	if !s.collects(CollectRun) {
 		return
 	}

@@ -17,7 +17,7 @@ var signals = map[string]float64{
 
 // guilbaultsLinks adds width and speed of links (infiniband-exporter.py,
 // gauge_info and active_link_pattern: active links alone, and no port 0).
-func guilbaultsLinks(s *Set, f *fabric.Fabric) {
+func guilbaultsLinks(s *MetricSet, f *fabric.Fabric) {
 	ports := f.Ports()
 	for i := range ports {
 		p := &ports[i]
@@ -58,7 +58,7 @@ func guilbaultsLabels(p *fabric.Port) ([]string, bool) {
 }
 
 // guilbaultsCounters adds the counters of a port, or that reading them failed.
-func guilbaultsCounters(at *columns, p *Port) {
+func guilbaultsCounters(at *columns, p *PortMetrics) {
 	s := at.set
 	if p.Value == nil {
 		s.Add("infiniband_query_failed_error", Gauge, "1: reading the counters of a port failed",

@@ -9,7 +9,7 @@ import (
 
 // links adds what no incumbent has: the states of ports, and how many nodes there
 // are.
-func links(s *Set, f *fabric.Fabric) {
+func links(s *MetricSet, f *fabric.Fabric) {
 	types := []struct {
 		kind mad.NodeType
 		word string
@@ -34,7 +34,7 @@ func links(s *Set, f *fabric.Fabric) {
 
 // ber adds the bit error rate of the link at a port. Symbol errors are those that
 // FEC, where the link has it, did not correct.
-func ber(s *Set, p *Port) {
+func ber(s *MetricSet, p *PortMetrics) {
 	if p.BER == nil {
 		return
 	}

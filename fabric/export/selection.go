@@ -122,8 +122,8 @@ const partValues = 400_000
 // Write writes the selected metrics, by name, then by labels, as fill adds them. It makes
 // them part by part, in an amount of memory that does not grow with their number, and calls
 // fill for each part, and first to count them.
-func (s *Selection) Write(w io.Writer, fill func(*Set) error) error {
-	count := &Set{selection: s, counting: true}
+func (s *Selection) Write(w io.Writer, fill func(*MetricSet) error) error {
+	count := &MetricSet{selection: s, counting: true}
 	if err := fill(count); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Selection) Write(w io.Writer, fill func(*Set) error) error {
 			groups[count.families[names[0]].collector] = true
 			names = names[1:]
 		}
-		set := &Set{selection: s, part: part, groups: groups}
+		set := &MetricSet{selection: s, part: part, groups: groups}
 		if err := fill(set); err != nil {
 			return err
 		}

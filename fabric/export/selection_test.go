@@ -24,10 +24,10 @@ func TestSelection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ports []Port
+	var ports []PortMetrics
 	for i := range f.Ports() {
 		if p := f.Ports()[i].Peer(); p != nil {
-			ports = append(ports, Port{Port: p, Answered: i%7 > 0, TimedOut: i%7 == 0, BER: &BER{1e-15, 60}, Value: func(name string) (uint64, bool) { return uint64(len(name) % 3), true }})
+			ports = append(ports, PortMetrics{Port: p, Answered: i%7 > 0, TimedOut: i%7 == 0, BER: &BER{1e-15, 60}, Value: func(name string) (uint64, bool) { return uint64(len(name) % 3), true }})
 		}
 	}
 	report := &audit.Report{Model: f, Metrics: []audit.Metric{{Name: "x", Labels: []string{"guid", f.OfType(mad.NodeTypeSwitch)[0].GUID().String()}, Value: 1}, {Name: "y", Value: 2}}}
@@ -37,12 +37,12 @@ func TestSelection(t *testing.T) {
 			if err := s.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Write(&b, func(set *Set) error { return d.AuditPorts(set, report, ports, new(Totals)) }); err != nil {
+			if err := s.Write(&b, func(set *MetricSet) error { return d.AuditPorts(set, report, ports, new(Totals)) }); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		}
-		var set Set
+		var set MetricSet
 		var all bytes.Buffer
 		if err := d.AuditPorts(&set, report, ports, new(Totals)); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func BenchmarkShard(b *testing.B) {
 		b.Run(fmt.Sprint(max(s.Shards, 1)), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Write(io.Discard, func(set *Set) error {
+				if err := s.Write(io.Discard, func(set *MetricSet) error {
 					SckyzO.Fabric(set, f)
 					SckyzO.Counters(set, ports)
 					return nil
@@ -141,11 +141,11 @@ func BenchmarkShard(b *testing.B) {
 	}
 }
 
-func benchPorts(f *fabric.Fabric) (ports []Port) {
+func benchPorts(f *fabric.Fabric) (ports []PortMetrics) {
 	all := f.Ports()
 	for i := range all {
 		if p := &all[i]; p.Peer() != nil {
-			ports = append(ports, Port{Port: p, Answered: true, Value: func(string) (uint64, bool) { return uint64(i) * 12345, true }, BER: &BER{1e-15, 60}})
+			ports = append(ports, PortMetrics{Port: p, Answered: true, Value: func(string) (uint64, bool) { return uint64(i) * 12345, true }, BER: &BER{1e-15, 60}})
 		}
 	}
 	return ports

@@ -34,9 +34,9 @@ const (
 	Untyped Type = "untyped"
 )
 
-// Set is metrics with their values, to be written in the text format 0.0.4
+// MetricSet is metrics with their values, to be written in the text format 0.0.4
 // (prometheus.io/docs/instrumenting/exposition_formats). The zero value is empty.
-type Set struct {
+type MetricSet struct {
 	families map[string]*family
 	labels   labelTexts
 	common   []byte // labels that all that follow have
@@ -50,7 +50,7 @@ type Set struct {
 }
 
 // collects reports whether metrics of a collector are wanted. What follows is of it.
-func (s *Set) collects(name string) bool {
+func (s *MetricSet) collects(name string) bool {
 	s.collector = name
 	return s.selection.Collects(name) && (s.groups == nil || s.groups[name])
 }
@@ -78,7 +78,7 @@ type value struct {
 
 // Labels are those of names and values, by turns. Values may hold anything: they
 // are made valid.
-func (s *Set) Labels(pairs ...string) Labels {
+func (s *MetricSet) Labels(pairs ...string) Labels {
 	if s.counting {
 		return 0
 	}
@@ -95,7 +95,7 @@ func (s *Set) Labels(pairs ...string) Labels {
 }
 
 // Common gives a label to all that follows; an empty value removes it.
-func (s *Set) Common(name, value string) {
+func (s *MetricSet) Common(name, value string) {
 	s.common = nil
 	if value != "" {
 		s.common = s.labels.texts[s.Labels(name, value)]
@@ -103,7 +103,7 @@ func (s *Set) Common(name, value string) {
 }
 
 // family is the one of a name. Its first type and help apply.
-func (s *Set) family(name string, kind Type, help string) *family {
+func (s *MetricSet) family(name string, kind Type, help string) *family {
 	f := s.families[name]
 	if f == nil {
 		if s.families == nil {
@@ -129,13 +129,13 @@ func (f *family) add(l Labels, v float64) {
 }
 
 // Add adds a value.
-func (s *Set) Add(name string, kind Type, help string, l Labels, v float64) {
+func (s *MetricSet) Add(name string, kind Type, help string, l Labels, v float64) {
 	s.family(name, kind, help).add(l, v)
 }
 
 // AddOnce is Add for callers that do not know what exists already. Another value with
 // the same labels is an error.
-func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) error {
+func (s *MetricSet) AddOnce(name string, kind Type, help string, l Labels, v float64) error {
 	f := s.family(name, kind, help)
 	if f.left {
 		f.add(l, v)
@@ -163,7 +163,7 @@ func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) 
 }
 
 // Write writes all metrics, by name, then by labels.
-func (s *Set) Write(w io.Writer) error {
+func (s *MetricSet) Write(w io.Writer) error {
 	by := &sorter{rank: s.labels.ranks()}
 	out := bufio.NewWriterSize(w, 1<<16)
 	for _, name := range slices.Sorted(maps.Keys(s.families)) {

@@ -12,7 +12,7 @@ import (
 // TestSet: metrics by name, values by labels, whatever the order in which they
 // came; one value of several with the same labels.
 func TestSet(t *testing.T) {
-	var s Set
+	var s MetricSet
 	s.Add("b", Gauge, "", s.Labels("port", "2"), 2.5)
 	s.Add("b", Gauge, "", s.Labels("port", "1"), math.Inf(1))
 	s.Add("b", Gauge, "", s.Labels("port", "2"), 7)
@@ -52,7 +52,7 @@ func FuzzSet(f *testing.F) {
 	f.Add("a\nb\\n\"c\"", "a\nb\\n\"c\"", 2.0)
 	f.Add("a\"b\\n\\\nc\x1b[2J\xff\u202e", "x\"\\\n# TYPE y counter\r\x00", math.Inf(-1))
 	f.Fuzz(func(t *testing.T, text, help string, v float64) {
-		var s Set
+		var s MetricSet
 		s.Add("x", Gauge, help, s.Labels("l", text), v)
 		var b strings.Builder
 		if err := s.Write(&b); err != nil {

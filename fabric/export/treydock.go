@@ -46,7 +46,7 @@ func subject(n *fabric.Node) string {
 // treydockNodes adds nodes, cables and rates (treydock and SckyzO
 // collectors/switch.go, hca.go, Collect). A port of an HCA is a device of its own,
 // for it has a GUID of its own.
-func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
+func (d Dialect) treydockNodes(s *MetricSet, f *fabric.Fabric) {
 	tier := f.Tiers()
 	nodes := f.Nodes()
 	for i := range nodes {
@@ -65,7 +65,7 @@ func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
 	}
 }
 
-func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
+func (d Dialect) treydockPort(s *MetricSet, p *fabric.Port, what string, tier []int) {
 	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
 	peer := p.Peer()
 	labels := d.portLabels(p)
@@ -140,7 +140,7 @@ func tierText(t int) string {
 }
 
 // treydockCounters adds the counters of a port.
-func (d Dialect) treydockCounters(at *columns, p *Port) {
+func (d Dialect) treydockCounters(at *columns, p *PortMetrics) {
 	what := subject(p.Node())
 	if what == "" || p.Value == nil {
 		return
@@ -207,7 +207,7 @@ func (t *Totals) After(r *audit.Report) *Totals {
 
 // treydockRun adds which devices answered, and when. Where both exporters run once,
 // for the textfile collector, these have names of their own.
-func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Duration, totals *Totals) {
+func (d Dialect) treydockRun(s *MetricSet, ports []PortMetrics, began time.Time, took time.Duration, totals *Totals) {
 	type device struct {
 		labels           Labels
 		up               Labels

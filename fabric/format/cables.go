@@ -7,7 +7,7 @@ import (
 )
 
 // KindCables is fabsh's own list of cables.
-const KindCables Kind = "cables"
+const KindCables FormatName = "cables"
 
 var cables = fileFormat{
 	kind:  KindCables,

@@ -13,7 +13,7 @@ import (
 )
 
 // KindCache is a cache of libibnetdisc.
-const KindCache Kind = "ibnetdiscover-cache"
+const KindCache FormatName = "ibnetdiscover-cache"
 
 var ibnetdiscoverCache = fileFormat{
 	kind:  KindCache,

@@ -12,7 +12,7 @@ import (
 )
 
 // KindDBCSV is the data base of ibdiagnet.
-const KindDBCSV Kind = "ibdiagnet-db-csv"
+const KindDBCSV FormatName = "ibdiagnet-db-csv"
 
 var ibdiagnetDB = fileFormat{
 	kind:  KindDBCSV,

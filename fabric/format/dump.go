@@ -11,7 +11,7 @@ import (
 )
 
 // Dump writes f in a format that needs no more than the fabric.
-func Dump(w io.Writer, f *fabric.Fabric, kind Kind) error {
+func Dump(w io.Writer, f *fabric.Fabric, kind FormatName) error {
 	var kinds []string
 	for _, k := range formats {
 		switch {
@@ -50,7 +50,7 @@ type Tables struct {
 }
 
 // DumpTables writes those of the tables of f that a format holds.
-func DumpTables(w io.Writer, f *fabric.Fabric, kind Kind, t *Tables) error {
+func DumpTables(w io.Writer, f *fabric.Fabric, kind FormatName, t *Tables) error {
 	for _, k := range formats {
 		if k.kind == kind && k.writeTables != nil {
 			return k.writeTables(w, f, t)

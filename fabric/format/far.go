@@ -11,7 +11,7 @@ import (
 )
 
 // KindFAR is ibdiagnet2.far.
-const KindFAR Kind = "ibdiagnet-far"
+const KindFAR FormatName = "ibdiagnet-far"
 
 var ibdiagnetFAR = fileFormat{
 	kind:  KindFAR,

@@ -63,11 +63,11 @@ import (
 	"fabsh/fabric"
 )
 
-// Kind is the name of a format.
-type Kind string
+// FormatName is the name of a format.
+type FormatName string
 
-// KindUnknown is the kind of a file that no format recognises.
-const KindUnknown Kind = ""
+// FormatUnknown is the kind of a file that no format recognises.
+const FormatUnknown FormatName = ""
 
 // formats are all formats, in the order in which they are tried on a line:
 // first all their beginnings, then all their sniff functions (see
@@ -116,7 +116,7 @@ var formats = []*fileFormat{
 
 // fileFormat is all there is to know of a format. Unsupported functions are nil.
 type fileFormat struct {
-	kind  Kind
+	kind  FormatName
 	about string // description in "expected a topology, but this is ..."
 	file  string // description in FORMATS.md
 

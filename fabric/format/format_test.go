@@ -54,7 +54,7 @@ func TestGenerated(t *testing.T) {
 // TestFormats: every kind is in the table, once and completely, is recognised
 // from a sample, and can be found in help if it is written.
 func TestFormats(t *testing.T) {
-	var kinds []Kind
+	var kinds []FormatName
 	for _, f := range formats {
 		kinds = append(kinds, f.kind)
 		if f.about == "" || f.file == "" {
@@ -89,12 +89,12 @@ func TestFormats(t *testing.T) {
 
 // declaredKinds are the values of the package's constants of type Kind, but for
 // KindUnknown.
-func declaredKinds(t *testing.T) []Kind {
+func declaredKinds(t *testing.T) []FormatName {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kinds []Kind
+	var kinds []FormatName
 	for _, path := range paths {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
@@ -108,7 +108,7 @@ func declaredKinds(t *testing.T) []Kind {
 			if id, ok := spec.Type.(*ast.Ident); ok && id.Name == "Kind" {
 				for _, v := range spec.Values {
 					if text, err := strconv.Unquote(v.(*ast.BasicLit).Value); err == nil && text != "" {
-						kinds = append(kinds, Kind(text))
+						kinds = append(kinds, FormatName(text))
 					}
 				}
 			}

@@ -17,9 +17,9 @@ import (
 
 // Kinds of files with a GUID in each line.
 const (
-	KindGUID2LID  Kind = "guid2lid"
-	KindNodeNames Kind = "node-name-map"
-	KindGUIDs     Kind = "guids" // perhaps with more in its lines
+	KindGUID2LID  FormatName = "guid2lid"
+	KindNodeNames FormatName = "node-name-map"
+	KindGUIDs     FormatName = "guids" // perhaps with more in its lines
 )
 
 var guid2LID = fileFormat{

@@ -12,7 +12,7 @@ import (
 )
 
 // KindHops is opensm-lid-matrix.dump.
-const KindHops Kind = "opensm-lid-matrix"
+const KindHops FormatName = "opensm-lid-matrix"
 
 var opensmHops = fileFormat{
 	kind:        KindHops,

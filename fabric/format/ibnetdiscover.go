@@ -16,7 +16,7 @@ import (
 )
 
 // KindIbnetdiscover is the topology that ibnetdiscover prints.
-const KindIbnetdiscover Kind = "ibnetdiscover"
+const KindIbnetdiscover FormatName = "ibnetdiscover"
 
 var ibnetdiscover = fileFormat{
 	kind:  KindIbnetdiscover,

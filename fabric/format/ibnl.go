@@ -11,7 +11,7 @@ import (
 )
 
 // KindIBNL is a type of system, as ibdm defines it.
-const KindIBNL Kind = "ibnl"
+const KindIBNL FormatName = "ibnl"
 
 var ibdmIBNL = fileFormat{
 	kind:       KindIBNL,

@@ -12,9 +12,9 @@ import (
 
 // Kinds of forwarding tables.
 const (
-	KindLFTs    Kind = "opensm-lfts"
-	KindIbroute Kind = "ibroute"
-	KindFDBs    Kind = "opensm-fdbs"
+	KindLFTs    FormatName = "opensm-lfts"
+	KindIbroute FormatName = "ibroute"
+	KindFDBs    FormatName = "opensm-fdbs"
 )
 
 var opensmLFTs = fileFormat{

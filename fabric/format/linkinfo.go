@@ -9,7 +9,7 @@ import (
 )
 
 // KindLinkInfo is what iblinkinfo prints.
-const KindLinkInfo Kind = "iblinkinfo"
+const KindLinkInfo FormatName = "iblinkinfo"
 
 var linkInfo = fileFormat{
 	kind:  KindLinkInfo,

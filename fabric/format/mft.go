@@ -13,8 +13,8 @@ import (
 
 // Kinds of multicast forwarding tables.
 const (
-	KindMFTs        Kind = "opensm-mcfdbs"
-	KindIbrouteMFTs Kind = "ibroute-M"
+	KindMFTs        FormatName = "opensm-mcfdbs"
+	KindIbrouteMFTs FormatName = "ibroute-M"
 )
 
 var opensmMFTs = fileFormat{

@@ -9,7 +9,7 @@ import (
 )
 
 // KindNDT is a network definition table of UFM.
-const KindNDT Kind = "ndt"
+const KindNDT FormatName = "ndt"
 
 var ndt = fileFormat{
 	kind:  KindNDT,

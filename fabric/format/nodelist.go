@@ -11,7 +11,7 @@ import (
 
 // KindNodeList is a list of nodes: of ibnetdiscover -l, ibhosts, ibswitches, ibrouters,
 // ibnodes.
-const KindNodeList Kind = "ibnetdiscover-l"
+const KindNodeList FormatName = "ibnetdiscover-l"
 
 var nodeList = fileFormat{
 	kind:       KindNodeList,

@@ -41,7 +41,7 @@ func (s *subnet) dump(t testing.TB, name string) string {
 func start(t testing.TB, net string, args ...string) *subnet {
 	t.Helper()
 	first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
-	s := &subnet{Fixture: ibsimtest.Start(t, net, ibsimtest.Options{SM: first, SMArgs: append([]string{"-D", "0x43"}, args...)})}
+	s := &subnet{Fixture: ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: first, SMArgs: append([]string{"-D", "0x43"}, args...)})}
 	tr, err := ibsim.Attach(ibsim.Options{Socket: s.Name})
 	if err != nil {
 		t.Fatal(err)

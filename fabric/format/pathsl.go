@@ -12,7 +12,7 @@ import (
 )
 
 // KindPathSL is service levels of paths.
-const KindPathSL Kind = "path-sl"
+const KindPathSL FormatName = "path-sl"
 
 var pathSL = fileFormat{
 	kind:        KindPathSL,

@@ -27,7 +27,7 @@ func TestIbnetdiscover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			net := ibsimtest.Net(t, name)
 			first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
-			sim := ibsimtest.Start(t, net, ibsimtest.Options{SM: first})
+			sim := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: first})
 			want := sim.Run(t, "ibnetdiscover", "-m")
 
 			tr, err := ibsim.Attach(ibsim.Options{Socket: sim.Name})
@@ -80,7 +80,7 @@ func TestPeerLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			net := ibsimtest.Net(t, name)
 			first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
-			sim := ibsimtest.Start(t, net, ibsimtest.Options{SM: first})
+			sim := ibsimtest.Start(t, net, ibsimtest.FixtureOptions{SM: first})
 			load := func(tool string, args ...string) *fabric.Fabric {
 				f, err := format.Load(strings.NewReader(sim.Run(t, tool, args...)), tool, nil)
 				if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // KindPortsReport is the list of ports that ibnetdiscover -p prints.
-const KindPortsReport Kind = "ibnetdiscover-p"
+const KindPortsReport FormatName = "ibnetdiscover-p"
 
 var portsReport = fileFormat{
 	kind:       KindPortsReport,

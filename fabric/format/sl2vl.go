@@ -11,9 +11,9 @@ import (
 
 // Kinds of tables of virtual lanes.
 const (
-	KindSL2VL         Kind = "opensm-sl2vl"
-	KindShortSL2VL    Kind = "ibdm-sl2vl"
-	KindSmpquerySL2VL Kind = "smpquery-sl2vl"
+	KindSL2VL         FormatName = "opensm-sl2vl"
+	KindShortSL2VL    FormatName = "ibdm-sl2vl"
+	KindSmpquerySL2VL FormatName = "smpquery-sl2vl"
 )
 
 var opensmSL2VL = fileFormat{

@@ -14,7 +14,7 @@ import (
 )
 
 // KindSnapshot is a snapshot of fabsh.
-const KindSnapshot Kind = "snapshot"
+const KindSnapshot FormatName = "snapshot"
 
 var snapshot = fileFormat{
 	kind:     KindSnapshot,

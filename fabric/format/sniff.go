@@ -8,11 +8,11 @@ const sniffSize = 1 << 16
 // Recognise returns the format of a file by its beginning. It needs no
 // more than the first 64 KB. Hop weights look like service levels of paths
 // where the weights are below 16: there the use of the file decides.
-func Recognise(head []byte) Kind {
+func Recognise(head []byte) FormatName {
 	if f := recognise(head); f != nil {
 		return f.kind
 	}
-	return KindUnknown
+	return FormatUnknown
 }
 
 // recognise is the first format that takes one of the first lines, line by

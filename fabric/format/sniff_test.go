@@ -9,14 +9,14 @@ import (
 // might take.
 var samples = []struct {
 	head string
-	want Kind
+	want FormatName
 }{
-	{"", KindUnknown},
-	{"# only\n", KindUnknown},
-	{"hello\n", KindUnknown},
-	{"12 13\n", KindUnknown},
-	{"Dear all,\n\nthis is a letter.\n", KindUnknown},
-	{"Switch 36 \"a\"\n", KindUnknown}, // Load takes it
+	{"", FormatUnknown},
+	{"# only\n", FormatUnknown},
+	{"hello\n", FormatUnknown},
+	{"12 13\n", FormatUnknown},
+	{"Dear all,\n\nthis is a letter.\n", FormatUnknown},
+	{"Switch 36 \"a\"\n", FormatUnknown}, // Load takes it
 	{"#\n# x\n\nvendid=0x2c9\n", KindIbnetdiscover},
 	{"Ca\t1 \"a\"\n", KindIbnetdiscover},
 	{"CA     8  1 0x0c42a10300000601 4x FDR - SW", KindPortsReport},
@@ -32,17 +32,17 @@ var samples = []struct {
 	{"\ufeffA, a_port,b,b_port,notes\n", KindCables},
 	{"# x\n\na;a_port;b;b_port\n", KindCables},
 	{"a_port\ta\tb\tb_port\r\n", KindCables},
-	{"a,a_port,b,b_port,a\n", KindUnknown},
+	{"a,a_port,b,b_port,a\n", FormatUnknown},
 	{"# This database was made by ibdiagnet\n\nSTART_NODES\nNodeGUID\n", KindDBCSV},
-	{"START_here\n", KindUnknown},
+	{"START_here\n", FormatUnknown},
 	{"#StartDevice,StartPort,EndDevice,EndPort,LinkType\n", KindNDT},
 	{",rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,,\n", KindNDT},
 	{"SYSTEM LEAF,LEAF:4x\n", KindIBNL},
 	{"TOPSYSTEM A\n", KindIBNL},
 	{"fabsh snapshot 1\n", KindSnapshot},
-	{"\nfabsh snapshot 1\n", KindUnknown},
+	{"\nfabsh snapshot 1\n", FormatUnknown},
 	{"+\x83\xe7\x8f\x01\x00", KindCache},
-	{"#\n+\x83\xe7\x8f\x01\x00", KindUnknown},
+	{"#\n+\x83\xe7\x8f\x01\x00", FormatUnknown},
 	{"Unicast lids [0-9] of switch", KindLFTs},
 	{"Unicast lids [0x0-0x9] of switch", KindIbroute},
 	{"dump_ucast_routes: Switch 0x10", KindFDBs},

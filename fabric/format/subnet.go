@@ -11,7 +11,7 @@ import (
 )
 
 // KindSubnet is opensm-subnet.lst.
-const KindSubnet Kind = "opensm-subnet"
+const KindSubnet FormatName = "opensm-subnet"
 
 var opensmSubnet = fileFormat{
 	kind:       KindSubnet,

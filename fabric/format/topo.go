@@ -14,7 +14,7 @@ import (
 )
 
 // KindTopo is a topology of ibdm.
-const KindTopo Kind = "topo"
+const KindTopo FormatName = "topo"
 
 var ibdmTopo = fileFormat{
 	kind:     KindTopo,

@@ -42,11 +42,11 @@ func TestWriters(t *testing.T) {
 		SL:    func(src *fabric.Port, dlid mad.LID) (uint8, bool) { return uint8(dlid), dlid != 9 },
 		SL2VL: lanes,
 	}
-	dump := func(w io.Writer, kind format.Kind) error { return format.Dump(w, f, kind) }
-	dumpTables := func(w io.Writer, kind format.Kind) error { return format.DumpTables(w, f, kind, tables) }
+	dump := func(w io.Writer, kind format.FormatName) error { return format.Dump(w, f, kind) }
+	dumpTables := func(w io.Writer, kind format.FormatName) error { return format.DumpTables(w, f, kind, tables) }
 	for _, test := range []struct {
-		kind  format.Kind
-		write func(io.Writer, format.Kind) error
+		kind  format.FormatName
+		write func(io.Writer, format.FormatName) error
 		want  string
 	}{
 		{"opensm-lfts", dumpTables, `Unicast lids [0-8] of switch Lid 3 guid 0x0000000000000020 ('012345678901234567890123456789012345678901234567890123456789012'):

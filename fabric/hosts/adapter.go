@@ -35,9 +35,9 @@ type adapter struct {
 	leaf  int
 }
 
-// newNetwork takes the current fabric first, and of the baseline what takes no other's
+// newHealthNetwork takes the current fabric first, and of the baseline what takes no other's
 // place: nodes are known by their GUIDs, and a port has one cable.
-func newNetwork(f *fabric.Fabric, o Options) *network {
+func newNetwork(f *fabric.Fabric, o GroupOptions) *network {
 	n := &network{dns: o.DNS}
 	now := n.add(f, o, nil, nil)
 	if o.Baseline != nil {
@@ -49,7 +49,7 @@ func newNetwork(f *fabric.Fabric, o Options) *network {
 
 // add adds a fabric. now, where it is not nil, is the one that was added before, and
 // index are the numbers of its switches, by node.
-func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []int) []int {
+func (n *network) add(f *fabric.Fabric, o GroupOptions, now *fabric.Fabric, index []int) []int {
 	nodes := f.Nodes()
 	own := make([]int, len(nodes))
 	same := make([]*fabric.Node, len(nodes)) // in now
@@ -101,7 +101,7 @@ func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []i
 }
 
 // attach adds a port of a CA, where it is of a host.
-func (n *network) attach(p *fabric.Port, leaf int, o Options) {
+func (n *network) attach(p *fabric.Port, leaf int, o GroupOptions) {
 	if graph.Classify(o.Rules, p)&graph.ClassCN == 0 {
 		if graph.Classify(ServiceRules(), p)&graph.ClassIO != 0 {
 			n.notes.add("login or management host, which runs no jobs; left out (--class 'NAME=cn' includes it)", p.Node().Name())

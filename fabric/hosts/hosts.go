@@ -20,8 +20,8 @@ import (
 	"fabsh/fabric/routing/graph"
 )
 
-// Options choose the hosts to report, and how.
-type Options struct {
+// GroupOptions choose the hosts to report, and how.
+type GroupOptions struct {
 	// Rules determine what adapters are for, nil: graph.DefaultRules. Those of compute nodes
 	// are hosts.
 	Rules    []graph.Rule
@@ -71,7 +71,7 @@ type Group struct {
 //
 // Time: O(H*(S + N) + A*R) for S switches with N links in H levels, and A adapters of
 // hosts with R each, beyond sorting.
-func Find(f *fabric.Fabric, o Options) (*Groups, error) {
+func Find(f *fabric.Fabric, o GroupOptions) (*Groups, error) {
 	if o.Rules == nil {
 		o.Rules = graph.DefaultRules()
 	}

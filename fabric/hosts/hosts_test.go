@@ -136,33 +136,33 @@ func TestFind(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		lines []string
-		o     Options
+		o     GroupOptions
 		want  string
 	}{
-		{"a tree of two levels", tree, Options{}, "root\n L1 n[1-2]\n L2 n[3-4]\n L10 n5\n"},
-		{"storage left out", tree, Options{Rules: storage}, "root\n L1 n[1-2]\n L2 n[3-4]\n"},
-		{"one leaf", []string{"Leaf - n1 n2"}, Options{}, "Leaf n[1-2]\n"},
-		{"two subnets", append([]string{"X1 - m1 Y", "X2 - m2 m3 Y"}, tree...), Options{}, "root\n L1 n[1-2]\n L2 n[3-4]\n L10 n5\nroot-X1\n X1 m1\n X2 m[2-3]\n"},
-		{"pods", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "Core - S1 S2"}, Options{}, "root\n pod-L1\n  L1 n1\n  L2 n2\n pod-L3\n  L3 n3\n  L4 n4\n"},
-		{"pods, one level", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "Core - S1 S2"}, Options{Levels: 1}, "root\n L1 n1\n L2 n2\n L3 n3\n L4 n4\n"},
-		{"a pod cut off is as deep as others", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "L5 - n5 S3", "Core - S1 S2"}, Options{}, "root\n pod-L1\n  L1 n1\n  L2 n2\n pod-L3\n  L3 n3\n  L4 n4\nroot-L5\n pod-L5\n  L5 n5\n"},
-		{"rails are one unit", rails, Options{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
-		{"rails in subnets of their own", []string{"A1 - n1~r0 n2~r0", "A2 - n1~r1 n2~r1", "B1 - n3~r0 n4~r0 S1", "B2 - n3~r1 n4~r1 S2", "A1 - S1", "A2 - S2"}, Options{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
-		{"one cable at another unit", append([]string{"A1 - n5~r0 n6~r0 n7~r0", "B2 - n5~r1", "A2 - n6~r1 n7~r1", "A3 - n5~r2 n6~r2 n7~r2"}, rails...), Options{},
+		{"a tree of two levels", tree, GroupOptions{}, "root\n L1 n[1-2]\n L2 n[3-4]\n L10 n5\n"},
+		{"storage left out", tree, GroupOptions{Rules: storage}, "root\n L1 n[1-2]\n L2 n[3-4]\n"},
+		{"one leaf", []string{"Leaf - n1 n2"}, GroupOptions{}, "Leaf n[1-2]\n"},
+		{"two subnets", append([]string{"X1 - m1 Y", "X2 - m2 m3 Y"}, tree...), GroupOptions{}, "root\n L1 n[1-2]\n L2 n[3-4]\n L10 n5\nroot-X1\n X1 m1\n X2 m[2-3]\n"},
+		{"pods", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "Core - S1 S2"}, GroupOptions{}, "root\n pod-L1\n  L1 n1\n  L2 n2\n pod-L3\n  L3 n3\n  L4 n4\n"},
+		{"pods, one level", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "Core - S1 S2"}, GroupOptions{Levels: 1}, "root\n L1 n1\n L2 n2\n L3 n3\n L4 n4\n"},
+		{"a pod cut off is as deep as others", []string{"L1 - n1 S1", "L2 - n2 S1", "L3 - n3 S2", "L4 - n4 S2", "L5 - n5 S3", "Core - S1 S2"}, GroupOptions{}, "root\n pod-L1\n  L1 n1\n  L2 n2\n pod-L3\n  L3 n3\n  L4 n4\nroot-L5\n pod-L5\n  L5 n5\n"},
+		{"rails are one unit", rails, GroupOptions{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
+		{"rails in subnets of their own", []string{"A1 - n1~r0 n2~r0", "A2 - n1~r1 n2~r1", "B1 - n3~r0 n4~r0 S1", "B2 - n3~r1 n4~r1 S2", "A1 - S1", "A2 - S2"}, GroupOptions{}, "root\n unit-A1 n[1-2]\n unit-B1 n[3-4]\n"},
+		{"one cable at another unit", append([]string{"A1 - n5~r0 n6~r0 n7~r0", "B2 - n5~r1", "A2 - n6~r1 n7~r1", "A3 - n5~r2 n6~r2 n7~r2"}, rails...), GroupOptions{},
 			"root\n unit-A1 n[1-2,5-7]\n unit-B1 n[3-4]\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n5\"\n"},
-		{"one host at two leaves", append([]string{"L1 - n9~r0", "L2 - n9~r1"}, tree...), Options{},
+		{"one host at two leaves", append([]string{"L1 - n9~r0", "L2 - n9~r1"}, tree...), GroupOptions{},
 			"root\n L1 n[1-2,9]\n L2 n[3-4]\n L10 n5\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n9\"\n"},
-		{"a name twice", []string{"L1 - n1 n2~mlx5_0 S1", "L2 - n3 n2~mlx5_0#2 S1", "L3 - n4 S1"}, Options{},
+		{"a name twice", []string{"L1 - n1 n2~mlx5_0 S1", "L2 - n3 n2~mlx5_0#2 S1", "L3 - n4 S1"}, GroupOptions{},
 			"root\n L1 n1\n L2 n3\n L3 n4\n! adapters of the same name at leaves of several units: host unclear; left out: \"n2 mlx5_0\"\n"},
-		{"names that are no hosts'", []string{"L1 - n1 n~a~b a[1] x,y q\"r -f _ üb n2~\x1b[31m \xff S1", "L2 - n2 S1"}, Options{},
+		{"names that are no hosts'", []string{"L1 - n1 n~a~b a[1] x,y q\"r -f _ üb n2~\x1b[31m \xff S1", "L2 - n2 S1"}, GroupOptions{},
 			"root\n L1 n1\n L2 n2\n! name is not that of a host and its adapter; left out: \"-f\", \"_\", \"a[1]\" and 6 more\n"},
-		{"names of Kubernetes", []string{"L1 - n_1 S1", "L2 - nODE-7 n1.EXAMPLE n1.a_b S1"}, Options{DNS: true},
+		{"names of Kubernetes", []string{"L1 - n_1 S1", "L2 - nODE-7 n1.EXAMPLE n1.a_b S1"}, GroupOptions{DNS: true},
 			"L2 n1.example,node-7\n! name is not that of a Kubernetes node and its adapter; left out: \"n1.a_b\", \"n_1\"\n"},
-		{"switches of the same name, or none to speak of", []string{"L - n1 S1", "L#2 - n2 S1", "L_1 - n3 S1", "L-1 - n4 S1", "LEAF\x00 - n5 S1", "?/é - n6 S1", "S2 - S1", "Leaf~of~a~name~that~is~longer~than~forty~characters~is - n7"}, Options{},
+		{"switches of the same name, or none to speak of", []string{"L - n1 S1", "L#2 - n2 S1", "L_1 - n3 S1", "L-1 - n4 S1", "LEAF\x00 - n5 S1", "?/é - n6 S1", "S2 - S1", "Leaf~of~a~name~that~is~longer~than~forty~characters~is - n7"}, GroupOptions{},
 			"root\n L-1-0000000000000107 n4\n L-0000000000000100 n1\n L-0000000000000103 n2\n LEAF n5\n L_1-0000000000000105 n3\n switch-000000000000010b n6\nroot-Leaf-of-a-name-that-is-000000000000010e\n Leaf-of-a-name-that-is-000000000000010e n7\n"},
-		{"no tree", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, Options{}, "root\n L1 n1\n L2 n2\n L3 n3\n! the switches do not form a tree: L1/2 and L2/1 are linked, and both switches have hosts\n"},
-		{"no tree is needed", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, Options{Levels: 1}, "root\n L1 n1\n L2 n2\n L3 n3\n"},
-		{"no tree above", []string{"L1 - n1 S1", "L2 - n2 S2", "S1 - S2"}, Options{}, "root\n L1 n1\n L2 n2\n! the switches do not form a tree: S1/2 and S2/2 are linked, and both switches are 1 link away from hosts\n"},
+		{"no tree", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, GroupOptions{}, "root\n L1 n1\n L2 n2\n L3 n3\n! the switches do not form a tree: L1/2 and L2/1 are linked, and both switches have hosts\n"},
+		{"no tree is needed", []string{"L1 - n1 L2 L3", "L2 - n2 L3", "L3 - n3"}, GroupOptions{Levels: 1}, "root\n L1 n1\n L2 n2\n L3 n3\n"},
+		{"no tree above", []string{"L1 - n1 S1", "L2 - n2 S2", "S1 - S2"}, GroupOptions{}, "root\n L1 n1\n L2 n2\n! the switches do not form a tree: S1/2 and S2/2 are linked, and both switches are 1 link away from hosts\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g, err := Find(net(test.lines...).build(t), test.o)
@@ -192,7 +192,7 @@ func TestBaseline(t *testing.T) {
 		{"another host at the port", func() *draft { return net("L1 - n9 n2 S1 S2", "L2 - n3 n4 S1 S2", "L10 - n5 S1 S2") }, "root\n L1 n[2,9]\n L2 n[3-4]\n L10 n5\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, err := Find(test.now().build(t), Options{Baseline: net(tree...).build(t)})
+			g, err := Find(test.now().build(t), GroupOptions{Baseline: net(tree...).build(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +211,7 @@ func TestNoHosts(t *testing.T) {
 	} {
 		d := net(lines...)
 		d.types["MT4123 ConnectX6 by V"] = mad.NodeTypeCA
-		if _, err := Find(d.build(t), Options{}); err == nil || err.Error() != want {
+		if _, err := Find(d.build(t), GroupOptions{}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := Find(f, Options{})
+			g, err := Find(f, GroupOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func BenchmarkFind11664(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := Find(f, Options{}); err != nil {
+		if _, err := Find(f, GroupOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

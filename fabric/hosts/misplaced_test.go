@@ -26,18 +26,18 @@ func TestMisplaced(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []string
-		o     Options
+		o     GroupOptions
 		want  string
 	}{
-		{"named", two, Options{}, "root\n L1 n[1-4]\n L2 n[5-8]\n L3 n[9-12]\n S1 x1\n S2 boss\n! " + noTree +
+		{"named", two, GroupOptions{}, "root\n L1 n[1-4]\n L2 n[5-8]\n L3 n[9-12]\n S1 x1\n S2 boss\n! " + noTree +
 			"L1/5 and S1/1 are linked, and both switches have hosts; hosts attached to spines: boss, x1; leave them out with --skip-misplaced, or --class 'boss=io' --class 'x1 *=io'\n"},
-		{"skipped", two, Options{SkipMisplaced: true}, whole + "! attached to a spine; left out: \"boss\", \"x1\"\n"},
-		{"by class", two, Options{Rules: class("boss", "x1 *")}, whole},
-		{"management", append(slices.Clone(spines), "S1 - ufm1~HCA-1", "L1 - login01~HCA-1"), Options{Rules: service},
+		{"skipped", two, GroupOptions{SkipMisplaced: true}, whole + "! attached to a spine; left out: \"boss\", \"x1\"\n"},
+		{"by class", two, GroupOptions{Rules: class("boss", "x1 *")}, whole},
+		{"management", append(slices.Clone(spines), "S1 - ufm1~HCA-1", "L1 - login01~HCA-1"), GroupOptions{Rules: service},
 			whole + "! login or management host, which runs no jobs; left out (--class 'NAME=cn' includes it): \"login01 HCA-1\", \"ufm1 HCA-1\"\n"},
-		{"requested", append(slices.Clone(spines), "L1 - login01~HCA-1"), Options{Rules: append([]graph.Rule{{Class: graph.ClassCN, Name: "login*"}}, service...)},
+		{"requested", append(slices.Clone(spines), "L1 - login01~HCA-1"), GroupOptions{Rules: append([]graph.Rule{{Class: graph.ClassCN, Name: "login*"}}, service...)},
 			"root\n L1 login01,n[1-4]\n L2 n[5-8]\n L3 n[9-12]\n"},
-		{"no spine", []string{"L1 - n1 n2 n3 n4 L2", "L2 - n5"}, Options{SkipMisplaced: true}, "root\n L1 n[1-4]\n L2 n5\n! " + noTree + "L1/5 and L2/1 are linked, and both switches have hosts\n"},
+		{"no spine", []string{"L1 - n1 n2 n3 n4 L2", "L2 - n5"}, GroupOptions{SkipMisplaced: true}, "root\n L1 n[1-4]\n L2 n5\n! " + noTree + "L1/5 and L2/1 are linked, and both switches have hosts\n"},
 	} {
 		g, err := Find(net(c.lines...).build(t), c.o)
 		if err != nil {

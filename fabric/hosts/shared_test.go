@@ -31,14 +31,14 @@ func TestMisplacedOfRack(t *testing.T) {
 	}
 	rules := slices.Concat(ServiceRules(), graph.DefaultRules())
 	const named = "hosts attached to spines: tank1, tank2; leave them out with --skip-misplaced, or --class 'tank1 *=io' --class 'tank2 *=io'"
-	without, err := Find(f, Options{Rules: rules})
+	without, err := Find(f, GroupOptions{Rules: rules})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(without.NoTree, named) {
 		t.Errorf("NoTree %q, want the end %q", without.NoTree, named)
 	}
-	g, err := Find(f, Options{Rules: rules, SkipMisplaced: true})
+	g, err := Find(f, GroupOptions{Rules: rules, SkipMisplaced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -40,7 +40,7 @@ func follow(r *routes.Routes, s int, in uint8, to mad.LID, amount float64, hops 
 // fabrics with and without a port that leads astray.
 func TestSpread(t *testing.T) {
 	for _, net := range []string{"fattree:k=4,levels=3", "fattree:k=4,levels=2,rails=2", "dragonfly:a=3,p=1,h=1"} {
-		r, err := engine.Compute(t.Context(), routingtest.Graph(t, net, graph.Options{}), "updn", engine.Options{Adaptive: true})
+		r, err := engines.Compute(t.Context(), routingtest.Graph(t, net, graph.BuildOptions{}), "updn", engines.Options{Adaptive: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestSpread(t *testing.T) {
 
 // TestSpreadLoop: packets in a loop are lost, and their traffic on a link is counted once.
 func TestSpreadLoop(t *testing.T) {
-	r, err := engine.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{}), "updn", engine.Options{Adaptive: true})
+	r, err := engines.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{}), "updn", engines.Options{Adaptive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

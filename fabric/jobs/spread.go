@@ -21,7 +21,7 @@ type Spread struct{ Leaves, LeastLeaves, Pods, LeastPods int }
 // scalable unit count as one, and a pod is a group of the level below a root. It returns
 // nil if no hosts are known.
 func FindPlaces(f *fabric.Fabric) *Places {
-	g, err := hosts.Find(f, hosts.Options{})
+	g, err := hosts.Find(f, hosts.GroupOptions{})
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -178,7 +178,7 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 		}
 		return err
 	}
-	e := &walk.Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
+	e := &verify.Endpoints{On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
 		e.Wanted[lid] = true
 		s := g.Terminals()[g.TerminalByLID(lid)].Switch
@@ -188,7 +188,7 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 	}
 	slices.Sort(e.Sources)
 	lost := make([]int64, g.Workers())
-	counts, err := walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
+	counts, err := verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, lid mad.LID) {
 		for _, s := range e.Sources {
 			if w.State[s] < 0 {
 				lost[worker] += int64(e.On[s])

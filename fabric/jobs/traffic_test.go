@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -21,7 +21,7 @@ import (
 
 func tables(t testing.TB, net, name string) *routes.Routes {
 	t.Helper()
-	r, err := engine.Compute(t.Context(), routingtest.Graph(t, net, graph.Options{}), name, engine.Options{})
+	r, err := engines.Compute(t.Context(), routingtest.Graph(t, net, graph.BuildOptions{}), name, engines.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestMeasureWithoutLIDs(t *testing.T) {
 		}
 		return mad.LID(p.ID() + 1), 0
 	}
-	r, err := engine.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{LIDs: lids}), "minhop", engine.Options{})
+	r, err := engines.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{LIDs: lids}), "minhop", engines.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestMeasureWithoutLIDs(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	f := routingtest.Topology(t, "fattree:k=4,levels=3")
 	p := FindPlaces(f)
-	names := hostsOf(routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{}))
+	names := hostsOf(routingtest.Graph(t, "fattree:k=4,levels=3", graph.BuildOptions{}))
 	if got, want := p.Spread(names[:5]), (Spread{Leaves: 3, LeastLeaves: 3, Pods: 2, LeastPods: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

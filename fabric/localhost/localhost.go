@@ -24,8 +24,8 @@ import (
 	"fabsh/mad/umad"
 )
 
-// Options are the settings of Read. The zero value is usable.
-type Options struct {
+// ReadOptions are the settings of Read. The zero value is usable.
+type ReadOptions struct {
 	// FS is the root of the files, which has sys/class/infiniband; nil: the host's.
 	FS fs.FS
 	// Open opens a port for SMPs; nil: its umad device.
@@ -48,14 +48,14 @@ const (
 type Host struct {
 	Name  string
 	Began time.Time
-	Ports []Port
+	Ports []HostPort
 	// Fabric has an adapter of the host as a node with the name of the device, and the
 	// neighbours that answered, with their links.
 	Fabric *fabric.Fabric
 }
 
-// Port is a port of the host.
-type Port struct {
+// HostPort is a port of the host.
+type HostPort struct {
 	umad.HostPort
 	// Port is the port in Fabric; nil if Err is set.
 	Port *fabric.Port
@@ -69,7 +69,7 @@ type Port struct {
 }
 
 // Name returns the name of the port: "mlx5_0/1", or that of a device whose ports are unknown.
-func (p *Port) Name() string {
+func (p *HostPort) Name() string {
 	if p.Err != nil && p.Num == 0 {
 		return p.Device
 	}
@@ -103,7 +103,7 @@ var errLate = errors.New("not read in time")
 
 // Read reads the ports of the host, whatever their states: none without a device. Files and
 // devices that do not answer are left behind at the limit.
-func Read(ctx context.Context, o Options) (*Host, error) {
+func Read(ctx context.Context, o ReadOptions) (*Host, error) {
 	limit := cmp.Or(o.Limit, defaultLimit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLate, limit))
 	defer cancel()
@@ -135,20 +135,20 @@ func Read(ctx context.Context, o Options) (*Host, error) {
 	type result struct {
 		i   int
 		end peer
-		Port
+		HostPort
 	}
 	results := make(chan result, len(list.list))
-	h.Ports = make([]Port, len(list.list))
+	h.Ports = make([]HostPort, len(list.list))
 	ends := make([]peer, len(list.list))
 	waiting := 0
 	for i, p := range list.list {
-		h.Ports[i] = Port{HostPort: p, CountersErr: errLate, NeighborErr: errLate}
+		h.Ports[i] = HostPort{HostPort: p, CountersErr: errLate, NeighborErr: errLate}
 		if p.Err != nil {
 			continue
 		}
 		waiting++
 		go func() {
-			r := result{i: i, Port: Port{HostPort: p}}
+			r := result{i: i, HostPort: HostPort{HostPort: p}}
 			r.Counters, r.CountersErr = umad.ReadCounters(o.FS, p.Device, int(p.Num))
 			r.end, r.Asked, r.NeighborErr = o.neighbor(ctx, p, list.err)
 			results <- r
@@ -159,7 +159,7 @@ func Read(ctx context.Context, o Options) (*Host, error) {
 		if !ok {
 			break
 		}
-		h.Ports[r.i], ends[r.i] = r.Port, r.end
+		h.Ports[r.i], ends[r.i] = r.HostPort, r.end
 	}
 	h.build(ends)
 	return h, nil
@@ -260,7 +260,7 @@ func (h *Host) build(ends []peer) {
 }
 
 // info is what the kernel shows of PortInfo.
-func (p *Port) info() (i mad.PortInfo) {
+func (p *HostPort) info() (i mad.PortInfo) {
 	i.PortState, i.PortPhysicalState = p.State, p.PhysicalState
 	i.LID, i.LMC, i.MasterSMLID, i.MasterSMSL, i.GIDPrefix = p.LID, p.LMC, p.SMLID, p.SMSL, p.GIDPrefix
 	i.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[p.Width])

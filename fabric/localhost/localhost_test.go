@@ -43,7 +43,7 @@ func text(h *Host) string {
 
 // A host with eight rails, each at a leaf of its own: devices in the order of their numbers.
 func TestRails(t *testing.T) {
-	h, err := Read(t.Context(), Options{FS: hosttest.Rails(), Open: hosttest.Leaves(hosttest.Number), Name: "node-0012"})
+	h, err := Read(t.Context(), ReadOptions{FS: hosttest.Rails(), Open: hosttest.Leaves(hosttest.Number), Name: "node-0012"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestInvalidFiles(t *testing.T) {
 	f.Port("mlx5_4", map[string]string{"counters/link_downed": "-1"})
 	f.Adapter("mlx5_4", map[string]string{"fw_ver": "28\x1b[31m"})
 	f.Adapter("mlx5_11", map[string]string{"ports": ""})
-	h, err := Read(t.Context(), Options{FS: f, Open: hosttest.Leaves(hosttest.Number), Name: "a\x1b[31m b/c"})
+	h, err := Read(t.Context(), ReadOptions{FS: f, Open: hosttest.Leaves(hosttest.Number), Name: "a\x1b[31m b/c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestSymlinkLoop(t *testing.T) {
 	if err := os.Symlink("mlx5_0", filepath.Join(class, "mlx5_0")); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Read(t.Context(), Options{FS: os.DirFS(dir)})
+	h, err := Read(t.Context(), ReadOptions{FS: os.DirFS(dir)})
 	if err != nil || len(h.Ports) != 1 || !strings.Contains(fmt.Sprint(h.Ports[0].Err), "too many levels of symbolic links") {
 		t.Errorf("%v, %v", h, err)
 	}
@@ -110,7 +110,7 @@ func TestSymlinkLoop(t *testing.T) {
 func TestSilentNeighbors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		h, err := Read(t.Context(), Options{FS: hosttest.Rails(), Open: hosttest.Leaves(func(device string) int {
+		h, err := Read(t.Context(), ReadOptions{FS: hosttest.Rails(), Open: hosttest.Leaves(func(device string) int {
 			if n := hosttest.Number(device); n > 3 {
 				return n
 			}
@@ -136,7 +136,7 @@ func TestBlocked(t *testing.T) {
 		block := make(chan struct{})
 		defer close(block)
 		ready := hosttest.Leaves(hosttest.Number)
-		h, err := Read(t.Context(), Options{FS: hosttest.Rails(), Open: func(p umad.HostPort) (engine.Transport, error) {
+		h, err := Read(t.Context(), ReadOptions{FS: hosttest.Rails(), Open: func(p umad.HostPort) (engine.Transport, error) {
 			if p.Device == "mlx5_4" {
 				<-block
 			}
@@ -151,13 +151,13 @@ func TestBlocked(t *testing.T) {
 				t.Errorf("%s: %v", p.Name(), p.NeighborErr)
 			}
 		}
-		_, err = Read(t.Context(), Options{FS: blocked{hosttest.Rails(), block}, Limit: time.Second})
+		_, err = Read(t.Context(), ReadOptions{FS: blocked{hosttest.Rails(), block}, Limit: time.Second})
 		if got := fmt.Sprint(err); got != "/sys/class/infiniband: not read in time: 1s" {
 			t.Errorf("blocked files: %s", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := Read(ctx, Options{FS: blocked{hosttest.Rails(), block}}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Read(ctx, ReadOptions{FS: blocked{hosttest.Rails(), block}}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("deadline: %v", err)
 		}
 	})
@@ -178,7 +178,7 @@ func (b blocked) Open(name string) (fs.File, error) {
 func TestWithoutUmad(t *testing.T) {
 	f := hosttest.Rails()
 	f.Set("sys/class/infiniband_mad/umad1", "")
-	h, err := Read(t.Context(), Options{FS: f})
+	h, err := Read(t.Context(), ReadOptions{FS: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +186,13 @@ func TestWithoutUmad(t *testing.T) {
 		t.Errorf("without a device: %s", got)
 	}
 	f.Set("sys/class/infiniband_mad", "")
-	if h, err = Read(t.Context(), Options{FS: f}); err != nil {
+	if h, err = Read(t.Context(), ReadOptions{FS: f}); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(h.Ports[0].NeighborErr); !strings.Contains(got, "modprobe ib_umad") || h.Ports[0].Port == nil {
 		t.Errorf("without the module: %s", got)
 	}
-	h, err = Read(t.Context(), Options{FS: fstest.MapFS{}, Name: "node-1"})
+	h, err = Read(t.Context(), ReadOptions{FS: fstest.MapFS{}, Name: "node-1"})
 	if err != nil || h.String() != "host node-1: 0 ports, 0 of InfiniBand" {
 		t.Errorf("without a device: %v, %v", h, err)
 	}
@@ -206,7 +206,7 @@ func TestManyPorts(t *testing.T) {
 			f.Add(fmt.Sprintf("mlx5_%d", 100+i), i)
 		}
 		f.Add("mlx5_999", 9)
-		h, err := Read(t.Context(), Options{FS: f, Open: hosttest.Leaves(func(device string) int { return hosttest.Number(device) })})
+		h, err := Read(t.Context(), ReadOptions{FS: f, Open: hosttest.Leaves(func(device string) int { return hosttest.Number(device) })})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestManyPorts(t *testing.T) {
 
 // Files that may not be read are no host without devices.
 func TestNoPermission(t *testing.T) {
-	_, err := Read(t.Context(), Options{FS: forbidden{}})
+	_, err := Read(t.Context(), ReadOptions{FS: forbidden{}})
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}

@@ -23,7 +23,7 @@ var errNoUmad = errors.New("ib_umad does not serve the port")
 
 // neighbor reads the name of the neighbour of p: two SMPs that travel one hop. unserved is
 // why the kernel serves no port at all, or nil. asked is set if they were sent.
-func (o *Options) neighbor(ctx context.Context, p umad.HostPort, unserved error) (end peer, asked bool, err error) {
+func (o *ReadOptions) neighbor(ctx context.Context, p umad.HostPort, unserved error) (end peer, asked bool, err error) {
 	switch {
 	case p.Link != "infiniband", p.PhysicalState != mad.PortPhysicalStateLinkUp, p.Role == "gsi", p.Num == 0:
 		return end, false, nil

@@ -16,7 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
@@ -36,11 +36,11 @@ func parse(t testing.TB, spec string) *fabric.Fabric {
 // pageOf is a page about f, with tables of minimal hops.
 func pageOf(t testing.TB, f *fabric.Fabric) *Page {
 	t.Helper()
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := engine.Compute(t.Context(), g, "minhop", engine.Options{})
+	r, err := engines.Compute(t.Context(), g, "minhop", engines.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type section struct {
 }
 
 func newTopology(f *fabric.Fabric, r *audit.Report) (*topology, error) {
-	ladder, err := picture.New(context.Background(), f, picture.Options{})
+	ladder, err := picture.New(context.Background(), f, picture.LadderOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -72,8 +72,8 @@ type Edge struct {
 	Missing int    // how many links cells of matrices have less than most
 }
 
-// Options choose what is drawn.
-type Options struct {
+// LadderOptions choose what is drawn.
+type LadderOptions struct {
 	Around []*fabric.Node // their links alone, and who is at the other end; nil: all
 	// Single is up to how many nodes each is drawn for itself. Of more, those that are
 	// connected alike are drawn as one.
@@ -92,7 +92,7 @@ type link struct {
 // New puts the nodes of f in tiers and groups.
 //
 // Time: O(P + N log N) for N nodes with P ports.
-func New(ctx context.Context, f *fabric.Fabric, o Options) (*Ladder, error) {
+func New(ctx context.Context, f *fabric.Fabric, o LadderOptions) (*Ladder, error) {
 	l := &Ladder{Fabric: f, Around: o.Around, tier: f.Tiers(), shown: make([]bool, len(f.Nodes()))}
 	l.choose(o.Around)
 	if err := ctx.Err(); err != nil {

@@ -14,7 +14,7 @@ var TierWords = []string{"host", "leaf", "spine", "core"}
 // Tiers are the nodes of f by their distance from the hosts, which are tier 0, each by
 // name. Nodes without a path to a host are in none.
 func Tiers(ctx context.Context, f *fabric.Fabric) ([][]*fabric.Node, error) {
-	l, err := New(ctx, f, Options{})
+	l, err := New(ctx, f, LadderOptions{})
 	if err != nil {
 		return nil, err
 	}

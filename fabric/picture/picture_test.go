@@ -70,7 +70,7 @@ note hosts: 81 groups are drawn as one
 note tier 1 (leaves): 81 groups are drawn as one
 matrix 81x81 0`},
 	} {
-		l := ladder(t, simulated(t, test.spec), Options{})
+		l := ladder(t, simulated(t, test.spec), LadderOptions{})
 		if diff := cmp.Diff(strings.TrimSpace(test.want), told(l)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", test.spec, diff)
 		}
@@ -106,7 +106,7 @@ func told(l *Ladder) string {
 
 // TestMatrix: a cable that is missing is where it belongs.
 func TestMatrix(t *testing.T) {
-	l := ladder(t, simulated(t, "fattree:k=4,levels=2,remove_links=1,seed=1"), Options{})
+	l := ladder(t, simulated(t, "fattree:k=4,levels=2,remove_links=1,seed=1"), LadderOptions{})
 	list := l.Matrices
 	total := 0
 	for r, n := range list[0].Rows {
@@ -131,7 +131,7 @@ func TestMatrix(t *testing.T) {
 // TestNeighbourhood: the links of the nodes that are named, and no other.
 func TestNeighbourhood(t *testing.T) {
 	f := simulated(t, "fattree:k=4,levels=3")
-	l := ladder(t, f, Options{Around: f.NodeByName("leaf-3"), Single: 500})
+	l := ladder(t, f, LadderOptions{Around: f.NodeByName("leaf-3"), Single: 500})
 	if g := l.Groups(); g[2].MaxUp != 2 || g[3].MaxUp != 0 {
 		t.Errorf("links up of leaf-3: %d; of a host, whose other links are not drawn: %d", g[2].MaxUp, g[3].MaxUp)
 	}
@@ -163,7 +163,7 @@ func TestSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := b.Build()
-	l := ladder(t, f, Options{})
+	l := ladder(t, f, LadderOptions{})
 	if e, m := l.Edges[0], l.Matrices[0]; e.States[Slow] != 1 || l.Edges[1].States[Slow] != 0 || m.States(0, 0)[Slow] != 1 || m.uniform() {
 		t.Errorf("edge %+v, matrix %v", e, m.States(0, 0))
 	}
@@ -184,7 +184,7 @@ func TestChain(t *testing.T) {
 		}
 		before = n
 	}
-	l := ladder(t, b.Build(), Options{})
+	l := ladder(t, b.Build(), LadderOptions{})
 	if len(l.Tiers) != switches+1 || len(l.Edges) != switches {
 		t.Errorf("%d tiers, %d edges", len(l.Tiers), len(l.Edges))
 	}
@@ -208,14 +208,14 @@ func TestOrder(t *testing.T) {
 		}
 		return names
 	}
-	got := firsts(ladder(t, f.Renamed(names), Options{}).Tiers[1:])
+	got := firsts(ladder(t, f.Renamed(names), LadderOptions{}).Tiers[1:])
 	want := []string{"spine-3", "spine-5", "spine-7", "spine-1", "leaf-3", "leaf-5", "leaf-7", "zleaf-1", "node-0005 HCA-1", "node-0009 HCA-1", "node-0013 HCA-1", "node-0001 HCA-1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	want = firsts(ladder(t, simulated(t, "fattree:k=8,levels=3"), Options{}).Tiers)
+	want = firsts(ladder(t, simulated(t, "fattree:k=8,levels=3"), LadderOptions{}).Tiers)
 	for seed := range 5 {
-		got := firsts(ladder(t, simulated(t, fmt.Sprintf("fattree:k=8,levels=3,remove_links=1,seed=%d", seed)), Options{}).Tiers)
+		got := firsts(ladder(t, simulated(t, fmt.Sprintf("fattree:k=8,levels=3,remove_links=1,seed=%d", seed)), LadderOptions{}).Tiers)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("a link is missing, seed %d: -want +got\n%s", seed, diff)
 		}
@@ -233,7 +233,7 @@ func TestHostileNames(t *testing.T) {
 		names[f.Nodes()[i].GUID()] = hostile[i%len(hostile)]
 	}
 	f = f.Renamed(names)
-	for _, o := range []Options{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[0]}, Single: 500}} {
+	for _, o := range []LadderOptions{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[0]}, Single: 500}} {
 		l := ladder(t, f, o)
 		checkSVG(t, l)
 		checkDOT(t, l)
@@ -247,7 +247,7 @@ func TestDamaged(t *testing.T) {
 		for seed := range 2 {
 			spec := fmt.Sprintf("%s,remove_links=%d%%,remove_switches=%d%%,seed=%d", kind, 10+50*seed, 25*seed, seed)
 			f := simulated(t, spec)
-			for _, o := range []Options{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[len(f.Nodes())-1]}, Single: 500}} {
+			for _, o := range []LadderOptions{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[len(f.Nodes())-1]}, Single: 500}} {
 				l := ladder(t, f, o)
 				links := 0
 				for _, e := range l.Edges {
@@ -374,7 +374,7 @@ func BenchmarkSVG(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		l, err := New(b.Context(), f, Options{})
+		l, err := New(b.Context(), f, LadderOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -393,7 +393,7 @@ func simulated(t *testing.T, spec string) *fabric.Fabric {
 	return f
 }
 
-func ladder(t *testing.T, f *fabric.Fabric, o Options) *Ladder {
+func ladder(t *testing.T, f *fabric.Fabric, o LadderOptions) *Ladder {
 	t.Helper()
 	l, err := New(t.Context(), f, o)
 	if err != nil {

@@ -24,20 +24,20 @@ import (
 	"fabsh/mad"
 )
 
-// Kind is what an action does.
-type Kind string
+// ActionKind is what an action does.
+type ActionKind string
 
 // The kinds of actions.
 const (
-	Isolate Kind = "isolate" // disables a link at the end of a switch
-	Restore Kind = "restore" // enables a port that fabsh disabled, and ends its test
-	Reset   Kind = "reset"   // trains a link again
-	Ticket  Kind = "ticket"  // a text for people
+	Isolate ActionKind = "isolate" // disables a link at the end of a switch
+	Restore ActionKind = "restore" // enables a port that fabsh disabled, and ends its test
+	Reset   ActionKind = "reset"   // trains a link again
+	Ticket  ActionKind = "ticket"  // a text for people
 )
 
 // Action is one action that a remedy returns.
 type Action struct {
-	Kind   Kind
+	Kind   ActionKind
 	Remedy string // the name of the remedy
 	// Port is an end of the link, or the port; nil for a ticket.
 	Port *fabric.Port

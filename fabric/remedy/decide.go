@@ -10,7 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
@@ -48,7 +48,7 @@ type Decision struct {
 // decider judges the actions of a run.
 type decider struct {
 	*Case
-	kind  Kind                  // of the action that is judged
+	kind  ActionKind            // of the action that is judged
 	down  map[*fabric.Port]bool // both ends of links that go down
 	order []*fabric.Port        // their first ends
 	taken map[*fabric.Port]bool // both ends of links with an action
@@ -132,7 +132,7 @@ func (x *decider) downWith(p *fabric.Port) map[*fabric.Port]bool {
 }
 
 // Sets returns the Sets of the decisions, in their order.
-func Sets(list []Decision) (sets []plan.Set) {
+func Sets(list []Decision) (sets []change.Set) {
 	for i := range list {
 		d := &list[i]
 		if d.Kind == Ticket || d.Rule != "" || d.Kept {
@@ -142,10 +142,10 @@ func Sets(list []Decision) (sets []plan.Set) {
 		if d.Kind == Isolate {
 			to = mad.PortPhysicalStateDisabled
 		}
-		sets = append(sets, plan.Set{
+		sets = append(sets, change.Set{
 			Attr: mad.AttrPortInfo, Modifier: uint32(d.Port.Num()),
-			Target: plan.Target{GUID: d.Port.Node().GUID()},
-			Fields: []plan.Field{{Name: stateField, Old: uint64(d.Port.PhysicalState()), New: uint64(to)}},
+			Target: change.Target{GUID: d.Port.Node().GUID()},
+			Fields: []change.Field{{Name: stateField, Old: uint64(d.Port.PhysicalState()), New: uint64(to)}},
 			Line:   d.Remedy,
 		})
 	}

@@ -30,16 +30,16 @@ type Entry struct {
 	// Of is of KindRun: the time of the findings.
 	Of time.Time `json:"of,omitzero"`
 	// The others are of decisions and what follows them.
-	Remedy  string `json:"remedy,omitempty"`
-	Action  Kind   `json:"action,omitempty"`
-	Port    Place  `json:"port,omitzero"` // of the Set
-	Peer    Place  `json:"peer,omitzero"` // the other end
-	Subject string `json:"subject,omitempty"`
-	Name    string `json:"name,omitempty"` // of the link, or of the subject of a ticket; untrusted
-	Reason  string `json:"reason,omitempty"`
-	Rule    string `json:"rule,omitempty"` // by which it is declined; "": it is planned
-	Why     string `json:"why,omitempty"`
-	Kept    bool   `json:"kept,omitempty"` // the port passed its test, and is enabled already
+	Remedy  string     `json:"remedy,omitempty"`
+	Action  ActionKind `json:"action,omitempty"`
+	Port    Place      `json:"port,omitzero"` // of the Set
+	Peer    Place      `json:"peer,omitzero"` // the other end
+	Subject string     `json:"subject,omitempty"`
+	Name    string     `json:"name,omitempty"` // of the link, or of the subject of a ticket; untrusted
+	Reason  string     `json:"reason,omitempty"`
+	Rule    string     `json:"rule,omitempty"` // by which it is declined; "": it is planned
+	Why     string     `json:"why,omitempty"`
+	Kept    bool       `json:"kept,omitempty"` // the port passed its test, and is enabled already
 	// State and Covers are of KindState: the state after the next Covers entries.
 	State  *State `json:"state,omitempty"`
 	Covers int    `json:"covers,omitempty"`

@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/mad"
 )
 
-// Origin begins the origin of the plans that remedies make (plan.Plan.From), by which a journal
+// Origin begins the origin of the plans that remedies make (change.Plan.From), by which a journal
 // of change apply is recognized.
 const Origin = "fabsh remedy "
 
 // CheckPlan returns why a plan that remedies made must not be applied: no log below dir has its
 // actions as planned within pendingFor. Then they would not be recorded as applied, or are no
 // longer in the budgets of other plans. It is nil for other plans.
-func CheckPlan(dir string, p *plan.Plan, now time.Time) error {
+func CheckPlan(dir string, p *change.Plan, now time.Time) error {
 	if !strings.HasPrefix(p.From, Origin) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func CheckPlan(dir string, p *plan.Plan, now time.Time) error {
 
 // isPending reports whether a Set of fields of the port at a place is planned. A reset is not
 // kept in the state, and may always be applied.
-func (s *State) isPending(place Place, fields []plan.Field, now time.Time) bool {
+func (s *State) isPending(place Place, fields []change.Field, now time.Time) bool {
 	past := s.at(place)
 	for _, f := range fields {
 		switch {

@@ -12,7 +12,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 )
 
 // Log is the log of a subnet: a file to which runs append. An incomplete last line was being
@@ -123,12 +122,12 @@ func (l *Log) torn(line []byte, n int) error {
 }
 
 // Update appends the entries that change returns for the log at path, while no other process
-// does. An error leaves the file unchanged; it may be lock.ErrHeld.
+// does. An error leaves the file unchanged; it may be format.ErrLockHeld.
 func Update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	held, err := lock.Acquire(path + ".lock")
+	held, err := format.AcquireLock(path + ".lock")
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
@@ -161,7 +161,7 @@ func TestOneAtATime(t *testing.T) {
 		_, err := Update(path, func(*Log) ([]Entry, error) { return nil, nil })
 		return nil, err
 	})
-	if !errors.Is(err, lock.ErrHeld) {
+	if !errors.Is(err, format.ErrLockHeld) {
 		t.Error(err)
 	}
 	l := appended(t, path, run(0))
@@ -281,7 +281,7 @@ func TestCheckPlan(t *testing.T) {
 		{"another state", empty, "fabsh remedy mine", disabled, polling, 20, refused(empty)},
 		{"of a script", empty, "mine.star", disabled, polling, 20, ""},
 	} {
-		p := &plan.Plan{From: test.from, Sets: []plan.Set{{Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Target: plan.Target{GUID: a.GUID}, Fields: []plan.Field{{Name: stateField, Old: test.old, New: test.new}}}}}
+		p := &change.Plan{From: test.from, Sets: []change.Set{{Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Target: change.Target{GUID: a.GUID}, Fields: []change.Field{{Name: stateField, Old: test.old, New: test.new}}}}}
 		got := ""
 		if err := CheckPlan(test.dir, p, at(test.minutes)); err != nil {
 			got = err.Error()

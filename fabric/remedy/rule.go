@@ -5,8 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/effect"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
@@ -15,17 +14,17 @@ type Rule struct {
 	Name     string
 	Sentence string // for people: what is declined
 	// Kinds are the kinds of actions that it judges.
-	Kinds []Kind
+	Kinds []ActionKind
 	// judge returns why the action is declined; "": it is not.
 	judge func(x *decider, ctx context.Context, p *fabric.Port) (string, error)
 }
 
-var down = []Kind{Isolate, Reset} // these take a link down
+var down = []ActionKind{Isolate, Reset} // these take a link down
 
 // Rules are all rules, in the order in which they are judged.
 func Rules() []Rule {
 	return []Rule{
-		{"twice", "A link is not isolated twice, and one plan has one action for it.", []Kind{Isolate, Restore, Reset}, (*decider).twice},
+		{"twice", "A link is not isolated twice, and one plan has one action for it.", []ActionKind{Isolate, Restore, Reset}, (*decider).twice},
 		{"link", "Only a link that is up is isolated or reset.", down, (*decider).link},
 		{"switch", "Only ports of switches are disabled: the port of a host may be enabled again by its host alone.", down, (*decider).ofSwitch},
 		{"manager", "No link of a node with a subnet manager, or of this host, goes down.", down, (*decider).manager},
@@ -33,7 +32,7 @@ func Rules() []Rule {
 		{"split", "No two nodes lose the last path between them.", down, (*decider).split},
 		{"limit", "A plan takes down at most 10 links, or 0.5 % of the ports with a link if that is more.", down, (*decider).limit},
 		{"effect", "No link goes down if ports of hosts would lose a path, as that at the link of a host does, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
-		{"foreign", "Only ports that fabsh isolated are enabled, never one that another disabled.", []Kind{Restore}, (*decider).foreign},
+		{"foreign", "Only ports that fabsh isolated are enabled, never one that another disabled.", []ActionKind{Restore}, (*decider).foreign},
 	}
 }
 
@@ -116,12 +115,12 @@ func (x *decider) host(_ context.Context, p *fabric.Port) (string, error) {
 
 // split is the rule of this name.
 func (x *decider) split(_ context.Context, p *fabric.Port) (string, error) {
-	return effect.CutOff(x.Fabric, x.downWith(p)), nil
+	return change.CutOff(x.Fabric, x.downWith(p)), nil
 }
 
 // limit is the rule of this name.
 func (x *decider) limit(context.Context, *fabric.Port) (string, error) {
-	if most := plan.MaxDown(x.Fabric); len(x.down)/2+1 > most {
+	if most := change.MaxDown(x.Fabric); len(x.down)/2+1 > most {
 		return fmt.Sprintf("the plan takes down %d links already", most), nil
 	}
 	return "", nil

@@ -8,7 +8,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -381,7 +380,7 @@ func (r *rig) checkHops(t *testing.T, to *state.Port, legal map[*state.Node]adap
 	t.Helper()
 	r.Traffic.Flows() // finds the ways
 	sent := func(p *state.Port) uint64 {
-		return p.Counters.Value(counter.Key{Name: "PortXmitData", Element: 0}, r.state.Now())
+		return p.Counters.Value(state.CounterKey{Name: "PortXmitData", Element: 0}, r.state.Now())
 	}
 	before := map[*state.Port]uint64{}
 	for i := range r.state.Ports {

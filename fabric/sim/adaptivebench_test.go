@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/state"
 )
 
@@ -33,7 +33,7 @@ func BenchmarkAdaptiveLFT(b *testing.B) {
 			for i := range s.state.Nodes {
 				if sw := &s.state.Nodes[i]; sw.IsSwitch {
 					for block := range uint32(len(sw.LFT) / 16) {
-						vendor.GetAdaptiveLFT(sw, block, data[:])
+						agent.GetAdaptiveLFT(sw, block, data[:])
 						n++
 					}
 				}

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/sim/agent/vendor"
+	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -81,7 +81,7 @@ func TestAdaptiveReaders(t *testing.T) {
 				var data [state.SMPSize]byte
 				n := &r.state.Nodes[i]
 				if i%2 == 0 {
-					vendor.GetAdaptiveLFT(n, 1, data[:])
+					agent.GetAdaptiveLFT(n, 1, data[:])
 				} else if in := state.ForwardLID(hosts[i], hosts[100-i].LID, false); in == nil || in.LID != hosts[100-i].LID {
 					t.Errorf("arrives at %v", in)
 				}

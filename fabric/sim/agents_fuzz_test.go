@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -36,7 +35,7 @@ func fuzzSeeds(r *rig) (seeds [][]byte) {
 			c := saCall(m, a, 0, ^uint64(0), nil, r.state.SM.LID)
 			add(c)
 			binary.BigEndian.PutUint64(c.MAD[mad.SAMaskOffset:], 0)
-			c.MAD[mad.SAKeyOffset+7] = sm.Key
+			c.MAD[mad.SAKeyOffset+7] = agent.SMKey
 			add(c)
 		}
 	}
@@ -52,7 +51,7 @@ func fuzzSeeds(r *rig) (seeds [][]byte) {
 			add(c)
 		}
 	}
-	for a := range counter.Views() {
+	for a := range state.CounterViews() {
 		c := &engine.Call{}
 		c.PutPerf(mad.MethodSet, a.ID, 0, bytes.Repeat([]byte{255}, 64))
 		c.SetLID(r.state.SM.LID)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric/sim/client"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -18,7 +17,7 @@ func TestEarlyRequests(t *testing.T) {
 	o.Bare = true
 	r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
 	var got []string
-	attach := func(name string) *client.Client {
+	attach := func(name string) *Client {
 		c, err := r.Programs.AttachClient(ClientOptions{Node: r.named("node-0001 HCA-1").ID(), Receive: func(m *Message) {
 			text := name + " " + mad.Method(m.MAD[mad.MethodOffset]).Name(mad.ClassSubn, 1)
 			if m.Undelivered {
@@ -38,7 +37,7 @@ func TestEarlyRequests(t *testing.T) {
 		}
 		got = nil
 	}
-	ask := func(c *client.Client, a *mad.Attribute) {
+	ask := func(c *Client, a *mad.Attribute) {
 		var call engine.Call
 		call.PutSMP(mad.MethodGet, a.ID, 0, nil)
 		call.SetRoute(mad.DirectedRoute{0})

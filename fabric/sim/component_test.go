@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"fabsh/fabric/sim/sm"
+	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -39,7 +39,7 @@ func TestComponents(t *testing.T) {
 	e := r.engine(engine.Options{})
 	records := func(a *mad.Attribute, mask uint64, query []byte) [][]byte {
 		c := saCall(mad.MethodGetTable, a, 0, mask, query[:min(len(query), a.Size)], r.state.SM.LID)
-		c.MAD[mad.SAKeyOffset+7] = sm.Key
+		c.MAD[mad.SAKeyOffset+7] = agent.SMKey
 		do(t, e, c)
 		return split(c.Table, (a.Size+7)&^7)
 	}

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// testTopologies are the specs of the topologies on which properties are tested.
+// bringUpTopologies are the specs of the topologies on which properties are tested.
 var testTopologies = []string{
 	"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "fattree:k=2,levels=3",
 	"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/3", "pgft:m=6/2/5,w=1/3/1,p=1/1/2",

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/format"
-	"fabsh/fabric/sim/agent/sa"
+	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -59,7 +59,7 @@ Ca	1 "H-0002c90310000010"		# "node 2 HCA-1"
 			got := map[string]mad.LID{}
 			for i := range s.state.Nodes {
 				p := s.state.Nodes[i].EndPorts()[0]
-				got[mad.AttrNodeDescription.Field("node_string").Text(s.state.Nodes[i].Description[:])+" "+sa.RateCode(p.ManagedPorts()[len(p.ManagedPorts())-1].Rate).String()] = p.LID
+				got[mad.AttrNodeDescription.Field("node_string").Text(s.state.Nodes[i].Description[:])+" "+agent.RateCode(p.ManagedPorts()[len(p.ManagedPorts())-1].Rate).String()] = p.LID
 			}
 			want := map[string]mad.LID{"leaf 1: left 10": 12, "node 1 HCA-1 100": 5, "node 2 HCA-1 200": 1}
 			if diff := cmp.Diff(want, got); diff != "" {

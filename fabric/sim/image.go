@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"fabsh/fabric/sim/counter"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -60,11 +59,11 @@ func (s *Subnet) Image() string {
 }
 
 // counterKeys are all counters.
-var counterKeys = sync.OnceValue(func() (keys []counter.Key) {
+var counterKeys = sync.OnceValue(func() (keys []state.CounterKey) {
 	for _, a := range mad.Attributes() {
-		for _, c := range counter.Views()[a] {
+		for _, c := range state.CounterViews()[a] {
 			for e := range c.Count {
-				keys = append(keys, counter.Key{Name: c.Name, Element: e})
+				keys = append(keys, state.CounterKey{Name: c.Name, Element: e})
 			}
 		}
 	}

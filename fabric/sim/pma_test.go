@@ -5,12 +5,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric/sim/agent/handler"
+	"fabsh/fabric/sim/agent"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e handler.Encoder) (mad.Status, []byte) {
+func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e agent.Encoder) (mad.Status, []byte) {
 	r.t.Helper()
 	c := &engine.Call{}
 	c.PutPerf(m, a.ID, modifier, encode(e)[:192])

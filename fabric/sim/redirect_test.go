@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"fabsh/fabric/sim/agent/pma"
-	"fabsh/fabric/sim/counter"
+	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -26,8 +25,8 @@ func TestRedirect(t *testing.T) {
 		}
 		return c, c.Err
 	}
-	r.at("leaf-1", 1).Counters.Set(counter.Key{Name: "SymbolErrorCounter", Element: 0}, 7)
-	r.at("spine-1", 1).Counters.Set(counter.Key{Name: "SymbolErrorCounter", Element: 0}, 8)
+	r.at("leaf-1", 1).Counters.Set(state.CounterKey{Name: "SymbolErrorCounter", Element: 0}, 7)
+	r.at("spine-1", 1).Counters.Set(state.CounterKey{Name: "SymbolErrorCounter", Element: 0}, 8)
 	for name, want := range map[string]uint16{"leaf-1": 7, "spine-1": 8} {
 		c, err := counters(name)
 		if err != nil {
@@ -46,10 +45,10 @@ func TestRedirect(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for name, c := range map[string]engine.Address{
-		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: pma.RedirectQP, QKey: 0x12},
-		"no Q_Key":         {LID: r.lid("spine-1"), QP: pma.RedirectQP},
-		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: pma.RedirectQKey},
-		"another node":     {LID: lid, QP: pma.RedirectQP + 1, QKey: pma.RedirectQKey},
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: agent.RedirectQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: agent.RedirectQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: agent.RedirectQKey},
+		"another node":     {LID: lid, QP: agent.RedirectQP + 1, QKey: agent.RedirectQKey},
 	} {
 		call := &engine.Call{To: c}
 		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])

@@ -30,24 +30,13 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim/agent"
-	"fabsh/fabric/sim/agent/bm"
-	"fabsh/fabric/sim/agent/cc"
-	"fabsh/fabric/sim/agent/sa"
-	"fabsh/fabric/sim/bringup"
-	"fabsh/fabric/sim/cable"
-	"fabsh/fabric/sim/client"
-	"fabsh/fabric/sim/edit"
-	"fabsh/fabric/sim/fault"
-	"fabsh/fabric/sim/notice"
-	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
-	"fabsh/fabric/sim/traffic"
 	"fabsh/mad/engine"
 )
 
 // Options are the faults and settings of a subnet.
-type Options = spec.Options
+type Options = spec.SubnetOptions
 
 // Cable names a port by the GUID of its node: one end of a cable.
 type Cable = state.Cable
@@ -56,17 +45,10 @@ type Cable = state.Cable
 type End = state.End
 
 // Flow is traffic from one port to another.
-type Flow = traffic.Flow
+type Flow = state.Flow
 
 // FlowRate is a flow, and how much of it arrives.
-type FlowRate = traffic.FlowRate
-
-// A foreign program at a port, and the messages between it and the subnet.
-type (
-	Client        = client.Client
-	ClientOptions = client.ClientOptions
-	Message       = client.Message
-)
+type FlowRate = state.FlowRate
 
 // Parse reads what follows "sim:" on the command line; see spec.Parse.
 func Parse(text string) (*fabric.Fabric, Options, error) { return spec.Parse(text) }
@@ -80,15 +62,15 @@ func ParseFiles(text string, open, included format.Opener) (*fabric.Fabric, Opti
 // Subnet is a simulated subnet, and the operations on it while it runs. Its methods and
 // those of its parts are safe for concurrent use, except as Programs states.
 type Subnet struct {
-	Programs *client.Clients   // the programs at its ports
-	Cables   *cable.Cables     // cables, the power of nodes, the speed of links
-	Edit     *edit.Editor      // settings of ports and nodes, tables, groups
-	Counters *edit.Counters    // counters, and how they grow
-	Traffic  *traffic.Traffic  // flows between hosts
-	Faults   *fault.Faults     // loss, delay, BUSY
-	Notices  *notice.Notices   // traps
-	SM       *sm.Manager       // the subnet manager in this process
-	SA       *sa.Administrator // the subnet administrator in this process
+	Programs *Clients             // the programs at its ports
+	Cables   *Cables              // cables, the power of nodes, the speed of links
+	Edit     *Editor              // settings of ports and nodes, tables, groups
+	Counters *CounterEditor       // counters, and how they grow
+	Traffic  *state.Traffic       // flows between hosts
+	Faults   *state.Faults        // loss, delay, BUSY
+	Notices  *state.Notices       // traps
+	SM       *agent.Manager       // the subnet manager in this process
+	SA       *agent.Administrator // the subnet administrator in this process
 
 	state *state.Subnet
 }
@@ -97,16 +79,16 @@ type Subnet struct {
 // LID (that of f, if it is valid and unique), each cable is an active link, and each
 // switch has forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
-	state := bringup.New(f, &o)
-	s := &Subnet{state: state, Traffic: traffic.New(state), Notices: notice.New(state)}
-	s.Faults = fault.New(state, fault.Settings{Loss: o.Loss, Dup: o.Dup, Busy: o.Busy, Delay: o.Delay, Jitter: o.Jitter, Seed: o.Seed, VL15: o.VL15})
-	s.SM = sm.New(state, s.Traffic, s.Notices)
-	s.SA = sa.New(state, s.Notices, s.SM)
-	congestion := cc.Settings{}
+	subnet := bringUp(f, &o)
+	s := &Subnet{state: subnet, Traffic: state.NewTraffic(subnet), Notices: state.NewNotices(subnet)}
+	s.Faults = state.NewFaults(subnet, state.FaultSettings{Loss: o.Loss, Dup: o.Dup, Busy: o.Busy, Delay: o.Delay, Jitter: o.Jitter, Seed: o.Seed, VL15: o.VL15})
+	s.SM = agent.NewManager(subnet, s.Traffic, s.Notices)
+	s.SA = agent.NewAdministrator(subnet, s.Notices, s.SM)
+	congestion := agent.CCSettings{}
 	s.Traffic.Mark = congestion.PacketsPerMark
-	s.Programs = client.New(&agent.Agents{Subnet: state, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion, Baseboards: bm.Settings{}})
-	s.Cables = cable.New(state, s.Traffic, s.SM, cable.MKey{Key: o.MKey, Level: o.MKeyLevel})
-	s.Edit, s.Counters = edit.New(state, s.Traffic, congestion), edit.NewCounters(state, s.Traffic, s.Notices)
+	s.Programs = newClients(&agent.Agents{Subnet: subnet, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion, Baseboards: agent.BMSettings{}})
+	s.Cables = newCables(subnet, s.Traffic, s.SM, mkey{Key: o.MKey, Level: o.MKeyLevel})
+	s.Edit, s.Counters = newEditor(subnet, s.Traffic, congestion), newCounterEditor(subnet, s.Traffic, s.Notices)
 	if o.Traffic > 0 {
 		_ = s.Traffic.Set(s.Traffic.HostPairs(o.Traffic)) // the ports are its own, and no more than there are LIDs
 	}

@@ -7,8 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/fabric/sim/client"
+	"fabsh/fabric/sim/agent"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -43,7 +42,7 @@ func newRig(t testing.TB, spec string) *rig {
 
 // program is a program at a port of the subnet.
 type program struct {
-	*client.Conn
+	*Conn
 	node *state.Node
 }
 
@@ -56,7 +55,7 @@ func (r *rig) attach(name string) *program {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { tr.Close() })
-	return &program{tr.(*client.Conn), &r.state.Nodes[node]}
+	return &program{tr.(*Conn), &r.state.Nodes[node]}
 }
 
 func (r *rig) named(name string) *fabric.Node {
@@ -149,7 +148,7 @@ func (r *rig) portInfo(modifier uint32, to any) (i mad.PortInfo) {
 }
 
 // encode gives the bytes of an attribute.
-func encode(e handler.Encoder) []byte {
+func encode(e agent.Encoder) []byte {
 	data := make([]byte, 200)
 	e.Encode(data)
 	return data

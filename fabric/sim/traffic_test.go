@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -72,7 +70,7 @@ func TestErrors(t *testing.T) {
 	}
 	check("set", mad.AttrPortCounters, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 15, "port_xmit_data": 1<<32 - 1})
 	check("extended", mad.AttrPortCountersExtended, map[string]uint64{"symbol_error_counter": 9, "local_link_integrity_errors": 99, "port_xmit_data": 1 << 40})
-	if got := r.at("leaf-1", 2).Counters.Value(counter.Key{Name: "PortXmitDataSL", Element: 3}, time.Time{}); got != 7 {
+	if got := r.at("leaf-1", 2).Counters.Value(state.CounterKey{Name: "PortXmitDataSL", Element: 3}, time.Time{}); got != 7 {
 		t.Errorf("port_xmit_data_sl3: %d", got)
 	}
 	if err := r.Counters.SetRates(leaf, 2, map[string]float64{"symbol_error_counter": 2, "link_downed_counter": 0.4}); err != nil {
@@ -365,7 +363,7 @@ func TestSendTrap(t *testing.T) {
 	r := newRig(t, small)
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)
 	r.inform(r.conn, everything(), 1)
-	for _, number := range notice.Traps {
+	for _, number := range state.Traps {
 		if err := r.Notices.SendTrap(number, r.named("leaf-1").GUID(), 2, nil); err != nil {
 			t.Error(err)
 		}

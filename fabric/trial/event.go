@@ -24,7 +24,7 @@ type Events struct {
 // administrator forgets it afterwards.
 func (t *trial) events(ctx context.Context) (err error) {
 	ev := &t.report.Events
-	ev.Duration, ev.Outcome, ev.Traps = t.Options.Events, Unread, map[uint16]int{}
+	ev.Duration, ev.Outcome, ev.Traps = t.RunOptions.Events, Unread, map[uint16]int{}
 	if ev.Duration <= 0 {
 		ev.Detail = "not requested"
 		return nil

@@ -31,8 +31,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Options are the options of a trial.
-type Options struct {
+// RunOptions are the options of a trial.
+type RunOptions struct {
 	Client *sa.Client // with its engine, which must be read-only
 	Events time.Duration
 	// Sleep waits for events. It returns early with an error.
@@ -51,7 +51,7 @@ type Options struct {
 var ErrWrites = errors.New("trial: the engine must be read-only")
 
 // Run runs a trial. The error is the end of ctx, or why nothing could be read.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o RunOptions) (*Report, error) {
 	e := o.Client.Engine
 	if e.Write() {
 		return nil, ErrWrites
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if f == nil || ctx.Err() != nil {
 		return nil, err
 	}
-	t := &trial{Options: o, e: e, report: &Report{Nodes: len(f.Nodes()), SweepProblems: len(f.Problems()), SweepEnded: err != nil}}
+	t := &trial{RunOptions: o, e: e, report: &Report{Nodes: len(f.Nodes()), SweepProblems: len(f.Problems()), SweepEnded: err != nil}}
 	if t.port, err = e.Port(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // trial is a trial that is under way.
 type trial struct {
-	Options
+	RunOptions
 	e      *engine.Engine
 	port   engine.Port
 	report *Report

@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/capture"
 	"fabsh/mad/engine"
@@ -97,7 +97,7 @@ func (s *subject) run(t *testing.T) (report *Report, recording []byte) {
 			time.Sleep(d)
 			return nil
 		}
-		report, err = Run(t.Context(), Options{Client: &sa.Client{Engine: e}, Events: s.events, Sleep: sleep})
+		report, err = Run(t.Context(), RunOptions{Client: &sa.Client{Engine: e}, Events: s.events, Sleep: sleep})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,11 +142,11 @@ func everything(t *testing.T, conn engine.Transport) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := table.ReadAnswers(t.Context(), &sa.Client{Engine: e}, f, func() time.Time { return time.Unix(0, 0) })
+	r, err := device.ReadAnswers(t.Context(), &sa.Client{Engine: e}, f, func() time.Time { return time.Unix(0, 0) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := table.ReadExtended(t.Context(), e, f.With(r))
+	more, err := device.ReadExtended(t.Context(), e, f.With(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func replayed(t *testing.T, recording []byte, events time.Duration) (report *Rep
 			}
 			return list
 		}
-		report, err = Run(t.Context(), Options{Client: &sa.Client{Engine: e}, Events: events, Sleep: tr.Sleep, Recorded: notices})
+		report, err = Run(t.Context(), RunOptions{Client: &sa.Client{Engine: e}, Events: events, Sleep: tr.Sleep, Recorded: notices})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestNeverWrites(t *testing.T) {
 	if session != 4 {
 		t.Errorf("%d requests for subscriptions, want 4", session)
 	}
-	if _, err := Run(t.Context(), Options{Client: &sa.Client{Engine: engine.New(nowhere{}, engine.Options{Write: true})}}); !errors.Is(err, ErrWrites) {
+	if _, err := Run(t.Context(), RunOptions{Client: &sa.Client{Engine: engine.New(nowhere{}, engine.Options{Write: true})}}); !errors.Is(err, ErrWrites) {
 		t.Errorf("with an engine that may write: %v", err)
 	}
 }
@@ -373,7 +373,7 @@ func TestProtected(t *testing.T) {
 		}
 		e := engine.New(&tap{Transport: conn, s: s}, engine.Options{})
 		defer e.Close()
-		_, err = Run(t.Context(), Options{Client: &sa.Client{Engine: e}, Chosen: func(*fabric.Fabric, []*Device) { swept = len(s.sent) }})
+		_, err = Run(t.Context(), RunOptions{Client: &sa.Client{Engine: e}, Chosen: func(*fabric.Fabric, []*Device) { swept = len(s.sent) }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
-	"fabsh/mad/engine/rmpp"
 )
 
 // putAttempt puts the next attempt of c, which the window allows, in out. It is a
@@ -16,7 +14,7 @@ func (s *sender) putAttempt(c *Call) {
 	s.calls.open(c)
 	now := s.calls.timers.now()
 	measured := c.s.dest.rto()
-	rto := min(max(measured, congestion.MinRTO), c.s.timeout)
+	rto := min(max(measured, shortestRTO), c.s.timeout)
 	if c.Attempts == 1 {
 		c.s.firstSent, c.s.due = now, now
 		c.s.period = c.s.dest.class.losses.Period()
@@ -30,7 +28,7 @@ func (s *sender) putAttempt(c *Call) {
 	}
 	leaveAfter := max(measured, minLeaveAfter)
 	if measured == 0 && c.Attempts == 1 {
-		leaveAfter = congestion.MinRTO
+		leaveAfter = shortestRTO
 	}
 	s.calls.timers.set(c, min(now+leaveAfter, c.s.due))
 
@@ -62,7 +60,7 @@ func (s *sender) putPayload(c *Call, rto time.Duration) {
 		h.Encode(d.MAD[mad.RMPPOffset:])
 		return
 	}
-	t := rmpp.NewTransfer(len(c.Payload), rto)
+	t := newRMPPTransfer(len(c.Payload), rto)
 	c.putSegment(t, d)
 	if s.calls.outbox.noACK {
 		return // the only segment
@@ -103,7 +101,7 @@ func (c *Call) putHeader(d *Datagram, keys *Keys) {
 
 // putSegment puts the next segment of t, the transfer of c's request, in d, which has
 // the header. The answer to all is the answer to the last.
-func (c *Call) putSegment(t *rmpp.Transfer, d *Datagram) {
+func (c *Call) putSegment(t *rmppTransfer, d *Datagram) {
 	d.Timeout = 0
 	if last := t.Put(d.MAD, c.Payload); last {
 		d.Timeout = c.s.timeout

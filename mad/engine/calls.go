@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // calls are the open calls, from Start to the end: what each waits for, and its
@@ -106,11 +105,11 @@ func (cs *calls) abortTransfer(c *Call, err error) {
 	if err == nil || c.s.rx == nil && c.s.tx == nil {
 		return
 	}
-	var theirs *rmpp.PeerError
+	var theirs *peerError
 	if errors.As(err, &theirs) {
 		return
 	}
-	var ours *rmpp.AbortError
+	var ours *abortError
 	status, timeout := mad.RMPPStatusUnspecified, errors.Is(err, ErrTimeout)
 	switch {
 	case errors.As(err, &ours):
@@ -122,12 +121,12 @@ func (cs *calls) abortTransfer(c *Call, err error) {
 	}
 	switch {
 	case c.s.rx != nil:
-		cs.outbox.answer(c.s.rx.Head(), c.s.rx.from, rmpp.Abort(status))
+		cs.outbox.answer(c.s.rx.Head(), c.s.rx.from, rmppAbort(status))
 	case !c.s.tx.Done():
 		var d Datagram
 		c.putHeader(&d, cs.keys)
 		d.MAD[mad.RMPPFlagsOffset] = mad.NoRespTime << 3
-		cs.outbox.add(d.MAD, c.s.to, rmpp.Abort(status), false)
+		cs.outbox.add(d.MAD, c.s.to, rmppAbort(status), false)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // callState is the engine's state in a call; the engine's lock guards it. All times
@@ -27,17 +26,17 @@ type callState struct {
 	retries     int
 	started     time.Duration
 	firstSent   time.Duration
-	period      uint8          // of losses, when it was first sent
-	silentSince time.Duration  // when the latest attempt was sent, or a part of its answer came
-	wait        time.Duration  // for an answer, until the next attempt
-	due         time.Duration  // when the next attempt is due
-	giveUp      time.Duration  // deadline: without an answer the call ends
-	busyEnd     time.Duration  // deadline: after BUSY it is not sent again
-	lastEnd     time.Duration  // deadline: even a transfer that makes progress ends; 0: not sent yet
-	wake        time.Duration  // when the timer checks the call
-	timer       int            // place in the timer heap, from 1; 0: none
-	tx          *rmpp.Transfer // of a request that is a Payload
-	rx          *table         // an RMPP answer
+	period      uint8         // of losses, when it was first sent
+	silentSince time.Duration // when the latest attempt was sent, or a part of its answer came
+	wait        time.Duration // for an answer, until the next attempt
+	due         time.Duration // when the next attempt is due
+	giveUp      time.Duration // deadline: without an answer the call ends
+	busyEnd     time.Duration // deadline: after BUSY it is not sent again
+	lastEnd     time.Duration // deadline: even a transfer that makes progress ends; 0: not sent yet
+	wake        time.Duration // when the timer checks the call
+	timer       int           // place in the timer heap, from 1; 0: none
+	tx          *rmppTransfer // of a request that is a Payload
+	rx          *table        // an RMPP answer
 }
 
 // totalTimeout returns how long a call waits for an answer, all attempts together.

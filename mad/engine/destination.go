@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
 )
 
 // destination is a node for one kind of classes. It admits a few calls at a time;
@@ -12,10 +11,10 @@ import (
 type destination struct {
 	key     destKey
 	class   *classFlow
-	window  congestion.Window // of admitted calls
-	open    int               // admitted calls: neither answered nor sent a second time
+	window  congestionWindow // of admitted calls
+	open    int              // admitted calls: neither answered nor sent a second time
 	held    callList
-	rtt     congestion.RTT
+	rtt     rttEstimate
 	baseRTT time.Duration
 	calls   int // that use it, from Start to the end
 	place   int // in flow.dests

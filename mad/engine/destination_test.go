@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
 )
 
 // TestBusyDestination: many calls to a dead node hold up no other's.
@@ -140,7 +139,7 @@ func TestDeadNodes(t *testing.T) {
 	// Each of the 50 dead nodes holds 1 of 32 places for 100 ms.
 	scattered := func(lid mad.LID) bool { return lid%100 == 0 }
 	answered, all := sweep(t, scattered)
-	if most := healthy + 50*congestion.MinRTO/32 + congestion.MinRTO; answered > most {
+	if most := healthy + 50*shortestRTO/32 + shortestRTO; answered > most {
 		t.Errorf("1%% dead: the others answered after %v, want at most %v", answered, most)
 	}
 	if most := answered + 3*time.Second; all > most {
@@ -149,7 +148,7 @@ func TestDeadNodes(t *testing.T) {
 	// The first 100 all dead: the window is full of them until they are
 	// presumed lost, 4 first, then 8, 16, 32, 32.
 	answered, all = sweep(t, func(lid mad.LID) bool { return lid <= 100 })
-	if most := healthy + 6*congestion.MinRTO; answered > most || all > most+3*time.Second {
+	if most := healthy + 6*shortestRTO; answered > most || all > most+3*time.Second {
 		t.Errorf("first 100 dead: the others answered after %v, all ended after %v", answered, all)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
 )
 
 // Sizes of windows, in requests.
@@ -50,19 +49,19 @@ type flow struct {
 
 // classFlow is one kind of management classes: their share in the window.
 type classFlow struct {
-	window   congestion.Window // requests in flight
-	losses   congestion.Losses // of requests; how large window may become
+	window   congestionWindow // requests in flight
+	losses   lossDetector     // of requests; how large window may become
 	inFlight int
 	ready    callList // calls to be sent
 	again    callList // calls to be sent again
 
-	rtt congestion.RTT
+	rtt rttEstimate
 	// baseRTT is by distance: hops of a directed route, each of which costs time
 	// of a switch's agent, and, last, LIDs.
 	baseRTT   [mad.MaxHops + 2]time.Duration
 	histogram histogram
 
-	perDestination congestion.Window // initial window of each destination
+	perDestination congestionWindow // initial window of each destination
 	dests          map[destKey]*destination
 	last           *destination // the one found last, or nil
 }
@@ -116,16 +115,16 @@ func (f *flow) sample(c *Call, sent, now time.Duration) {
 	w.rtt.Add(rtt)
 	d.rtt.Add(rtt)
 	resent := sent > c.s.firstSent && c.s.busy == 0
-	delay := congestion.DelayOf(rtt, w.window.Probes(sent), &w.baseRTT[distance(c)])
+	delay := queueDelayOf(rtt, w.window.Probes(sent), &w.baseRTT[distance(c)])
 	w.window.Answered(delay, f.bursts, sent, now)
-	d.window.Answered(congestion.DelayOf(rtt, d.window.Probes(sent), &d.baseRTT), f.bursts, sent, now)
+	d.window.Answered(queueDelayOf(rtt, d.window.Probes(sent), &d.baseRTT), f.bursts, sent, now)
 	w.losses.Add(c.s.period, delay, resent)
 	switch w.losses.Judge(now) {
-	case congestion.QueueLoss:
+	case queueLoss:
 		w.window.Limit()
-	case congestion.RandomLoss:
+	case randomLoss:
 		w.window.Unlimit()
-	case congestion.NoLoss:
+	case noLoss:
 		w.window.Raise()
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
 )
 
 // load is what a peer has to carry at the same time.
@@ -29,7 +28,7 @@ func (l *load) add(lid mad.LID, n int) {
 	l.mostByLID = max(l.mostByLID, l.byLID[lid])
 }
 
-// TestWindow: no more is outstanding than each window allows, and no less.
+// TestCongestionWindow: no more is outstanding than each window allows, and no less.
 func TestWindow(t *testing.T) {
 	smp := func(c *Call, i int) { c.PutSMP(mad.MethodGet, 0x11, 0, nil) }
 	sa := func(c *Call, i int) { c.PutSA(mad.MethodGet, 0x11, 0, 0, nil) }
@@ -136,7 +135,7 @@ func TestRoutes(t *testing.T) {
 		sent := map[string]int{}
 		e := New(newFake(func(f *fakeTransport, d Datagram) { sent[mad.RouteOf(d.MAD).String()]++ }), Options{})
 		defer mustClose(t, e)
-		e.calls.flow.classes[kindSMP].window = congestion.NewWindow(defaultWindow, windowStart, defaultWindow)
+		e.calls.flow.classes[kindSMP].window = newCongestionWindow(defaultWindow, windowStart, defaultWindow)
 		routes := []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
 		for i := range 60 {
 			c := getNodeInfo(1)
@@ -162,7 +161,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}), Options{Window: 10})
 		defer mustClose(t, e)
-		e.calls.flow.classes[kindSMP].window = congestion.NewWindow(10, windowStart, defaultWindow)
+		e.calls.flow.classes[kindSMP].window = newCongestionWindow(10, windowStart, defaultWindow)
 		w := waiter{make(chan *Call, 100)}
 		var want []mad.LID
 		start := func(lid mad.LID) {

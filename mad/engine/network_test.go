@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/congestion"
 )
 
 const us = time.Microsecond
@@ -158,8 +157,8 @@ func newAsker(n *network) *asker {
 
 // fix gives the engine windows that never change.
 func (a *asker) fix(window int) {
-	a.e.calls.flow.classes[kindSMP].window = congestion.NewWindow(window, window, window)
-	a.e.calls.flow.classes[kindSMP].perDestination = congestion.NewWindow(windowDestination, windowDestination, windowDestination)
+	a.e.calls.flow.classes[kindSMP].window = newCongestionWindow(window, window, window)
+	a.e.calls.flow.classes[kindSMP].perDestination = newCongestionWindow(windowDestination, windowDestination, windowDestination)
 }
 
 // ask asks all nodes one question after the other, until then.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // outbox is the datagrams to send beside the attempts of calls. Engine.mu guards it.
@@ -24,7 +23,7 @@ type packet struct {
 // maxControl and maxReplies limit the queues. ACKs may be lost like all datagrams, and
 // a sender without a reply sends again.
 const (
-	maxControl = 4 * rmpp.Window
+	maxControl = 4 * rmppWindow
 	maxReplies = 64
 )
 
@@ -34,7 +33,7 @@ func (o *outbox) pending() bool {
 }
 
 // acknowledge sends the sender an ACK, with the last segment that it may send.
-func (o *outbox) acknowledge(t *table) { o.answer(t.Head(), t.from, rmpp.ACK(t.Acknowledge())) }
+func (o *outbox) acknowledge(t *table) { o.answer(t.Head(), t.from, rmppACK(t.Acknowledge())) }
 
 // answer queues a control segment with header h that answers segment m.
 func (o *outbox) answer(m []byte, to Address, h mad.RMPPHeader) { o.add(m, to, h, true) }
@@ -47,7 +46,7 @@ func (o *outbox) add(m []byte, to Address, h mad.RMPPHeader, answers bool) {
 	}
 	o.control = append(o.control, packet{to: to})
 	head := (*[mad.SADataOffset]byte)(o.control[len(o.control)-1].mad[:])
-	rmpp.PutControl(head, m, h, answers)
+	putRMPPControl(head, m, h, answers)
 }
 
 // reply queues the answer to d by a method, if there is room and a path back. It is d

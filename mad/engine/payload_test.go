@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // payloadReceiver is an SA's side of a long request, as Linux has it (mad_rmpp.c):
@@ -110,12 +109,12 @@ func newMultiAgent(window int, deliver func(f *fakeTransport, d Datagram)) (*fak
 		defer f.mu.Unlock()
 		tid := binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:])
 		// What answers our response has the upper half that respond puts there.
-		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
+		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && rmppTypeOf(d.MAD) == mad.RMPPTypeAbort {
 			s.control(d.MAD)
 			return
 		}
 		tid &= 0xffffffff
-		if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
+		if rmppTypeOf(d.MAD) == mad.RMPPTypeAbort {
 			a.aborted[tid] = d.MAD[mad.RMPPStatusOffset]
 			return
 		}

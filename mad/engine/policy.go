@@ -2,8 +2,6 @@ package engine
 
 import (
 	"time"
-
-	"fabsh/mad/engine/congestion"
 )
 
 // policy is the differences between a fabric and a recording: how many requests may
@@ -14,7 +12,7 @@ type policy interface {
 	window(allowed int) int
 	// congestionWindows returns the initial windows of a kind of classes, and of
 	// each of its destinations, if all classes together have window.
-	congestionWindows(kind, window int) (class, destination congestion.Window)
+	congestionWindows(kind, window int) (class, destination congestionWindow)
 	// setDeadlines sets, at the first attempt of c, the deadlines of the attempt
 	// and of the call.
 	setDeadlines(c *Call, now, rto time.Duration)
@@ -57,11 +55,11 @@ type live struct {
 
 func (l *live) window(allowed int) int { return allowed }
 
-func (l *live) congestionWindows(kind, window int) (class, destination congestion.Window) {
+func (l *live) congestionWindows(kind, window int) (class, destination congestionWindow) {
 	if kind == kindSA {
-		return congestion.NewWindow(windowSA, windowSA, min(windowSA, window)), congestion.NewWindow(windowSA, windowSA, windowSA)
+		return newCongestionWindow(windowSA, windowSA, min(windowSA, window)), newCongestionWindow(windowSA, windowSA, windowSA)
 	}
-	return congestion.NewWindow(windowStart, windowStart, window), congestion.NewWindow(windowDestinationStart, 1, windowDestination)
+	return newCongestionWindow(windowStart, windowStart, window), newCongestionWindow(windowDestinationStart, 1, windowDestination)
 }
 
 func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
@@ -105,8 +103,8 @@ const recordedTimeout = 24 * time.Hour
 
 func (recorded) window(int) int { return numSlots }
 
-func (recorded) congestionWindows(int, int) (class, destination congestion.Window) {
-	unlimited := congestion.NewWindow(numSlots, numSlots, numSlots)
+func (recorded) congestionWindows(int, int) (class, destination congestionWindow) {
+	unlimited := newCongestionWindow(numSlots, numSlots, numSlots)
 	return unlimited, unlimited
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // readLoop is the reader goroutine: it reads, and completes calls that have ended.
@@ -85,7 +84,7 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 		c.s.started = now - d.Took
 	}
 	if c.s.tx != nil {
-		if mad.IsSegment(d.MAD) && rmpp.TypeOf(d.MAD) != mad.RMPPTypeData {
+		if mad.IsSegment(d.MAD) && rmppTypeOf(d.MAD) != mad.RMPPTypeData {
 			if tid == c.s.tid {
 				r.transferred(c, d.MAD, d.Address, now)
 			}
@@ -161,7 +160,7 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 		}
 		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():
-		return nil, rmpp.TooLong(c.maxTable())
+		return nil, rmppTooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // reassembled by the transport
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
 	case mad.IsSegment(d.MAD):

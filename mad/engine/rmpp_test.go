@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // TestTable fetches tables of all sizes around segment and window ends.
@@ -46,7 +45,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("size %d: MAD does not hold the first segment", size)
 				}
 				segments := max(1, (size+mad.SegmentData-1)/mad.SegmentData)
-				acks := 2 + (segments-2)/rmpp.Window // of the first, of each window, of the last
+				acks := 2 + (segments-2)/rmppWindow // of the first, of each window, of the last
 				if segments == 1 {
 					acks = 1
 				}
@@ -156,7 +155,7 @@ func TestTableProgress(t *testing.T) {
 						for i, s := range segmentsOf(d, want, 8)[:test.send] {
 							after(time.Duration(i)*test.gap, func() { f.deliver(s) })
 						}
-					case rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort:
+					case rmppTypeOf(d.MAD) == mad.RMPPTypeAbort:
 						acks = append(acks, fmt.Sprint(at, " abort"))
 					default:
 						acks = append(acks, fmt.Sprintf("%v %d/%d", at, binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]), binary.BigEndian.Uint32(d.MAD[mad.NewWindowLastOffset:])))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // segmentsOf is the response to request with the given table, as an SA sends
@@ -39,7 +38,7 @@ func segmentsOf(request Datagram, table []byte, record int) []Datagram {
 }
 
 // isControl: m is an ACK, STOP or ABORT.
-func isControl(m []byte) bool { return mad.IsSegment(m) && rmpp.TypeOf(m) != mad.RMPPTypeData }
+func isControl(m []byte) bool { return mad.IsSegment(m) && rmppTypeOf(m) != mad.RMPPTypeData }
 
 func getTable(lid mad.LID) *Call {
 	c := new(Call)
@@ -103,9 +102,9 @@ func (s *tableSender) control(m []byte) {
 	window := int(binary.BigEndian.Uint32(m[mad.NewWindowLastOffset:]))
 	switch {
 	case s.ended != "":
-	case rmpp.TypeOf(m) == mad.RMPPTypeAbort:
+	case rmppTypeOf(m) == mad.RMPPTypeAbort:
 		s.ended = fmt.Sprintf("aborted %d", m[mad.RMPPStatusOffset])
-	case rmpp.TypeOf(m) != mad.RMPPTypeACK || m[mad.RMPPVersionOffset] != 1 || rmpp.HeaderOf(m).RMPPFlags != mad.RMPPFlagsActive || m[mad.RMPPStatusOffset] != 0:
+	case rmppTypeOf(m) != mad.RMPPTypeACK || m[mad.RMPPVersionOffset] != 1 || rmppHeaderOf(m).RMPPFlags != mad.RMPPFlagsActive || m[mad.RMPPStatusOffset] != 0:
 		s.ended = fmt.Sprintf("bad control segment % x", m[mad.RMPPOffset:mad.SADataOffset])
 	case window < segment:
 		s.ended = "new window too small"

@@ -4,16 +4,15 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
-// maxTable is the default limit of an answer, in bytes: far above the records of a
+// maxTestTable is the default limit of an answer, in bytes: far above the records of a
 // full subnet's ports, but it stops a sender that never ends.
 const maxTable = 64 << 20
 
 // table is an answer of many segments that is coming.
 type table struct {
-	rmpp.Assembly
+	rmppAssembly
 	from Address
 }
 
@@ -21,7 +20,7 @@ type table struct {
 func (r *receiver) segment(c *Call, d *Datagram, tid uint32, now time.Duration) {
 	var m [mad.Size]byte
 	copy(m[:], d.MAD)
-	h := rmpp.HeaderOf(m[:])
+	h := rmppHeaderOf(m[:])
 	if h.RMPPType != mad.RMPPTypeData || d.Cut {
 		r.endOfSegments(c, m[:], &h, d.Address, now)
 		return
@@ -29,17 +28,17 @@ func (r *receiver) segment(c *Call, d *Datagram, tid uint32, now time.Duration) 
 	if c.s.rx == nil {
 		// Segments of the latest attempt may overtake the first one; those of an
 		// earlier attempt are the rest of an abandoned answer.
-		if n := h.SegmentNumber; n != 1 && (tid != c.s.tid || n > rmpp.Window) {
+		if n := h.SegmentNumber; n != 1 && (tid != c.s.tid || n > rmppWindow) {
 			r.calls.counts.Duplicate++
 			return
 		}
-		c.s.rx = &table{rmpp.NewAssembly(m[:], c.maxTable()), d.Address}
+		c.s.rx = &table{newRMPPAssembly(m[:], c.maxTable()), d.Address}
 	}
 	a := c.s.rx
 	if a.TID() != tid {
 		// The answer to another attempt: one is enough.
 		r.calls.counts.Duplicate++
-		r.calls.outbox.answer(m[:], d.Address, rmpp.Abort(mad.RMPPStatusUnspecified))
+		r.calls.outbox.answer(m[:], d.Address, rmppAbort(mad.RMPPStatusUnspecified))
 		return
 	}
 	progress, ack, err := a.Add(m[:])
@@ -71,11 +70,11 @@ func (r *receiver) endOfSegments(c *Call, m []byte, h *mad.RMPPHeader, from Addr
 	var err error = ErrCut
 	switch h.RMPPType {
 	case mad.RMPPTypeData:
-		r.calls.outbox.answer(m, from, rmpp.Abort(mad.RMPPStatusUnspecified))
+		r.calls.outbox.answer(m, from, rmppAbort(mad.RMPPStatusUnspecified))
 	case mad.RMPPTypeStop, mad.RMPPTypeAbort:
-		err = rmpp.NewPeerError("sender", "table", h)
+		err = newPeerError("sender", "table", h)
 		if c.Payload != nil && c.s.rx == nil {
-			err = rmpp.NewPeerError("receiver", "request", h)
+			err = newPeerError("receiver", "request", h)
 		}
 	default:
 		r.calls.counts.Foreign++
@@ -105,13 +104,13 @@ func (r *receiver) finishTable(c *Call, a *table, now time.Duration) {
 // straySegment answers a segment that no open call waits for: otherwise its sender
 // would continue for long. If the call had all, our last ACK was lost.
 func (r *receiver) straySegment(d *Datagram, answered bool) {
-	if r.whole || !mad.IsSegment(d.MAD) || rmpp.TypeOf(d.MAD) != mad.RMPPTypeData {
+	if r.whole || !mad.IsSegment(d.MAD) || rmppTypeOf(d.MAD) != mad.RMPPTypeData {
 		return
 	}
-	if h := rmpp.HeaderOf(d.MAD); !answered {
-		r.calls.outbox.answer(d.MAD, d.Address, rmpp.Abort(mad.RMPPStatusTotalTimeTooLong))
+	if h := rmppHeaderOf(d.MAD); !answered {
+		r.calls.outbox.answer(d.MAD, d.Address, rmppAbort(mad.RMPPStatusTotalTimeTooLong))
 	} else if h.RMPPFlags&mad.RMPPFlagsLast != 0 {
-		r.calls.outbox.answer(d.MAD, d.Address, rmpp.ACK(h.SegmentNumber, h.SegmentNumber+rmpp.Window))
+		r.calls.outbox.answer(d.MAD, d.Address, rmppACK(h.SegmentNumber, h.SegmentNumber+rmppWindow))
 	}
 }
 
@@ -124,18 +123,18 @@ func (r *receiver) transferred(c *Call, m []byte, to Address, now time.Duration)
 		r.calls.end(c, now, err)
 		return
 	}
-	if reply == rmpp.Progress {
+	if reply == replyProgress {
 		c.s.giveUp = max(c.s.giveUp, min(c.s.giveUp+now-c.s.silentSince, c.s.lastEnd))
 		c.s.silentSince = now
 	}
 	switch {
-	case reply == rmpp.Overtaken:
+	case reply == replyOvertaken:
 		r.calls.counts.Duplicate++
 	case t.Done():
 		// The transfer turns round: the ACK of nothing says how many segments
 		// of the answer we take (IBA 13.6.6.3; Linux mad_rmpp.c, ack_ds_ack).
-		r.calls.outbox.answer(m, to, rmpp.ACK(0, 1))
-		if reply == rmpp.NoNews {
+		r.calls.outbox.answer(m, to, rmppACK(0, 1))
+		if reply == replyNoNews {
 			r.calls.counts.Duplicate++
 			return
 		}
@@ -143,7 +142,7 @@ func (r *receiver) transferred(c *Call, m []byte, to Address, now time.Duration)
 		r.calls.await(c, now, c.s.timeout)
 	case t.More():
 		r.calls.sendMore(c)
-	case reply == rmpp.Progress && c.s.phase == phaseSent:
+	case reply == replyProgress && c.s.phase == phaseSent:
 		r.calls.await(c, now, t.RTO())
 	}
 }

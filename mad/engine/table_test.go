@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // TestTableErrors: whatever is wrong with a table, the call ends with an
@@ -151,8 +150,8 @@ func TestTableErrors(t *testing.T) {
 				var first []byte
 				f := newFake(func(f *fakeTransport, d Datagram) {
 					if isControl(d.MAD) {
-						if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
-							aborts = append(aborts, rmpp.HeaderOf(d.MAD).RMPPStatus)
+						if rmppTypeOf(d.MAD) == mad.RMPPTypeAbort {
+							aborts = append(aborts, rmppHeaderOf(d.MAD).RMPPStatus)
 						}
 						return
 					}

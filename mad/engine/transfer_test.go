@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // moments takes a request of 5 segments, two or three at a time, and answers
@@ -33,7 +32,7 @@ type moments struct {
 func (p *moments) fake() *fakeTransport {
 	p.window, p.seen = 2, map[string]bool{}
 	return newFake(func(f *fakeTransport, d Datagram) {
-		if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
+		if rmppTypeOf(d.MAD) == mad.RMPPTypeAbort {
 			p.aborts = append(p.aborts, d.MAD[mad.RMPPStatusOffset])
 			return
 		}
@@ -41,7 +40,7 @@ func (p *moments) fake() *fakeTransport {
 		if p.otherwise(f, d, len(p.seen)) {
 			return
 		}
-		ofAnswer := p.answer != nil && rmpp.TypeOf(d.MAD) == mad.RMPPTypeACK && d.MAD[mad.SegmentNumberOffset+3] > 0
+		ofAnswer := p.answer != nil && rmppTypeOf(d.MAD) == mad.RMPPTypeACK && d.MAD[mad.SegmentNumberOffset+3] > 0
 		if !ofAnswer {
 			for _, a := range p.take(d) {
 				f.deliver(a)
@@ -189,7 +188,7 @@ func TestACKs(t *testing.T) {
 			f := newFake(func(f *fakeTransport, d Datagram) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
-				if rmpp.TypeOf(d.MAD) == mad.RMPPTypeData {
+				if rmppTypeOf(d.MAD) == mad.RMPPTypeData {
 					sent++
 				}
 				answers := r.take(d)
@@ -224,7 +223,7 @@ func TestTooLong(t *testing.T) {
 		want    string
 	}{
 		{"request", time.Second, getMulti(make([]byte, segments*mad.SegmentData)), func(f *fakeTransport, d Datagram) {
-			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); rmpp.TypeOf(d.MAD) == mad.RMPPTypeData {
+			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); rmppTypeOf(d.MAD) == mad.RMPPTypeData {
 				time.AfterFunc(90*ms, func() { f.deliver(ack(d, n, n+1)) })
 			}
 		}, "request incomplete after 40s, no ACK of segment 445 of 10000: timed out after 1 attempt"},
@@ -239,7 +238,7 @@ func TestTooLong(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var aborts []byte
 			e := New(newFake(func(f *fakeTransport, d Datagram) {
-				if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
+				if rmppTypeOf(d.MAD) == mad.RMPPTypeAbort {
 					aborts = append(aborts, d.MAD[mad.RMPPStatusOffset])
 					return
 				}

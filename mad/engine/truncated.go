@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"fabsh/mad"
-	"fabsh/mad/engine/rmpp"
 )
 
 // truncated returns an error if m, a received MAD, ends before its required content:
@@ -49,7 +48,7 @@ func minSize(h *mad.Header, m []byte) (n int, what string) {
 // segmentSize returns the required length of m, a segment of a table: only the last may
 // end earlier, with its data.
 func segmentSize(m []byte) int {
-	h := rmpp.HeaderOf(m)
+	h := rmppHeaderOf(m)
 	switch {
 	case h.RMPPType != mad.RMPPTypeData:
 		return mad.SADataOffset

@@ -28,7 +28,7 @@ func attach(t testing.TB, o ibsim.Options) *ibsim.Transport {
 
 func TestPort(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "names"), ibsimtest.Options{SM: "a3"})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "names"), ibsimtest.FixtureOptions{SM: "a3"})
 	ibaddr := func(node string) (lid, sm mad.LID) {
 		t.Helper()
 		out := ibsimtest.Output(t, f.Command(t, node, "smpquery", "-D", "portinfo", "0"))
@@ -74,7 +74,7 @@ func TestPort(t *testing.T) {
 
 func TestAttachErrors(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	refused := func(o ibsim.Options, want string) {
 		t.Helper()
 		tr, err := ibsim.Attach(o)
@@ -115,7 +115,7 @@ func TestAttachErrors(t *testing.T) {
 // A place that is given back is free again, however the transport ended.
 func TestCloseDetaches(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	for i := range 25 { // more than there are places
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		e := engine.New(tr, engine.Options{})

@@ -17,7 +17,7 @@ import (
 // take turns.
 func BenchmarkRate(b *testing.B) {
 	const window, questions, nodes = 32, 20000, 10
-	f := ibsimtest.Start(b, ibsimtest.FatTree(1, nodes, 1), ibsimtest.Options{})
+	f := ibsimtest.Start(b, ibsimtest.FatTree(1, nodes, 1), ibsimtest.FixtureOptions{})
 	put := func(c *engine.Call, i int) {
 		c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 		c.SetRoute(mad.DirectedRoute{0, 1, byte(2 + i%(nodes-1))})

@@ -15,7 +15,6 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/mad/ibsim/wire"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -62,10 +61,10 @@ func Attach(o Options) (*Transport, error) {
 		o.Socket = "sim"
 	}
 	switch {
-	case len(o.Socket) > wire.MaxName:
-		return nil, fmt.Errorf("ibsim at %q: the name of a socket has at most %d bytes", o.Socket, wire.MaxName)
-	case len(o.Node) >= wire.NodeSize:
-		return nil, fmt.Errorf("node %q: too long; ibsim attaches to nodes by names of at most %d bytes", o.Node, wire.NodeSize-1)
+	case len(o.Socket) > MaxName:
+		return nil, fmt.Errorf("ibsim at %q: the name of a socket has at most %d bytes", o.Socket, MaxName)
+	case len(o.Node) >= NodeSize:
+		return nil, fmt.Errorf("node %q: too long; ibsim attaches to nodes by names of at most %d bytes", o.Node, NodeSize-1)
 	}
 	if o.QP == 0 && !o.ISSM { // it distinguishes programs on one node
 		o.QP = 2 + rand.Uint32N(1<<24-2)
@@ -127,8 +126,8 @@ func (t *Transport) connect(o Options, id int32) error {
 	if err != nil {
 		return err
 	}
-	t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
-	name, _, _ := bytes.Cut(reply[wire.OffNode:][:wire.NodeSize], []byte{0})
+	t.ctl.slot = binary.NativeEndian.Uint32(reply[OffClientID:])
+	name, _, _ := bytes.Cut(reply[OffNode:][:NodeSize], []byte{0})
 	t.node = string(name)
 	t.fabsh = isFabsh(reply)
 
@@ -137,7 +136,7 @@ func (t *Transport) connect(o Options, id int32) error {
 	})
 	err = cmp.Or(err, cerr)
 	if err != nil {
-		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
+		t.ctl.request(CtlDisconnect, nil, closeTimeout)
 		return fmt.Errorf("ibsim at %q: data socket: %w", t.socket, err)
 	}
 	return nil
@@ -151,8 +150,8 @@ func (t *Transport) abandon() {
 	for {
 		reply, err := t.ctl.reply()
 		if err == nil {
-			t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
-			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
+			t.ctl.slot = binary.NativeEndian.Uint32(reply[OffClientID:])
+			t.ctl.request(CtlDisconnect, nil, closeTimeout)
 		}
 		if err != errStale {
 			return
@@ -164,36 +163,36 @@ func (t *Transport) abandon() {
 // reason.
 func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	var info [64]byte
-	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(id))
-	binary.NativeEndian.PutUint32(info[wire.OffClientQP:], o.QP)
+	binary.NativeEndian.PutUint32(info[OffClientID:], uint32(id))
+	binary.NativeEndian.PutUint32(info[OffClientQP:], o.QP)
 	if o.ISSM {
-		binary.NativeEndian.PutUint32(info[wire.OffISSM:], 1)
+		binary.NativeEndian.PutUint32(info[OffISSM:], 1)
 	}
-	copy(info[wire.OffNode:], o.Node)
-	reply, err = t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
+	copy(info[OffNode:], o.Node)
+	reply, err = t.ctl.request(CtlConnect, info[:], connectTimeout)
 	if err == nil {
 		return reply, nil
 	}
 	switch {
 	case err != errRefused:
 		return nil, fmt.Errorf("ibsim at %q: attach: %w", t.socket, err)
-	case isFabsh(reply) && reply[wire.OffReason] == wire.ReasonUser:
+	case isFabsh(reply) && reply[OffReason] == ReasonUser:
 		return nil, fmt.Errorf("ibsim at %q: attach: another user started this server, and it serves only that user; fabsh sim --any-user serves all", t.socket)
 	}
 	granted := func() bool {
-		reply, err := t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
+		reply, err := t.ctl.request(CtlConnect, info[:], connectTimeout)
 		if err != nil {
 			return false
 		}
-		t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
-		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
+		t.ctl.slot = binary.NativeEndian.Uint32(reply[OffClientID:])
+		t.ctl.request(CtlDisconnect, nil, closeTimeout)
 		return true
 	}
-	clear(info[wire.OffISSM:wire.OffNode])
+	clear(info[OffISSM:OffNode])
 	if o.ISSM && granted() {
 		return nil, fmt.Errorf("ibsim at %q: node %q already has a subnet manager", t.socket, o.Node)
 	}
-	clear(info[wire.OffNode:][:wire.NodeSize])
+	clear(info[OffNode:][:NodeSize])
 	if o.Node != "" && granted() {
 		return nil, fmt.Errorf("ibsim at %q: node %q is not in its net file", t.socket, o.Node)
 	}
@@ -202,7 +201,7 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 
 // isFabsh reports whether a reply to CONNECT, or a refusal, is from fabsh's own server.
 func isFabsh(reply []byte) bool {
-	return bytes.HasPrefix(reply[wire.OffServer:], []byte(wire.Fabsh))
+	return bytes.HasPrefix(reply[OffServer:], []byte(Fabsh))
 }
 
 // errRefused is ibsim's only answer when it refuses.
@@ -213,12 +212,12 @@ func (c *control) request(kind uint32, info []byte, timeout time.Duration) ([]by
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serial++
-	var m [wire.CtlSize]byte
-	binary.NativeEndian.PutUint32(m[0:], wire.CtlMagic)
-	binary.NativeEndian.PutUint32(m[wire.OffSlot:], c.slot)
-	binary.NativeEndian.PutUint32(m[wire.OffType:], kind)
-	binary.NativeEndian.PutUint32(m[wire.OffSerial:], c.serial)
-	copy(m[wire.OffInfo:], info)
+	var m [CtlSize]byte
+	binary.NativeEndian.PutUint32(m[0:], CtlMagic)
+	binary.NativeEndian.PutUint32(m[OffSlot:], c.slot)
+	binary.NativeEndian.PutUint32(m[OffType:], kind)
+	binary.NativeEndian.PutUint32(m[offSerial:], c.serial)
+	copy(m[OffInfo:], info)
 	c.SetDeadline(time.Now().Add(timeout))
 	if _, err := c.Write(m[:]); err != nil {
 		return nil, c.explain(err, timeout)
@@ -240,17 +239,17 @@ var errStale = errors.New("stale reply")
 
 // reply reads a reply, 64 bytes.
 func (c *control) reply() ([]byte, error) {
-	var m [wire.CtlSize]byte
+	var m [CtlSize]byte
 	n, err := c.Read(m[:])
 	switch {
 	case err != nil:
 		return nil, err
-	case n != wire.CtlSize || binary.NativeEndian.Uint32(m[wire.OffSerial:]) != c.serial:
+	case n != CtlSize || binary.NativeEndian.Uint32(m[offSerial:]) != c.serial:
 		return nil, errStale
-	case binary.NativeEndian.Uint32(m[wire.OffType:]) == wire.CtlError:
-		return m[wire.OffInfo:], errRefused
+	case binary.NativeEndian.Uint32(m[OffType:]) == CtlError:
+		return m[OffInfo:], errRefused
 	}
-	return m[wire.OffInfo:], nil
+	return m[OffInfo:], nil
 }
 
 func (c *control) explain(err error, timeout time.Duration) error {
@@ -277,9 +276,9 @@ func (t *Transport) Port() (engine.Port, error) {
 		kind uint32
 		put  func(reply []byte)
 	}{
-		{wire.CtlGetNodeInfo, node.Decode},
-		{wire.CtlGetPortInfo, port.Decode}, // of port "0": ours
-		{wire.CtlGetPKeys, func(reply []byte) { pkeys = reply }},
+		{CtlGetNodeInfo, node.Decode},
+		{CtlGetPortInfo, port.Decode}, // of port "0": ours
+		{CtlGetPKeys, func(reply []byte) { pkeys = reply }},
 	} {
 		reply, err := t.ctl.request(q.kind, nil, factsTimeout)
 		switch {

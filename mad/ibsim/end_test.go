@@ -15,7 +15,7 @@ import (
 
 func TestClosed(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	tr := attach(t, ibsim.Options{Socket: f.Name})
 	recv := make(chan error)
 	go func() { recv <- tr.Recv(&engine.Datagram{}) }()
@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	t.Run("reader", func(t *testing.T) {
 		t.Parallel()
-		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		recv := make(chan error)
 		go func() { recv <- tr.Recv(&engine.Datagram{}) }()
@@ -56,7 +56,7 @@ func TestKilled(t *testing.T) {
 	})
 	t.Run("writer", func(t *testing.T) {
 		t.Parallel()
-		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		f.Kill(t)
 		checkGone(t, f, send(tr, nodeInfo(mad.DirectedRoute{0})))
@@ -66,7 +66,7 @@ func TestKilled(t *testing.T) {
 	// takes nothing.
 	t.Run("frozen", func(t *testing.T) {
 		t.Parallel()
-		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		f.Freeze(t)
 		sent := make(chan error)
@@ -84,7 +84,7 @@ func TestKilled(t *testing.T) {
 	})
 	t.Run("engine", func(t *testing.T) {
 		t.Parallel()
-		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 		e := engine.New(attach(t, ibsim.Options{Socket: f.Name}), engine.Options{Timeout: time.Hour})
 		defer e.Close()
 		f.Freeze(t)
@@ -120,7 +120,7 @@ func checkGone(t *testing.T, f *ibsimtest.Fixture, err error) {
 // our place.
 func TestDisplaced(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	tr := attach(t, ibsim.Options{Socket: f.Name})
 	f.Console(t, "X 0")
 	attach(t, ibsim.Options{Socket: f.Name})
@@ -142,7 +142,7 @@ func TestFrozenFacts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 5 s")
 	}
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	tr := attach(t, ibsim.Options{Socket: f.Name})
 	before, err := tr.Port()
 	if err != nil {

@@ -28,7 +28,6 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/mad/ibsim/wire"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -41,7 +40,7 @@ type Transport struct {
 	fabsh  bool   // fabsh's own server has the name, not ibsim
 	ctl    control
 	data   *nowait.Conn // requests and answers
-	tx, rx [wire.MessageSize]byte
+	tx, rx [MessageSize]byte
 
 	// ended is done after Close or when ibsim has ended; its cause is the reason.
 	ended context.Context
@@ -120,23 +119,23 @@ func (t *Transport) message(d *engine.Datagram) error {
 		return &engine.SendError{Err: err}
 	}
 	m := t.tx[:]
-	clear(m[:wire.OffMAD])
+	clear(m[:OffMAD])
 	if mad.Class(d.MAD[1]) == mad.ClassSubnDirected {
-		wire.PutLID(m[wire.OffDLID:], mad.PermissiveLID)
-		wire.PutLID(m[wire.OffSLID:], mad.PermissiveLID)
+		PutLID(m[OffDLID:], mad.PermissiveLID)
+		PutLID(m[OffSLID:], mad.PermissiveLID)
 	} else {
-		wire.PutLID(m[wire.OffDLID:], d.LID) // SLID 0: ibsim fills in ours
+		PutLID(m[OffDLID:], d.LID) // SLID 0: ibsim fills in ours
 	}
-	binary.BigEndian.PutUint32(m[wire.OffDQP:], d.QP)
+	binary.BigEndian.PutUint32(m[OffDQP:], d.QP)
 	switch {
 	case d.QP == 0: // to a subnet management agent, from ours
 	case t.qp != 0:
-		binary.BigEndian.PutUint32(m[wire.OffSQP:], t.qp) // for reports to us
+		binary.BigEndian.PutUint32(m[OffSQP:], t.qp) // for reports to us
 	default:
-		binary.BigEndian.PutUint32(m[wire.OffSQP:], 1)
+		binary.BigEndian.PutUint32(m[OffSQP:], 1)
 	}
-	binary.BigEndian.PutUint64(m[wire.OffLength:], mad.Size)
-	copy(m[wire.OffMAD:], d.MAD)
+	binary.BigEndian.PutUint64(m[OffLength:], mad.Size)
+	copy(m[OffMAD:], d.MAD)
 	return nil
 }
 
@@ -147,7 +146,7 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 		if err != nil {
 			return t.fail(err)
 		}
-		if n == wire.MessageSize {
+		if n == MessageSize {
 			break
 		}
 	}
@@ -157,20 +156,20 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 
 // received fills d from message m.
 func received(d *engine.Datagram, m []byte) {
-	d.Address = engine.Address{LID: wire.GetLID(m[wire.OffSLID:]), QP: binary.BigEndian.Uint32(m[wire.OffSQP:])}
+	d.Address = engine.Address{LID: GetLID(m[OffSLID:]), QP: binary.BigEndian.Uint32(m[OffSQP:])}
 	d.Timeout = 0
 	// Not delivered: our request comes back, or the response if it could not
 	// reach us.
-	d.Undelivered = binary.BigEndian.Uint32(m[wire.OffStatus:]) != 0
-	h := mad.ParseHeader(m[wire.OffMAD:])
+	d.Undelivered = binary.BigEndian.Uint32(m[OffStatus:]) != 0
+	h := mad.ParseHeader(m[OffMAD:])
 	if d.Undelivered && !h.Method.IsResponse() {
-		d.LID, d.QP = wire.GetLID(m[wire.OffDLID:]), binary.BigEndian.Uint32(m[wire.OffDQP:])
+		d.LID, d.QP = GetLID(m[OffDLID:]), binary.BigEndian.Uint32(m[OffDQP:])
 	}
-	length := binary.BigEndian.Uint64(m[wire.OffLength:])
+	length := binary.BigEndian.Uint64(m[OffLength:])
 	if length < mad.HeaderSize || length > mad.Size {
 		length = mad.Size
 	}
-	d.MAD = append(d.MAD[:0], m[wire.OffMAD:wire.OffMAD+length]...)
+	d.MAD = append(d.MAD[:0], m[OffMAD:OffMAD+length]...)
 	d.Cut = !d.Undelivered && isCut(h, d.MAD)
 }
 
@@ -196,7 +195,7 @@ func (t *Transport) Close() error {
 		t.wake()
 		t.watch.Wait()
 		if t.cause() == engine.ErrClosed {
-			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout) // if it fails, ibsim has ended
+			t.ctl.request(CtlDisconnect, nil, closeTimeout) // if it fails, ibsim has ended
 		}
 		t.data.Close()
 		t.ctl.Close()

@@ -14,7 +14,7 @@ import (
 // TestDescriptors: clients that come, ask and go, or are not let in, leave no
 // descriptor open and no place in ibsim taken.
 func TestDescriptors(t *testing.T) {
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes what nobody knows any more
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")

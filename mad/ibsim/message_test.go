@@ -8,22 +8,21 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/mad/ibsim/wire"
 )
 
 // message is what ibsim writes: addresses, status, length, and a MAD that
 // begins with h and RMPP version v.
 func message(dlid, slid mad.LID, dqp, sqp, status uint32, length uint64, h mad.Header, v byte) []byte {
-	m := make([]byte, wire.MessageSize)
-	wire.PutLID(m[wire.OffDLID:], dlid)
-	wire.PutLID(m[wire.OffSLID:], slid)
-	binary.BigEndian.PutUint32(m[wire.OffDQP:], dqp)
-	binary.BigEndian.PutUint32(m[wire.OffSQP:], sqp)
-	binary.BigEndian.PutUint32(m[wire.OffStatus:], status)
-	binary.BigEndian.PutUint64(m[wire.OffLength:], length)
-	h.Put(m[wire.OffMAD:])
-	m[wire.OffMAD+mad.RMPPOffset] = v
-	m[wire.MessageSize-1] = 0xee
+	m := make([]byte, MessageSize)
+	PutLID(m[OffDLID:], dlid)
+	PutLID(m[OffSLID:], slid)
+	binary.BigEndian.PutUint32(m[OffDQP:], dqp)
+	binary.BigEndian.PutUint32(m[OffSQP:], sqp)
+	binary.BigEndian.PutUint32(m[OffStatus:], status)
+	binary.BigEndian.PutUint64(m[OffLength:], length)
+	h.Put(m[OffMAD:])
+	m[OffMAD+mad.RMPPOffset] = v
+	m[MessageSize-1] = 0xee
 	return m
 }
 
@@ -66,7 +65,7 @@ func TestReceived(t *testing.T) {
 			// What d held before does not shine through.
 			got := engine.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: engine.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
 			received(&got, c.m)
-			c.want.MAD = c.m[wire.OffMAD : wire.OffMAD+c.size]
+			c.want.MAD = c.m[OffMAD : OffMAD+c.size]
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -78,7 +77,7 @@ func FuzzReceived(f *testing.F) {
 	f.Add(message(1, 2, 1, 1, 0, 256, mad.Header{Class: mad.ClassSubnAdm, Method: mad.MethodGetTableResp}, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d engine.Datagram
-		received(&d, append(b, make([]byte, wire.MessageSize)...)[:wire.MessageSize])
+		received(&d, append(b, make([]byte, MessageSize)...)[:MessageSize])
 		if n := len(d.MAD); n < mad.HeaderSize || n > mad.Size {
 			t.Errorf("a MAD of %d bytes", n)
 		}

@@ -50,7 +50,7 @@ func names(t *testing.T, c *engine.Call) map[mad.LID]string {
 
 func TestSA(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-1-1"})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-1-1"})
 	e := connect(t, ibsim.Options{Socket: f.Name, Node: "host-2-2"}, engine.Options{})
 	p, err := e.Port()
 	if err != nil {
@@ -94,7 +94,7 @@ func TestWholeTable(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	const leaves, spines, hosts = 32, 4, 64
-	f := ibsimtest.Start(t, ibsimtest.FatTree(leaves, spines, hosts), ibsimtest.Options{SM: "host-7-7", RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(leaves, spines, hosts), ibsimtest.FixtureOptions{SM: "host-7-7", RMPP: true})
 	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
 	c, err := nodeRecords(e, mad.MethodGetTable, 0, nil)
 	if err != nil {

@@ -56,7 +56,7 @@ func fields(out string) map[string]string {
 // NodeInfo and PortInfo, by directed route and by LID, are what smpquery says.
 func TestSMPs(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "mesh"), ibsimtest.Options{SM: "n3"})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "mesh"), ibsimtest.FixtureOptions{SM: "n3"})
 	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
 	for _, route := range []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 1}, {0, 1, 7}, {0, 1, 20, 30}, {0, 1, 1, 7, 5}, {0, 1, 1, 7, 1}} {
 		node, port := nodeInfo(route), &engine.Call{}
@@ -164,7 +164,7 @@ func (c *counted) Recv(d *engine.Datagram) error {
 // Thousands of MADs with as many outstanding as we may; nothing gets lost.
 func TestMany(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{})
 	tr := &counted{Transport: attach(t, ibsim.Options{Socket: f.Name})}
 	// Each is sent once, however busy the machine: what was lost stays lost.
 	e := engine.New(tr, engine.Options{Window: 1000, Timeout: time.Minute, Retries: -1})
@@ -194,7 +194,7 @@ func TestMany(t *testing.T) {
 // Many clients at once, each of whom sends while ibsim has answers for it.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{})
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestManyClients(t *testing.T) {
 // What cannot be delivered comes back at once.
 func TestUndelivered(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	tr := attach(t, ibsim.Options{Socket: f.Name})
 	byLID := nodeInfo(nil)
 	byLID.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
@@ -256,7 +256,7 @@ func TestUndelivered(t *testing.T) {
 // Harm is refused by the transport, which goes on working.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{})
 	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
 	c := &engine.Call{}
 	c.PutSMP(mad.MethodGet, mad.AttrPKeyTable.ID, 0xffff<<16, nil)
@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 // to its node, and its responses find back to who asked.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h0"})
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.FixtureOptions{SM: "h0"})
 	for _, c := range []struct {
 		name           string
 		server, client ibsim.Options

@@ -48,7 +48,7 @@ func runOnSubnet() (status int, err error) {
 		return 0, err
 	}
 	os.Setenv(onSubnet, "1")
-	r, err := run.Start(run.Options{Subnet: sim.New(f, o), Fabric: f, Program: program, Path: program, Args: os.Args})
+	r, err := run.Start(run.ProgramOptions{Subnet: sim.New(f, o), Fabric: f, Program: program, Path: program, Args: os.Args})
 	if err != nil {
 		os.Unsetenv(onSubnet)
 		return 0, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
@@ -117,7 +117,7 @@ func completeLine(root *cobra.Command, words []string, typed string) (list []str
 		}
 		list = append(list, w)
 	}
-	return complete.Matching(list, typed), cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0
+	return check.Matching(list, typed), cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0
 }
 
 // NotAtPrompt is the error of fabsh without a command at the prompt: words are a script

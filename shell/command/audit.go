@@ -13,15 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins/audits"
-	"fabsh/builtins/audits/run"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
-	"fabsh/fabric/health"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/hosts"
 	"fabsh/shell/session"
 )
 
@@ -50,7 +47,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit [NAME | FILE.star] [audits' options]",
 		Short: "Audit the fabric: report what is wrong, and what could not be judged",
-		Long:  auditDoc + "\n\n" + nodesDoc + "\n" + health.Doc(),
+		Long:  auditDoc + "\n\n" + nodesDoc + "\n" + hosts.HealthDoc(),
 		Example: `  fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --reason "cable ordered"
@@ -178,7 +175,7 @@ func parseAudit(words []string) (o auditOptions, err error) {
 // auditResults are what runs of audits leave until the program ends.
 type auditResults struct {
 	reports []*audit.Report // not yet written
-	rails   []run.Rail      // from which audits ran, with --each-port
+	rails   []audits.Rail   // from which audits ran, with --each-port
 	latest  *audit.Report   // of the latest run; nil: none ran
 	missing []string        // why rails have no report, in words
 
@@ -209,7 +206,7 @@ func takeAudit(p *session.Program, words []string) ([]string, error) {
 // runAudit runs audits and reports what they found. Findings are an error with the exit
 // status.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
-	all, err := run.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).flags()), o.deep)
+	all, err := audits.LoadAudits(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).flags()), o.deep)
 	if err != nil {
 		return err
 	}
@@ -217,7 +214,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		_, err := io.WriteString(s.Console.Out(), all.Help)
 		return err
 	}
-	options := run.Options{Subnet: o.subnet, Job: o.job, Rails: results.rails}
+	options := audits.RunOptions{Subnet: o.subnet, Job: o.job, Rails: results.rails}
 	// A simulated fabric starts from the same state each time.
 	options.NoPast = o.job == "" && s.InProcess()
 	if !s.Quiet {
@@ -241,16 +238,16 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	if o.kept != nil {
 		options.Kept, options.ReadOnly = o.kept(options.Job), false
 	}
-	var held *lock.Lock
+	var held *format.FileLock
 	defer func() { held.Release() }()
 	options.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
-		results.rails = append(results.rails, run.Rail{Port: o.rail, Subnet: subnet})
+		results.rails = append(results.rails, audits.Rail{Port: o.rail, Subnet: subnet})
 		if writes {
 			if held, err = lockRuns(s, subnet, options.Job); err != nil {
 				return nil, err
 			}
 		}
-		return run.Acks(s.Runtime, s.StateDir, subnet), nil
+		return audits.RunAcks(s.Runtime, s.StateDir, subnet), nil
 	}
 	if writes {
 		options.Counted = func(subnet fabric.Subnet, counts map[string]float64) error {
@@ -258,7 +255,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		}
 	}
 	report, err := all.Run(ctx, s.Interpreter, options)
-	if errors.Is(err, lock.ErrHeld) {
+	if errors.Is(err, format.ErrLockHeld) {
 		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})
 		return &lang.ExitError{Code: lang.StatusFabric}
 	}
@@ -279,7 +276,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 			s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
 		}
 	}
-	return session.Exit(run.Status(report, o.failOn))
+	return session.Exit(audits.RunStatus(report, o.failOn))
 }
 
 // loadBaseline reads a fabric from a file that the session may read: the one to compare with, or
@@ -312,7 +309,7 @@ func (r *auditResults) write(ctx context.Context, p *session.Program, o *auditOp
 		return r.writeNodes(ctx, p, o)
 	}
 	write := func(w io.Writer) error {
-		return metrics.WriteReports(w, r.reports, p.Settings.Output(), viewOf(p.Settings, p.Console.Err()))
+		return audits.WriteReportMetrics(w, r.reports, p.Settings.Output(), viewOf(p.Settings, p.Console.Err()))
 	}
 	if o.out == "" {
 		return write(p.Console.Out())
@@ -388,7 +385,7 @@ func auditWords(words []string) (list []string) {
 	}
 	for _, name := range named {
 		path, _ := script.Audits.Locate(name)
-		options = append(options, run.OptionsOf(programAt(path))...)
+		options = append(options, audits.AuditOptions(programAt(path))...)
 	}
 	slices.Sort(options)
 	return slices.Concat(list, slices.Compact(options), flags)

@@ -17,16 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/audits"
-	"fabsh/builtins/audits/run"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 	"fabsh/mad"
 	"fabsh/shell/session"
 )
@@ -122,7 +119,7 @@ func acksOf(ctx context.Context, s *session.Session, o ackOptions) (f *fabric.Fa
 		subnet = fabric.Subnet{Given: cmp.Or(o.subnet, h.Subnet())}
 		return h.Fabric, subnet, audit.AckFile(s.StateDir, subnet), nil
 	}
-	if f, err = read.Fabric(ctx, s.Runtime); err != nil {
+	if f, err = audits.ReadFabric(ctx, s.Runtime); err != nil {
 		return nil, subnet, "", err
 	}
 	subnet = fabric.SubnetOf(f, o.subnet)
@@ -196,7 +193,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 // ackError returns the error of a change of the file at path.
 func ackError(path string, err error) error {
 	switch {
-	case errors.Is(err, lock.ErrHeld):
+	case errors.Is(err, format.ErrLockHeld):
 		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
 	case err != nil:
 		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
@@ -320,12 +317,12 @@ func auditsOf(ctx context.Context, s *session.Session, pattern, file string) ([]
 // findingsOf returns what audits find now, compared with the state of the job that found what
 // ack covers. judged reports whether the checks of ack were done.
 func findingsOf(ctx context.Context, s *session.Session, names []string, subnet fabric.Subnet, ack *audit.Ack) (found []audit.Finding, judged bool, err error) {
-	all, err := run.Load(ctx, s.Interpreter, names, nil, false)
+	all, err := audits.LoadAudits(ctx, s.Interpreter, names, nil, false)
 	if err != nil {
 		return nil, false, err
 	}
 	job := audit.LatestJob(s.StateDir, subnet, ack)
-	report, err := all.Run(ctx, s.Interpreter, run.Options{Subnet: subnet.Given, Job: cmp.Or(job, all.Job), ReadOnly: true, Once: true})
+	report, err := all.Run(ctx, s.Interpreter, audits.RunOptions{Subnet: subnet.Given, Job: cmp.Or(job, all.Job), ReadOnly: true, Once: true})
 	if err != nil {
 		return nil, false, err
 	}

@@ -14,7 +14,6 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
-	"fabsh/fabric/health"
 	"fabsh/fabric/hosts"
 	"fabsh/shell/session"
 )
@@ -31,15 +30,15 @@ unknown, or no host was found. The first rule that applies to a finding counts:
 // nodesOptions are the options of audit -o nodes.
 type nodesOptions struct {
 	on      bool
-	as      lang.Format    // for people and scripts
-	program *health.Format // nil: as
-	resume  string         // the file of drained nodes
-	hosts   []string       // nil: all
+	as      lang.Format            // for people and scripts
+	program *hosts.SchedulerFormat // nil: as
+	resume  string                 // the file of drained nodes
+	hosts   []string               // nil: all
 
-	drained []health.Drained // in that file
+	drained []hosts.Drained // in that file
 }
 
-// nodesFormats are the values of --for besides health.Formats.
+// nodesFormats are the values of --for besides hosts.SchedulerFormats.
 var nodesFormats = []lang.Format{lang.FormatText, lang.FormatJSON, lang.FormatJSONL, lang.FormatCSV}
 
 // flags declares the flags.
@@ -48,7 +47,7 @@ func (o *nodesOptions) flags(f *pflag.FlagSet) {
 	f.Func("for", "with -o nodes: write for `PROGRAM`: "+strings.Join(names, ", ")+" (default: text)", func(text string) (err error) {
 		o.program, o.as = nil, lang.Format(text)
 		if !slices.Contains(nodesFormats, o.as) {
-			o.program, err = health.FormatByName(text, names[:len(nodesFormats)]...)
+			o.program, err = hosts.SchedulerFormatByName(text, names[:len(nodesFormats)]...)
 		}
 		return err
 	})
@@ -66,7 +65,7 @@ func nodesPrograms() (names []string) {
 	for _, f := range nodesFormats {
 		names = append(names, string(f))
 	}
-	for _, f := range health.Formats {
+	for _, f := range hosts.SchedulerFormats {
 		names = append(names, f.Name)
 	}
 	return names
@@ -113,7 +112,7 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	if err != nil {
 		return fmt.Errorf("audit: --resume: %w", err)
 	}
-	if n.drained, err = health.ReadDrained(text); err != nil {
+	if n.drained, err = hosts.ReadDrained(text); err != nil {
 		return fmt.Errorf("audit: --resume: %s: %w", n.resume, err)
 	}
 	return nil
@@ -133,20 +132,20 @@ func (n *nodesOptions) readResume(p *session.Program) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	return io.ReadAll(io.LimitReader(in, health.MaxDrained+1))
+	return io.ReadAll(io.LimitReader(in, hosts.MaxDrained+1))
 }
 
 // writeNodes writes the hosts of the reports.
 func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *auditOptions) error {
 	n := &o.nodes
-	report := health.Judge(r.reports, health.Options{Names: n.hosts, Baseline: r.baseline, Missing: r.missing})
-	r.unknown = report.Has(health.Unknown) || len(report.Hosts) == 0
+	report := hosts.Judge(r.reports, hosts.JudgeOptions{Names: n.hosts, Baseline: r.baseline, Missing: r.missing})
+	r.unknown = report.Has(hosts.Unknown) || len(report.Hosts) == 0
 	var text string
 	var err error
 	if n.program == nil {
 		text, err = lang.Render(audits.WrapHealth(report, n.as), n.as)
 	} else {
-		out := health.Output{Drained: n.drained, Subnet: o.subnet}
+		out := hosts.Output{Drained: n.drained, Subnet: o.subnet}
 		if n.isNPD() {
 			out.Host = n.hosts[0]
 			for _, name := range n.hosts { // the short name, if the fabric has only that
@@ -155,10 +154,10 @@ func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *au
 					break
 				}
 			}
-			status := health.NPDStatus(report, out.Host)
+			status := hosts.NPDStatus(report, out.Host)
 			r.npd = &status
 		}
-		var refused []health.Refused
+		var refused []hosts.Refused
 		text, refused = n.program.Write(report, out)
 		for i, x := range refused {
 			if i == maxRefused {
@@ -188,7 +187,7 @@ func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *au
 const maxRefused = 8
 
 // complainUnnamed names adapters whose hosts are not written, because they are unknown.
-func (r *auditResults) complainUnnamed(p *session.Program, report *health.Report) {
+func (r *auditResults) complainUnnamed(p *session.Program, report *hosts.HealthReport) {
 	for i, name := range report.Unnamed {
 		if i == maxRefused {
 			p.Console.Complain(fmt.Sprintf("audit: %d more adapters whose names do not name a host", len(report.Unnamed)-i))

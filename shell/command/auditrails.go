@@ -15,7 +15,6 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 	"fabsh/mad/umad"
 	"fabsh/shell/session"
 )
@@ -147,18 +146,18 @@ func elsewhereError(check string) error {
 // lockRuns lets only one run of a job audit a subnet at a time; other jobs may run
 // beside it. It returns nil where there is nothing to lock: the fabric is in this
 // process, or there is no directory for the lock.
-func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock, error) {
+func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*format.FileLock, error) {
 	dir := s.StateDir
 	if s.Engine == nil || s.InProcess() || dir == "" {
 		return nil, nil
 	}
 	dir = subnet.Folder(dir)
 	err := os.MkdirAll(dir, 0o755)
-	var held *lock.Lock
+	var held *format.FileLock
 	if err == nil {
-		held, err = lock.Acquire(filepath.Join(dir, job+".run.lock"))
+		held, err = format.AcquireLock(filepath.Join(dir, job+".run.lock"))
 	}
-	if err != nil && !errors.Is(err, lock.ErrHeld) {
+	if err != nil && !errors.Is(err, format.ErrLockHeld) {
 		s.Warn("runs at the same time are not excluded: %v", format.FileError(err))
 		return nil, nil
 	}

@@ -11,11 +11,10 @@ import (
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
@@ -144,10 +143,10 @@ func applyPlan(ctx context.Context, s *session.Session, path string, o *applyOpt
 	if s.Engine == nil {
 		return s.NoLive("change", "a change needs a live fabric: this session reads a file; choose one with -F")
 	}
-	outcome, err := changes.Make(ctx, s.Runtime, p, apply.Options{
+	outcome, err := changes.Make(ctx, s.Runtime, p, apply.ChangeOptions{
 		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
 	})
-	return ended(s, outcome, err, plan.Unrestored(len(p.Disables)))
+	return ended(s, outcome, err, change.Unrestored(len(p.Disables)))
 }
 
 // endedBy is ended for a change whose journal is r's.
@@ -177,7 +176,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error, unrestored stri
 		return &session.HostError{Err: fmt.Errorf("%w; the fabric is as before the change%s", err, unrestored)}
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.As(err, new(*apply.DamageError)), errors.Is(err, apply.ErrJournal):
 		return &session.HostError{Err: err}
-	case errors.Is(err, lock.ErrHeld):
+	case errors.Is(err, format.ErrLockHeld):
 		return fmt.Errorf("change: another process works on it: %w", err)
 	case errors.Is(err, fs.ErrPermission):
 		return format.FileError(err)

@@ -8,8 +8,8 @@ import (
 
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/certificate"
-	"fabsh/fabric/change/plan"
 	"fabsh/shell/session"
 )
 
@@ -58,9 +58,9 @@ did not answer.`,
 }
 
 // checkPlan prints whether the certificate of a plan holds.
-func checkPlan(ctx context.Context, s *session.Session, p *plan.Plan) error {
+func checkPlan(ctx context.Context, s *session.Session, p *change.Plan) error {
 	verdict, notes, err := changes.Check(ctx, s.Runtime, p)
-	if failed := new(certificate.FailureError); errors.As(err, &failed) || errors.Is(err, plan.ErrNoCertificate) {
+	if failed := new(certificate.FailureError); errors.As(err, &failed) || errors.Is(err, change.ErrNoCertificate) {
 		s.Print("not ok: " + lang.OneLine(err.Error()) + "\n")
 		return session.Exit(lang.StatusFindings)
 	}

@@ -13,8 +13,8 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/plural"
 	"fabsh/shell/session"
 )
@@ -51,7 +51,7 @@ was applied.`,
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
-				var from *plan.Plan
+				var from *change.Plan
 				var err error
 				if len(words) > 0 {
 					if from, err = loadPlan(ctx, words[0]); err != nil {
@@ -222,7 +222,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 }
 
 // revertFromFabric reverts all blocks but foreign ones.
-func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *plan.Plan) error {
+func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *change.Plan) error {
 	left, err := r.RevertFromFabric(ctx, f, p)
 	if err != nil || len(left) == 0 {
 		return endedBy(s, r, apply.RevertedOnRequest, err)

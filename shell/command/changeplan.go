@@ -12,14 +12,13 @@ import (
 	"github.com/spf13/pflag"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/read"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/change/target"
+	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/mcp"
@@ -259,11 +258,11 @@ func printNotes(s *session.Session, notes []string) {
 
 // plannedRoutes returns the tables that --routes names, and the current ones.
 func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routes.Routes, err error) {
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return nil, nil, err
 	}
-	if live, err = read.Routes(ctx, s.Runtime, f, false); err != nil {
+	if live, err = audits.ReadRoutes(ctx, s.Runtime, f, false); err != nil {
 		return nil, nil, err
 	}
 	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(script.Policies.Shipped(), func(p script.Doc) bool { return p.Name == o.routes })
@@ -293,7 +292,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 
 // chosenRoutes returns the tables of a policy for which a change is proven.
 func chosenRoutes(ctx context.Context, s *session.Session, policy *program.Policy, f *fabric.Fabric, live *routes.Routes) (*routes.Routes, error) {
-	c, err := changes.Choose(ctx, s.Runtime, target.Policy{
+	c, err := changes.Choose(ctx, s.Runtime, change.TargetPolicy{
 		Own: func(ctx context.Context) (*routes.Routes, error) { return policy.Compute(ctx, f) },
 		Keeping: func(ctx context.Context) (*routes.Routes, bool, error) {
 			return policy.ComputeKeeping(ctx, f, live)
@@ -310,13 +309,13 @@ func chosenRoutes(ctx context.Context, s *session.Session, policy *program.Polic
 }
 
 // loadPlan reads the plan file that the command line names.
-func loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
+func loadPlan(ctx context.Context, path string) (*change.Plan, error) {
 	file, err := lang.OpenNamed(ctx, path)
 	if err != nil {
 		return nil, format.FileError(err)
 	}
 	defer file.Close()
-	return plan.Load(file, path)
+	return change.LoadPlan(file, path)
 }
 
 // completePlan proposes scripts; after --routes, policies; and the command's own flags.

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/routing/graph"
@@ -215,7 +215,7 @@ func TestOwnFlags(t *testing.T) {
 	for _, p := range script.Programs() {
 		kind := p.Name[:strings.LastIndexByte(p.Name, '/')]
 		if kind == "@std//audit" {
-			p.Options = run.OptionsOf(p)
+			p.Options = audits.AuditOptions(p)
 		}
 		options[kind] = append(options[kind], p.Options...)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/records"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
@@ -63,7 +63,7 @@ With -o json, jsonl or csv before the word decode, the output has that format.`,
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: too short for the header of a MAD (%d bytes): %s", mad.HeaderSize, plural.Count(len(m), "byte", "bytes"))
 			}
-			text, err := metrics.Render(records.Datagram(m), p.Settings.Output(), "datagram")
+			text, err := audits.RenderMetrics(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {
 				return fmt.Errorf("decode: %w", err)
 			}
@@ -92,7 +92,7 @@ func decodeRecording(ctx context.Context, p *session.Program, b []byte, name str
 			list = append(list, v)
 			return context.Cause(ctx)
 		}
-		text, err := metrics.Render(v, p.Settings.Output(), "datagram")
+		text, err := audits.RenderMetrics(v, p.Settings.Output(), "datagram")
 		if err == nil {
 			_, err = io.WriteString(p.Console.Out(), text+"\n")
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
@@ -107,19 +107,19 @@ func diffSession(ctx context.Context, p *session.Program, s *session.Session, pa
 
 // diffLive compares the fabric of the session with an earlier one.
 func diffLive(ctx context.Context, s *session.Session, old *fabric.Fabric) error {
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
-		live, err := read.Routes(ctx, s.Runtime, f, old.HasAdaptive())
+		live, err := audits.ReadRoutes(ctx, s.Runtime, f, old.HasAdaptive())
 		if err != nil {
 			return err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live), Adaptive: adaptiveOf(live)})
 	}
 	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
-		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {
+		if f, err = audits.ReadAnswers(ctx, s.Runtime, f); err != nil {
 			return err
 		}
 	}

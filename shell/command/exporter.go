@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh"
-	"fabsh/builtins/audits/run"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
@@ -214,7 +213,7 @@ type fabricReader struct {
 	kept    *audit.State // kept from cycle to cycle
 	totals  *export.Totals
 	session *session.Session // nil: the connection is lost
-	audits  *run.Set
+	audits  *audits.Selection
 	memory  int64           // the limit of the session; 0: unknown
 	failed  map[string]bool // failures of audits in the previous cycle
 }
@@ -247,13 +246,13 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 	words := append(names, r.options.words...)
 	if !given(words, "--over") {
 		// Audits without that option would report it as a usage error.
-		all, err := run.Load(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), session.FlagNames(new(exporterOptions).flags()), false)
+		all, err := audits.LoadAudits(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), session.FlagNames(new(exporterOptions).flags()), false)
 		if err == nil {
 			r.audits = all
 			return nil
 		}
 	}
-	r.audits, err = run.Load(ctx, r.session.Interpreter, words, session.FlagNames(new(exporterOptions).flags()), false)
+	r.audits, err = audits.LoadAudits(ctx, r.session.Interpreter, words, session.FlagNames(new(exporterOptions).flags()), false)
 	return err
 }
 
@@ -319,14 +318,16 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	d.Limit(s.Engine, s.Activity)
 	var report *audit.Report
 	err := d.Run(ctx, func(ctx context.Context) (err error) {
-		report, err = r.audits.Run(ctx, s.Interpreter, run.Options{
+		report, err = r.audits.Run(ctx, s.Interpreter, audits.RunOptions{
 			Subnet: r.options.subnet, Kept: r.kept, Once: true,
-			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return run.Acks(s.Runtime, s.StateDir, subnet), nil },
+			Begin: func(subnet fabric.Subnet) (audit.Acks, error) {
+				return audits.RunAcks(s.Runtime, s.StateDir, subnet), nil
+			},
 		})
 		if err != nil {
 			return err
 		}
-		adaptive, err := read.AdaptiveMetrics(ctx, s.Runtime, r.options.selection().Names)
+		adaptive, err := audits.AdaptiveMetrics(ctx, s.Runtime, r.options.selection().Names)
 		report.Metrics = append(append(report.Metrics, adaptive...), remedyMetrics(s, report)...)
 		return err
 	})
@@ -348,7 +349,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	r.limitMemory(len(report.Rates))
 	report.Rates = nil // they hold earlier reads; the ports of result do not
 	// Metrics of scripts may contradict each other.
-	return result, result.dialect.Metrics(new(export.Set), report.Metrics)
+	return result, result.dialect.Metrics(new(export.MetricSet), report.Metrics)
 }
 
 // Memory of a cycle by the ports whose counters it reads, measured at 70,000 ports with pages
@@ -373,13 +374,13 @@ func (r *fabricReader) limitMemory(ports int) {
 type reading struct {
 	dialect export.Dialect
 	report  *audit.Report
-	ports   []export.Port
+	ports   []export.PortMetrics
 	totals  *export.Totals
 }
 
 // Write writes the metrics of the selection.
 func (r *reading) Write(w io.Writer, s *export.Selection) error {
-	return s.Write(w, func(set *export.Set) error { return r.dialect.AuditPorts(set, r.report, r.ports, r.totals) })
+	return s.Write(w, func(set *export.MetricSet) error { return r.dialect.AuditPorts(set, r.report, r.ports, r.totals) })
 }
 
 // failures reports which audits failed, if that is new. It returns an error if none ran

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/format"
+	"fabsh/builtins/script"
 	"fabsh/shell/session"
 )
 
@@ -49,7 +49,7 @@ func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name st
 		return false, err
 	}
 	name = shown
-	out, err := format.Script(name, src)
+	out, err := script.Format(name, src)
 	if err != nil {
 		return false, err
 	}

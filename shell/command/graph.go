@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/read"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
@@ -77,11 +77,11 @@ other ends are drawn.`,
 
 // drawGraph draws the fabric. The picture of an incomplete fabric is marked so.
 func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string, reads bool) error {
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
-	o := picture.Options{}
+	o := picture.LadderOptions{}
 	for _, word := range words {
 		n, err := nodeNamed(f, word)
 		if err != nil {
@@ -99,7 +99,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 		return err
 	}
 	if reads || f.HasAdaptive() {
-		tables, err := read.Routes(ctx, s.Runtime, f, true)
+		tables, err := audits.ReadRoutes(ctx, s.Runtime, f, true)
 		if err != nil {
 			return fmt.Errorf("graph: --adaptive: %w", err)
 		}

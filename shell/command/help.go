@@ -10,7 +10,6 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/shell/manual"
 	"fabsh/shell/session"
 )
 
@@ -120,7 +119,7 @@ func flagPage(command string, f *pflag.Flag) help.Page {
 
 // withLibrary calls fn with all pages, as a Unix shell asks for them.
 func withLibrary(p *session.Program, root *cobra.Command, fn func(*help.Library) error) error {
-	s, err := builtins.NewSession(builtins.Options{})
+	s, err := builtins.NewSession(builtins.SessionOptions{})
 	if err != nil {
 		return err
 	}
@@ -165,5 +164,5 @@ func WriteManual(p *session.Program, root *cobra.Command) error {
 			c.Topics = append(c.Topics, help.Topic{Name: name, Text: page.Text(0)})
 		}
 	}
-	return manual.Write(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
+	return writeManual(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins/audits"
-	"fabsh/builtins/audits/run"
 	"fabsh/builtins/help"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
@@ -24,7 +23,7 @@ import (
 
 // mcpCommand serves agents.
 func mcpCommand(p *session.Program, newRoot func(*session.Program) *cobra.Command) *cobra.Command {
-	o := mcp.Options{Datagrams: mcp.DefaultDatagrams, SweepInterval: mcp.DefaultSweepInterval, Waiting: mcp.DefaultWaiting}
+	o := mcp.ServerOptions{Datagrams: mcp.DefaultDatagrams, SweepInterval: mcp.DefaultSweepInterval, Waiting: mcp.DefaultWaiting}
 	every := session.Duration{Unit: time.Second, Units: "seconds", Value: o.SweepInterval}
 	isWorker := false
 	c := &cobra.Command{
@@ -91,7 +90,7 @@ var refusedByMCP = map[string]string{
 }
 
 // checkMCP finds contradictions before anything is opened.
-func checkMCP(p *session.Program, o mcp.Options) error {
+func checkMCP(p *session.Program, o mcp.ServerOptions) error {
 	var refused error
 	p.Settings.Visit(func(f *pflag.Flag) {
 		if why, ok := refusedByMCP[f.Name]; ok && refused == nil {
@@ -111,7 +110,7 @@ func checkMCP(p *session.Program, o mcp.Options) error {
 }
 
 // serveMCP serves the client at standard input and output. It ends with the input.
-func serveMCP(p *session.Program, root *cobra.Command, o mcp.Options) error {
+func serveMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) error {
 	server, err := newMCP(p, root, o)
 	if err != nil {
 		return err
@@ -123,7 +122,7 @@ func serveMCP(p *session.Program, root *cobra.Command, o mcp.Options) error {
 }
 
 // newMCP returns a server with all that fabsh mcp offers.
-func newMCP(p *session.Program, root *cobra.Command, o mcp.Options) (server *mcp.Server, err error) {
+func newMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) (server *mcp.Server, err error) {
 	o.Tools = append(o.Tools, agentTools(p, root, func() *mcp.Server { return server })...)
 	server, err = mcp.New(context.Background(), p, o)
 	return server, err
@@ -297,7 +296,7 @@ func optionsOfAudits(names []string) (flags []string) {
 	}
 	for _, name := range names {
 		if path, err := script.Audits.Locate(name); err == nil {
-			flags = append(flags, run.OptionsOf(programAt(path))...)
+			flags = append(flags, audits.AuditOptions(programAt(path))...)
 		}
 	}
 	slices.Sort(flags)

@@ -34,7 +34,7 @@ type agent struct {
 }
 
 // startAgent starts a server of a fabric, with limits that change may change, and its client.
-func startAgent(t *testing.T, change func(*mcp.Options), client *sdk.ClientOptions, flags ...string) *agent {
+func startAgent(t *testing.T, change func(*mcp.ServerOptions), client *sdk.ClientOptions, flags ...string) *agent {
 	t.Helper()
 	a := &agent{t: t, out: new(bytes.Buffer)}
 	p := &session.Program{Settings: new(session.Settings), Console: session.NewConsole(a.out, a.out)}
@@ -42,7 +42,7 @@ func startAgent(t *testing.T, change func(*mcp.Options), client *sdk.ClientOptio
 	if err := rootOf(p).ParseFlags(flags); err != nil {
 		t.Fatal(err)
 	}
-	o := mcp.Options{Datagrams: mcp.DefaultDatagrams, Waiting: mcp.DefaultWaiting}
+	o := mcp.ServerOptions{Datagrams: mcp.DefaultDatagrams, Waiting: mcp.DefaultWaiting}
 	if change != nil {
 		change(&o)
 	}
@@ -292,7 +292,7 @@ func TestAgentReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(home)
-	a := startAgent(t, func(o *mcp.Options) { o.Waiting = 0 }, nil, "-F", "sim:fattree:k=4,levels=2", "-I", dir, "--deadline", "2s")
+	a := startAgent(t, func(o *mcp.ServerOptions) { o.Waiting = 0 }, nil, "-F", "sim:fattree:k=4,levels=2", "-I", dir, "--deadline", "2s")
 	files := func() string {
 		var b strings.Builder
 		filepath.WalkDir(home, func(path string, e os.DirEntry, err error) error {

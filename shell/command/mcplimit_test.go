@@ -94,7 +94,7 @@ func TestAgentOutput(t *testing.T) {
 
 // TestAgentDatagrams: beyond the limit of datagrams nothing is sent, and the call ends.
 func TestAgentDatagrams(t *testing.T) {
-	a := startAgent(t, func(o *mcp.Options) { o.Datagrams = 500 }, nil, "-F", "sim:fattree:k=4,levels=2")
+	a := startAgent(t, func(o *mcp.ServerOptions) { o.Datagrams = 500 }, nil, "-F", "sim:fattree:k=4,levels=2")
 	for range 3 {
 		r := a.run("while True:\n    discover()")
 		if text := strings.Join(r.Data.Messages, "\n"); r.Status != 2 || !strings.Contains(text, "limit of 500 datagrams per minute exceeded; call again in ") {
@@ -113,7 +113,7 @@ func TestAgentDatagrams(t *testing.T) {
 // TestAgentSweeps: sweeps of different calls are at least so far apart.
 func TestAgentSweeps(t *testing.T) {
 	const apart = 300 * time.Millisecond
-	a := startAgent(t, func(o *mcp.Options) { o.SweepInterval = apart }, nil, "-F", "sim:ring:n=2", "--deadline", "1s")
+	a := startAgent(t, func(o *mcp.ServerOptions) { o.SweepInterval = apart }, nil, "-F", "sim:ring:n=2", "--deadline", "1s")
 	began := time.Now()
 	a.run("discover()")
 	a.run("discover(); discover()")
@@ -164,7 +164,7 @@ func TestAgentQueue(t *testing.T) {
 	if os.Getenv("FABSH_SOAK") != "" {
 		n = 10000
 	}
-	a := startAgent(t, func(o *mcp.Options) { o.Waiting = 3 }, nil, "-F", "sim:ring:n=2")
+	a := startAgent(t, func(o *mcp.ServerOptions) { o.Waiting = 3 }, nil, "-F", "sim:ring:n=2")
 	var ran, refused atomic.Int32
 	var calls sync.WaitGroup
 	for i := range n {

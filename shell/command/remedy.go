@@ -12,11 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	auditrun "fabsh/builtins/audits/run"
+	auditrun "fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/builtins/remedies"
-	"fabsh/builtins/remedies/run"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -143,7 +141,7 @@ func takeRemedy(p *session.Program, words []string) ([]string, error) {
 
 // remedyFlags returns the options of the remedies that words name, or of all shipped ones.
 func remedyFlags(words []string) (options []string) {
-	names := run.Named(words)
+	names := remedies.Named(words)
 	for _, d := range script.Remedies.Shipped() {
 		if len(names) == 0 || slices.Contains(names, d.Name) {
 			options = append(options, d.Options...)
@@ -154,7 +152,7 @@ func remedyFlags(words []string) (options []string) {
 			options = append(options, script.ProgramOf(name, sourceAt(name), script.RemedyEntry).Options...)
 		}
 	}
-	return run.OptionsOf(options)
+	return remedies.OptionsOf(options)
 }
 
 // oldestFindings is how old the findings of --last may be.
@@ -162,7 +160,7 @@ const oldestFindings = 24 * time.Hour
 
 // runRemedies runs remedies, decides on their actions, and shows or writes the plan.
 func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error {
-	all, err := run.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(remedyOptions).flags()))
+	all, err := remedies.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(remedyOptions).flags()))
 	if err != nil {
 		return err
 	}
@@ -189,7 +187,7 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 		return err
 	}
 	if s.Engine != nil && (len(remedy.Sets(result.Decisions)) > 0 || o.out != "") {
-		if err := run.Plan(ctx, s.Runtime, result); err != nil {
+		if err := remedies.Plan(ctx, s.Runtime, result); err != nil {
 			return err
 		}
 	}
@@ -213,7 +211,7 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 // remedyRun is a run of remedies.
 type remedyRun struct {
 	*session.Session
-	run.Input
+	remedies.Input
 	o      remedyOptions
 	subnet fabric.Subnet
 	log    *remedy.Log // nil: nothing is kept
@@ -235,16 +233,16 @@ func (x *remedyRun) find(ctx context.Context) (status int, err error) {
 	if x.o.over != "" {
 		words = append(words, "--over="+x.o.over)
 	}
-	set, err := auditrun.Load(ctx, s.Interpreter, words, nil, false)
+	set, err := auditrun.LoadAudits(ctx, s.Interpreter, words, nil, false)
 	if err != nil {
 		return 0, err
 	}
-	options := auditrun.Options{Subnet: x.o.subnet, Job: x.o.job, ReadOnly: x.o.out == "", NoPast: s.InProcess()}
+	options := auditrun.RunOptions{Subnet: x.o.subnet, Job: x.o.job, ReadOnly: x.o.out == "", NoPast: s.InProcess()}
 	if options.Job == "" {
 		options.Job = "remedy"
 	}
 	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) {
-		return auditrun.Acks(s.Runtime, s.StateDir, subnet), nil
+		return auditrun.RunAcks(s.Runtime, s.StateDir, subnet), nil
 	}
 	report, err := set.Run(ctx, s.Interpreter, options)
 	if err != nil {
@@ -270,7 +268,7 @@ func (x *remedyRun) find(ctx context.Context) (status int, err error) {
 			}
 		}
 	}
-	if status = auditrun.Status(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
+	if status = auditrun.RunStatus(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
 		return status, nil
 	}
 	return lang.StatusClean, nil
@@ -282,7 +280,7 @@ func (x *remedyRun) findLast(ctx context.Context) (err error) {
 	if s.StateDir == "" {
 		return errors.New("remedy: --last: no directory for state; give --state DIR")
 	}
-	if x.Fabric, err = read.Fabric(ctx, s.Runtime); err != nil {
+	if x.Fabric, err = auditrun.ReadFabric(ctx, s.Runtime); err != nil {
 		return err
 	}
 	x.subnet = fabric.SubnetOf(x.Fabric, x.o.subnet)
@@ -312,7 +310,7 @@ func (x *remedyRun) findLast(ctx context.Context) (err error) {
 		return fmt.Errorf("remedy: --last: job %s last ran at %s, more than a day ago; run fabsh audit --job %[1]s", job, at.UTC().Format(time.RFC3339))
 	}
 	var settled audit.Report
-	settled.Settle(found, auditrun.Acks(s.Runtime, s.StateDir, x.subnet), nil, s.Clock.Now())
+	settled.Settle(found, auditrun.RunAcks(s.Runtime, s.StateDir, x.subnet), nil, s.Clock.Now())
 	x.Findings, x.Of = settled.Findings, at
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/builtins/remedies"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -45,7 +45,7 @@ func showRemedyLog(ctx context.Context, s *session.Session, given string) error 
 	if s.StateDir == "" {
 		return errors.New("remedy log: no directory for state; give --state DIR")
 	}
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/page"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
@@ -194,13 +194,13 @@ func writePage(ctx context.Context, s *session.Session, o auditOptions, command 
 	if exit != nil {
 		status = exit.Code
 	}
-	options := page.Options{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
+	options := builtins.PageOptions{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
 	if o.baseline != "" {
 		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return results.latest, fmt.Errorf("--baseline: %w", err)
 		}
 	}
-	page, routed, failed := page.Of(ctx, s.Runtime, results.reports[0], options)
+	page, routed, failed := builtins.ReportPage(ctx, s.Runtime, results.reports[0], options)
 	if failed != nil {
 		s.Console.Complain("report html: routing: " + s.Explain(failed))
 	}
@@ -246,7 +246,7 @@ func reportProgram(name string) script.Program {
 
 // completeReport proposes words for report.
 func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return complete.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
+	return check.Matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
 }
 
 // reportWords returns what may follow words: reports, then their options.

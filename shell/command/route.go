@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/read"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/script"
 	"fabsh/fabric/format"
@@ -159,13 +159,13 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 	if policy == nil || err != nil {
 		return err
 	}
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, progress: s.Runtime.Progress}
 	if o.diff { // read first: without them the computation would be in vain
-		if c.live, err = read.Routes(ctx, s.Runtime, f, false); err != nil {
+		if c.live, err = audits.ReadRoutes(ctx, s.Runtime, f, false); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/change/apply"
 	"fabsh/fabric/format"
-	"fabsh/fabric/opensm"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -31,7 +31,7 @@ func watchRoutes(p *session.Program, o routeOptions) error {
 	}
 	w := routeWatch{out: o.out, every: o.every, stderr: p.Console.Err()}
 	if o.reload != "" {
-		r, err := opensm.Find(o.reload)
+		r, err := apply.FindOpenSM(o.reload)
 		if err != nil {
 			return fmt.Errorf("route: %w", &session.HostError{Err: err})
 		}
@@ -77,7 +77,7 @@ type routeWatch struct {
 	every   time.Duration // between the end of a sweep and the next one
 	stderr  io.Writer
 	// reload notifies the reader of the file, and returns its name: "opensm (process
-	// 4711)". It may be nil. After opensm.ErrEnded it is not called again.
+	// 4711)". It may be nil. After apply.ErrOpenSMEnded it is not called again.
 	reload func() (reader string, err error)
 
 	last      *routes.Routes // the latest tables whose verdict was ok
@@ -222,7 +222,7 @@ func (w *routeWatch) notifyReader() error {
 	}
 	reader, err := w.reload()
 	switch {
-	case errors.Is(err, opensm.ErrEnded):
+	case errors.Is(err, apply.ErrOpenSMEnded):
 		w.log(err.Error())
 		return &lang.ExitError{Code: lang.StatusFabric}
 	case err != nil:

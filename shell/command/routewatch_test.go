@@ -16,7 +16,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/opensm"
+	"fabsh/fabric/change/apply"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -69,7 +69,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 		e := engine.New(transport, engine.Options{Write: true})
 		defer e.Close()
 		var stdout, stderr bytes.Buffer
-		s, err := builtins.NewSession(builtins.Options{Env: topology.Env{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
+		s, err := builtins.NewSession(builtins.SessionOptions{Env: topology.Env{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestWatchStays(t *testing.T) {
 		}, unchanged, func(s *scene) {
 			s.reload = nil
 		}, func(s *scene) {
-			s.reload = fmt.Errorf("%w: it is gone", opensm.ErrEnded)
+			s.reload = fmt.Errorf("%w: it is gone", apply.ErrOpenSMEnded)
 			cable(t, "switch-1", 2, true)(s)
 		})
 		var exit *lang.ExitError

@@ -37,8 +37,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/shell/session"
@@ -126,7 +126,7 @@ func renderTable(s *session.Settings, warnings io.Writer, v starlark.Value, name
 	if err != nil {
 		return "", err
 	}
-	return metrics.Render(v, s.Output(), name)
+	return audits.RenderMetrics(v, s.Output(), name)
 }
 
 // viewOf returns the function that selects the rows and columns of --where and --columns.

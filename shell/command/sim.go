@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
@@ -183,7 +183,7 @@ func completeScenario(_ *cobra.Command, _ []string, typed string) ([]string, cob
 	for _, d := range script.Scenarios.Shipped() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
-	return complete.Matching(names, typed), cobra.ShellCompDirectiveDefault
+	return check.Matching(names, typed), cobra.ShellCompDirectiveDefault
 }
 
 // bringUp starts a simulated fabric and discovers it, so that it has the LIDs, widths

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/builtins/scenario"
+	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/sim/control"
+	"fabsh/fabric/sim/server"
 	"fabsh/shell/session"
 )
 
@@ -46,7 +46,7 @@ var callSeeds = map[string]string{
 }
 
 // calling returns the handler of calls for a new subnet, and its log.
-func calling(t testing.TB) (control.Handler, *bytes.Buffer) {
+func calling(t testing.TB) (server.ControlHandler, *bytes.Buffer) {
 	f, o, err := sim.Parse("ring:n=2")
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +62,9 @@ func calling(t testing.TB) (control.Handler, *bytes.Buffer) {
 }
 
 // actionsOf reads a log.
-func actionsOf(t testing.TB, log *bytes.Buffer) (list []scenario.Action) {
+func actionsOf(t testing.TB, log *bytes.Buffer) (list []script.ScenarioAction) {
 	for line := range bytes.Lines(log.Bytes()) {
-		var a scenario.Action
+		var a script.ScenarioAction
 		if err := json.Unmarshal(line, &a); err != nil || !bytes.HasSuffix(line, []byte("\n")) {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -77,7 +77,7 @@ func actionsOf(t testing.TB, log *bytes.Buffer) (list []scenario.Action) {
 // with their caller, without keys.
 func TestCalls(t *testing.T) {
 	handle, log := calling(t)
-	from := control.Peer{PID: 7, UID: 8}
+	from := server.Peer{PID: 7, UID: 8}
 	for _, method := range topology.SimType.Names {
 		if method == "play" || method == "actions" { // only of a session
 			continue
@@ -115,7 +115,7 @@ func TestCallLog(t *testing.T) {
 		{"nosuch", `{}`},
 		{"unlink", `[1]`},
 	} {
-		handle(control.Peer{PID: 7, UID: 8}, call[0], []byte(call[1]))
+		handle(server.Peer{PID: 7, UID: 8}, call[0], []byte(call[1]))
 	}
 	var got []string
 	for _, a := range actionsOf(t, log) {
@@ -144,7 +144,7 @@ func FuzzCalls(f *testing.F) {
 	f.Add("nosuch", []byte(`[1,{"a":null}]`))
 	f.Fuzz(func(t *testing.T, method string, args []byte) {
 		handle, log := calling(t)
-		result, err := handle(control.Peer{PID: 7, UID: 8}, method, args)
+		result, err := handle(server.Peer{PID: 7, UID: 8}, method, args)
 		if err == nil && !json.Valid(result) || err != nil && result != nil {
 			t.Errorf("%s %s: %q, %v", method, args, result, err)
 		}

@@ -110,7 +110,7 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 			r.Signal(s)
 		}
 	}, func() { // also Start: the command may be signalled as soon as it runs
-		r, err = run.Start(run.Options{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
+		r, err = run.Start(run.ProgramOptions{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
 		close(started)
 		if err == nil {
 			defer context.AfterFunc(ctx, func() { r.Signal(syscall.SIGTERM) })()

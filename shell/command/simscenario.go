@@ -15,12 +15,11 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/scenario"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/sim/control"
+	"fabsh/fabric/sim/server"
 	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
@@ -48,7 +47,7 @@ func controlOf(p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, clock l
 		return nil, err
 	}
 	c := &simControl{engine: engine.New(t, engine.Options{Write: true})}
-	c.Session, err = builtins.NewSession(builtins.Options{
+	c.Session, err = builtins.NewSession(builtins.SessionOptions{
 		Env:    topology.Env{Engine: c.engine, Sim: subnet, Write: true},
 		Stdout: p.Console.Err(), Stderr: p.Console.Err(), Quiet: p.Settings.Quiet, Clock: clock,
 	})
@@ -65,11 +64,11 @@ func (c *simControl) close() {
 	c.engine.Close()
 }
 
-// call returns the control.Handler of the subnet, which logs changes.
-func (c *simControl) call(ctx context.Context, log *actionLog) control.Handler {
+// call returns the server.ControlHandler of the subnet, which logs changes.
+func (c *simControl) call(ctx context.Context, log *actionLog) server.ControlHandler {
 	in := c.Interpreter.Beside()
 	*topology.EnvOf(in.Runtime) = *c.Env
-	return func(from control.Peer, method string, args []byte) (result []byte, err error) {
+	return func(from server.Peer, method string, args []byte) (result []byte, err error) {
 		observed := &topology.Sim{Subnet: c.sim.Subnet, Acted: func(since time.Time, method string, args map[string]any, err error) {
 			log.call(&from, since, method, args, err)
 		}}
@@ -93,7 +92,7 @@ func (c *simControl) call(ctx context.Context, log *actionLog) control.Handler {
 }
 
 // load loads a scenario, a file or the name of a shipped one. Its actions go to log.
-func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*scenario.Scenario, error) {
+func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*script.Scenario, error) {
 	path, err := script.Scenarios.Locate(name)
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*sc
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.Load(ctx, c.Interpreter, c.sim, path, src, scenario.Seed(c.sim), log.add)
+	s, err := script.LoadScenario(ctx, c.Interpreter, c.sim, path, src, script.ScenarioSeed(c.sim), log.add)
 	if err != nil {
 		return nil, fmt.Errorf("%s", c.Explain(err))
 	}
@@ -137,7 +136,7 @@ func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.
 			}
 		})
 	}
-	srv, err := control.Listen(name, c.call(ctx, log))
+	srv, err := server.ListenControl(name, c.call(ctx, log))
 	if err != nil {
 		end()
 		return nil, &session.HostError{Err: fmt.Errorf("sim: %w", err)}
@@ -204,7 +203,7 @@ func (o *simServe) logged(p *session.Program, fn func(*actionLog) error) error {
 }
 
 // add writes an action.
-func (l *actionLog) add(a scenario.Action) {
+func (l *actionLog) add(a script.ScenarioAction) {
 	line, err := a.JSON()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,8 +217,8 @@ func (l *actionLog) add(a scenario.Action) {
 }
 
 // call writes a change that a call of another program has made or tried.
-func (l *actionLog) call(from *control.Peer, since time.Time, method string, args map[string]any, err error) {
-	a := scenario.Action{At: since.Sub(l.begin).Seconds(), Time: since, Action: method, Args: args, Peer: from}
+func (l *actionLog) call(from *server.Peer, since time.Time, method string, args map[string]any, err error) {
+	a := script.ScenarioAction{At: since.Sub(l.begin).Seconds(), Time: since, Action: method, Args: args, Peer: from}
 	if err != nil {
 		a.Error = err.Error()
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/format"
@@ -62,13 +62,13 @@ For 11,664 hosts that takes millions of datagrams.`,
 // writeSnapshot writes the fabric to a file, with the tables of its switches if they
 // can be read.
 func writeSnapshot(ctx context.Context, s *session.Session, path string, o snapshotOptions) error {
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
 	tables := "no tables: a topology does not contain them"
 	if s.Engine != nil || f.HasLFTs() {
-		live, err := read.Routes(ctx, s.Runtime, f, o.adaptive || o.all)
+		live, err := audits.ReadRoutes(ctx, s.Runtime, f, o.adaptive || o.all)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, o snaps
 	}
 	unread := len(f.Problems())
 	if o.all && s.Engine != nil {
-		if f, err = read.Answers(ctx, s.Runtime, f); err != nil {
+		if f, err = audits.ReadAnswers(ctx, s.Runtime, f); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
-	"fabsh/builtins/scripttest"
+	"fabsh/builtins/program"
 	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 	"fabsh/shell/session"
@@ -108,7 +108,7 @@ func runTests(p *session.Program, paths []string, o testOptions) error {
 				if err := r.all(paths); err != nil {
 					return err
 				}
-				return scripttest.WriteJUnit(w, r.results)
+				return program.WriteJUnit(w, r.results)
 			})
 		}
 		return r.status, err
@@ -122,7 +122,7 @@ type testRun struct {
 	filter  *regexp.Regexp
 	base    session.Base // of all sessions
 	status  int          // exit status so far
-	results []scripttest.Result
+	results []program.TestResult
 	scripts int // that have tests, or do not load
 	found   int // number of tests, including those that the filter leaves out
 }
@@ -201,9 +201,9 @@ func (r *testRun) script(path string) error {
 		return err
 	}
 	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
-	var tests []scripttest.Test
+	var tests []program.Test
 	message, err := r.attempt(s, func(ctx context.Context) (err error) {
-		tests, err = scripttest.List(ctx, s.Interpreter, path)
+		tests, err = program.ListTests(ctx, s.Interpreter, path)
 		return err
 	})
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *testRun) script(path string) error {
 		r.scripts++
 	}
 	if message != "" {
-		return r.add(scripttest.Result{Test: scripttest.Test{File: path}, Outcome: scripttest.Error, Message: message, Output: out.String()})
+		return r.add(program.TestResult{Test: program.Test{File: path}, Outcome: program.TestError, Message: message, Output: out.String()})
 	}
 	r.found += len(tests)
 	for _, t := range tests {
@@ -232,8 +232,8 @@ func (r *testRun) script(path string) error {
 }
 
 // test runs one test; loaded is the session that its script was loaded in.
-func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.Result, error) {
-	result := scripttest.Result{Test: t, Outcome: scripttest.Passed}
+func (r *testRun) test(loaded *session.Session, t program.Test) (program.TestResult, error) {
+	result := program.TestResult{Test: t, Outcome: program.TestPassed}
 	var c *session.Connection
 	if t.Fabric != "" {
 		message, err := r.attempt(loaded, func(ctx context.Context) (err error) {
@@ -242,7 +242,7 @@ func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.R
 			return err
 		})
 		if err != nil || message != "" {
-			result.Outcome, result.Message = scripttest.Failed, message
+			result.Outcome, result.Message = program.TestFailed, message
 			return result, err
 		}
 	}
@@ -251,9 +251,9 @@ func (r *testRun) test(loaded *session.Session, t scripttest.Test) (scripttest.R
 		return result, err
 	}
 	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
-	message, err := r.attempt(s, func(ctx context.Context) error { return scripttest.Run(ctx, s.Interpreter, t) })
+	message, err := r.attempt(s, func(ctx context.Context) error { return program.RunTest(ctx, s.Interpreter, t) })
 	if message != "" {
-		result.Outcome, result.Message = scripttest.Failed, message
+		result.Outcome, result.Message = program.TestFailed, message
 	}
 	result.Output = out.String()
 	return result, err
@@ -304,19 +304,19 @@ func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (m
 	case errors.Is(err, lang.ErrInterrupted):
 		return "", err
 	}
-	return scripttest.Explain(s.Explainer, inner), nil
+	return program.ExplainTest(s.Explainer, inner), nil
 }
 
 // add keeps a result, and as text prints it at once.
-func (r *testRun) add(t scripttest.Result) error {
+func (r *testRun) add(t program.TestResult) error {
 	r.results = append(r.results, t)
 	switch t.Outcome {
-	case scripttest.Failed:
+	case program.TestFailed:
 		r.status = session.Worse(r.status, lang.StatusFindings)
-	case scripttest.Error:
+	case program.TestError:
 		r.status = session.Worse(r.status, lang.StatusUsage)
 	}
-	passed := t.Outcome == scripttest.Passed
+	passed := t.Outcome == program.TestPassed
 	if r.program.Settings.Output() != lang.FormatText || passed && !r.options.verbose {
 		return nil
 	}
@@ -324,7 +324,7 @@ func (r *testRun) add(t scripttest.Result) error {
 	switch {
 	case passed:
 		fmt.Fprintf(&b, "ok   %s:%d: %s\n", t.File, t.Line, t.Name)
-	case t.Outcome == scripttest.Error:
+	case t.Outcome == program.TestError:
 		fmt.Fprintf(&b, "FAIL %s: does not load\n%s", t.File, indent(t.Message, "    "))
 	default:
 		fmt.Fprintf(&b, "FAIL %s:%d: %s\n%s", t.File, t.Line, t.Name, indent(t.Message, "    "))
@@ -339,7 +339,7 @@ func (r *testRun) add(t scripttest.Result) error {
 // summary ends the output: as text with the counts, otherwise with the results.
 func (r *testRun) summary() error {
 	if format := r.program.Settings.Output(); format != lang.FormatText {
-		text, err := metrics.Render(scripttest.Wrap(r.results), format, "test")
+		text, err := audits.RenderMetrics(program.WrapTestResults(r.results), format, "test")
 		if err != nil {
 			return err
 		}
@@ -350,11 +350,11 @@ func (r *testRun) summary() error {
 	for _, t := range r.results {
 		count[t.Outcome]++
 	}
-	text := fmt.Sprintf("%s in %s: %d passed", plural.Count(len(r.results)-count[scripttest.Error], "test", "tests"), plural.Count(r.scripts, "script", "scripts"), count[scripttest.Passed])
-	if n := count[scripttest.Failed]; n > 0 {
+	text := fmt.Sprintf("%s in %s: %d passed", plural.Count(len(r.results)-count[program.TestError], "test", "tests"), plural.Count(r.scripts, "script", "scripts"), count[program.TestPassed])
+	if n := count[program.TestFailed]; n > 0 {
 		text += fmt.Sprintf(", %d failed", n)
 	}
-	if n := count[scripttest.Error]; n > 0 {
+	if n := count[program.TestError]; n > 0 {
 		text += fmt.Sprintf("; not loaded: %d", n)
 	}
 	_, err := fmt.Fprintln(r.program.Console.Out(), text)

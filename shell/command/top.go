@@ -12,7 +12,6 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/audits"
-	"fabsh/builtins/read"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -97,7 +96,7 @@ type ratesSource struct {
 
 func (r *ratesSource) Rates(ctx context.Context, ports []*fabric.Port) ([]audit.PortRates, error) {
 	defer r.endIfGone()
-	return read.Rates(ctx, r.Runtime, &r.poller, ports)
+	return audits.ReadRates(ctx, r.Runtime, &r.poller, ports)
 }
 
 func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
@@ -107,7 +106,7 @@ func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 
 func (r *ratesSource) Adaptivity(ctx context.Context, f *fabric.Fabric) (on, undetermined int, err error) {
 	defer r.endIfGone()
-	a, err := read.Adaptivity(ctx, r.Runtime, f)
+	a, err := audits.ReadAdaptivity(ctx, r.Runtime, f)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins/complete"
-	values "fabsh/builtins/hosts"
+	"fabsh/builtins/audits"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
-	"fabsh/builtins/read"
+	values "fabsh/builtins/routing"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
@@ -193,7 +193,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		return err
 	}
 	// The file in use is read first: if it cannot be read, no request is sent in vain.
-	var inUse *values.File
+	var inUse *values.HostsFile
 	if o.diff != "" {
 		data, err := s.Files.ReadNamed(ctx, o.diff)
 		if err != nil {
@@ -216,11 +216,11 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		}
 		baseline = baseline.Renamed(names)
 	}
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
-	g, err := hosts.Find(f, hosts.Options{Rules: slices.Concat(o.rules, hosts.ServiceRules(), graph.DefaultRules()), Baseline: baseline, Levels: o.levels, DNS: kind.DNS, SkipMisplaced: o.skip})
+	g, err := hosts.Find(f, hosts.GroupOptions{Rules: slices.Concat(o.rules, hosts.ServiceRules(), graph.DefaultRules()), Baseline: baseline, Levels: o.levels, DNS: kind.DNS, SkipMisplaced: o.skip})
 	if err != nil {
 		return blameFabric(s, fmt.Errorf("topology: %w", err))
 	}
@@ -241,7 +241,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	}
 	switch {
 	case inUse != nil:
-		d := values.DiffOf(inUse, now)
+		d := values.HostsDiffOf(inUse, now)
 		if err := s.Show(d); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func completeTopology(_ *cobra.Command, words []string, typed string) ([]string,
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return complete.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
+	return check.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
 }
 
 // topologyTool returns the file of a scheduler.

@@ -198,7 +198,7 @@ func (o *trialOptions) note(s *session.Session, format string, args ...any) {
 
 // try runs the trial.
 func (o *trialOptions) try(ctx context.Context, s *session.Session, budget *trial.Budget, replay *capture.Replay) (*trial.Report, error) {
-	options := trial.Options{
+	options := trial.RunOptions{
 		Client:   topology.EnvOf(s.Runtime).SA,
 		Events:   o.events,
 		Sleep:    s.Runtime.Clock.Sleep,

@@ -29,7 +29,7 @@ func TestTrialPeers(t *testing.T) {
 		t.Skip("waits 10 s for answers that do not come")
 	}
 	// The subnet manager is at a host that is read.
-	f := ibsimtest.Start(t, ibsimtest.FatTree(1, 1, 2), ibsimtest.Options{SM: "host-0-1", RMPP: true})
+	f := ibsimtest.Start(t, ibsimtest.FatTree(1, 1, 2), ibsimtest.FixtureOptions{SM: "host-0-1", RMPP: true})
 	conn, err := ibsim.Attach(ibsim.Options{Socket: f.Name})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestTrialPeers(t *testing.T) {
 		e := engine.New(tr, engine.Options{Timeout: 150 * time.Millisecond, Retries: 3})
 		defer e.Close()
 		sleep := func(context.Context, time.Duration) error { return nil }
-		o := trial.Options{Client: &sa.Client{Engine: e}, Events: time.Second, Sleep: sleep, Foreign: foreign}
+		o := trial.RunOptions{Client: &sa.Client{Engine: e}, Events: time.Second, Sleep: sleep, Foreign: foreign}
 		if e.Traits().Recorded {
 			o.Recorded = func() []mad.Notice { return nil }
 		}

@@ -88,7 +88,7 @@ func TestIbdiagnet(t *testing.T) {
 		e := engine.New(conn, engine.Options{})
 		defer e.Close()
 		tools := &hostTools{budget: trial.NewBudget(conn, 100), dbCSV: file, run: func(context.Context, string, ...string) (string, bool) { return "", false }}
-		r, err := trial.Run(t.Context(), trial.Options{Client: &sa.Client{Engine: e}, Foreign: tools.foreign, Chosen: func(f *fabric.Fabric, _ []*trial.Device) {
+		r, err := trial.Run(t.Context(), trial.RunOptions{Client: &sa.Client{Engine: e}, Foreign: tools.foreign, Chosen: func(f *fabric.Fabric, _ []*trial.Device) {
 			if file == nil {
 				tools.dbCSV = f // the sweep itself
 			}

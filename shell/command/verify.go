@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/read"
 	values "fabsh/builtins/routing"
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
 	"fabsh/shell/mcp"
@@ -73,7 +73,7 @@ func (o *verifyOptions) flags() *pflag.FlagSet {
 
 // runVerify verifies tables of files, or those that the switches have.
 func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
-	f, err := read.Fabric(ctx, s.Runtime)
+	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	case o.tables.SL2VL != "":
 		err = errors.New("verify: --sl2vl belongs to tables of a file; give --lfts FILE")
 	default:
-		if r, err = read.Routes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
-			if err = read.Lanes(ctx, s.Runtime, r); err == nil {
-				r.SL, _, err = plan.Levels{File: o.tables.SL, Open: session.OpenNamed(ctx, s.Files.OpenNamed)}.Of(ctx, r)
+		if r, err = audits.ReadRoutes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
+			if err = audits.ReadLanes(ctx, s.Runtime, r); err == nil {
+				r.SL, _, err = change.Levels{File: o.tables.SL, Open: session.OpenNamed(ctx, s.Files.OpenNamed)}.Of(ctx, r)
 			}
 		}
 	}

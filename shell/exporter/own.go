@@ -18,7 +18,7 @@ func (e *Exporter) own(last *pages) ([]byte, error) {
 	e.mu.Lock()
 	c := e.count
 	e.mu.Unlock()
-	var s export.Set
+	var s export.MetricSet
 	gauge := func(name, help string, v float64) { s.Add(name, export.Gauge, help, s.Labels(), v) }
 	if last != nil {
 		gauge("fabsh_exporter_result_age_seconds", "Age of the data read from the fabric", time.Since(last.read).Seconds())

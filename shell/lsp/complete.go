@@ -11,14 +11,13 @@ import (
 	"go.lsp.dev/protocol"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
-	"fabsh/builtins/types"
 )
 
 // completer returns what completes the text of a document before an offset. end ends it.
-func (s *Server) completer(d *document, offset int) (c *complete.Completer, end func(), err error) {
+func (s *Server) completer(d *document, offset int) (c *check.Completer, end func(), err error) {
 	in, end, err := s.in(d)
 	if err != nil {
 		return nil, end, err
@@ -28,10 +27,10 @@ func (s *Server) completer(d *document, offset int) (c *complete.Completer, end 
 	for name, v := range d.around(offset).names(line, s.loaded(d)) {
 		names[name] = v
 	}
-	return &complete.Completer{
+	return &check.Completer{
 		Globals:  func() starlark.StringDict { return names },
-		Keywords: complete.KeywordsOf,
-		Words:    complete.Known{Topics: s.Library.Topics}.Words,
+		Keywords: check.KeywordsOf,
+		Words:    check.Known{Topics: s.Library.Topics}.Words,
 		Files:    func(prefix string) []string { return modulesWith(d.dir, prefix) },
 		Exports:  func(module string) []string { return in.ExportsFrom(d.path, module) },
 	}, end, nil
@@ -59,7 +58,7 @@ func (s *Server) loaded(d *document) func(module, name string) *lang.Builtin {
 // prefix; folders end in a slash.
 func modulesWith(dir, prefix string) []string {
 	if strings.HasPrefix(prefix, "@") {
-		return complete.Matching(script.Embedded(), prefix)
+		return check.Matching(script.Embedded(), prefix)
 	}
 	folder, _ := path.Split(prefix)
 	clean := path.Clean("./" + folder)
@@ -78,7 +77,7 @@ func modulesWith(dir, prefix string) []string {
 			names = append(names, name)
 		}
 	}
-	return complete.Matching(names, prefix)
+	return check.Matching(names, prefix)
 }
 
 func (s *Server) completion(_ context.Context, p *protocol.CompletionParams) (any, error) {
@@ -95,7 +94,7 @@ func (s *Server) completion(_ context.Context, p *protocol.CompletionParams) (an
 	before, after := d.text[:offset], d.text[offset:]
 	words, start := c.Complete(before, after)
 	list := protocol.CompletionList{Items: make([]protocol.CompletionItem, 0, len(words))}
-	var of types.Shape // of what stands before a dot
+	var of check.Shape // of what stands before a dot
 	isMember := start > 0 && before[start-1] == '.'
 	if isMember {
 		of = c.ShapeBefore(before[:start-1], after)
@@ -115,9 +114,9 @@ func (s *Server) completion(_ context.Context, p *protocol.CompletionParams) (an
 }
 
 // memberItem describes an attribute or method of values of a shape.
-func memberItem(of types.Shape, name string) protocol.CompletionItem {
+func memberItem(of check.Shape, name string) protocol.CompletionItem {
 	item := protocol.CompletionItem{Label: name, Kind: protocol.CompletionItemKindField}
-	m, _ := types.Member(of.TypeName(), name)
+	m, _ := check.Member(of.TypeName(), name)
 	item.Detail, item.Documentation = m.Type, m.Doc
 	if m.Method != nil {
 		item.Kind, item.Detail = protocol.CompletionItemKindMethod, m.Method.Signature()
@@ -139,7 +138,7 @@ func item(globals starlark.StringDict, word string) protocol.CompletionItem {
 		}
 	case starlark.Universe.Has(word):
 		item.Kind = protocol.CompletionItemKindFunction
-	case complete.IsKeyword(word):
+	case check.IsKeyword(word):
 		item.Kind = protocol.CompletionItemKindKeyword
 	}
 	return item

@@ -9,7 +9,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins/check"
-	"fabsh/builtins/complete"
 	"fabsh/builtins/lang"
 )
 
@@ -91,7 +90,7 @@ func (s *Server) publish(ctx context.Context, d *document, found []check.Problem
 	for _, f := range found {
 		start := d.at(f.Pos)
 		end := start
-		for end < len(d.text) && complete.IsWordByte(d.text[end]) {
+		for end < len(d.text) && check.IsWordByte(d.text[end]) {
 			end++
 		}
 		list = append(list, protocol.Diagnostic{Range: d.span(start, max(end, min(start+1, len(d.text)))), Severity: protocol.DiagnosticSeverityError, Source: "fabsh", Message: f.Text})

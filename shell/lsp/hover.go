@@ -9,9 +9,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/types"
 	"fabsh/mad"
 )
 
@@ -25,10 +24,10 @@ func (s *Server) hover(_ context.Context, p *protocol.HoverParams) (any, error) 
 	}
 	start := d.offset(p.Position)
 	end := start
-	for start > 0 && complete.IsWordByte(d.text[start-1]) {
+	for start > 0 && check.IsWordByte(d.text[start-1]) {
 		start--
 	}
-	for end < len(d.text) && complete.IsWordByte(d.text[end]) {
+	for end < len(d.text) && check.IsWordByte(d.text[end]) {
 		end++
 	}
 	c, done, err := s.completer(d, end)
@@ -45,7 +44,7 @@ func (s *Server) hover(_ context.Context, p *protocol.HoverParams) (any, error) 
 }
 
 // help returns help on the word of a text from start to end; empty: none.
-func (s *Server) help(c *complete.Completer, text string, start, end int) string {
+func (s *Server) help(c *check.Completer, text string, start, end int) string {
 	word := text[start:end]
 	if in := c.Inside(text[:end]); in != "" { // a string: perhaps the name of an attribute
 		if in != `"` && in != "'" || mad.ByName(word) == nil {
@@ -72,7 +71,7 @@ func (s *Server) help(c *complete.Completer, text string, start, end int) string
 	if m, ok := of.Value.(*starlarkstruct.Module); ok {
 		return lang.Prose(lang.ModuleHelp(m), helpWidth)
 	}
-	if typ == "" || !slices.Contains(types.AttrNames(typ), word) && len(types.AttrNames(typ)) == 0 {
+	if typ == "" || !slices.Contains(check.AttrNames(typ), word) && len(check.AttrNames(typ)) == 0 {
 		return ""
 	}
 	return word + ": " + typ + "\n\n" + s.page(typ)

@@ -48,7 +48,7 @@ func (d *document) around(offset int) *outline {
 
 // functionOf returns a function as builtins are declared.
 func functionOf(def *syntax.DefStmt) *lang.Builtin {
-	return &lang.Builtin{Name: def.Name.Name, Params: check.ParamsOf(def), Doc: docstring(def)}
+	return &lang.Builtin{Name: def.Name.Name, Params: check.DefParams(def), Doc: docstring(def)}
 }
 
 // docstring returns the docstring of a function.
@@ -101,7 +101,7 @@ func define(names starlark.StringDict, stmts []syntax.Stmt, load func(module, na
 
 // parameters adds the parameters of a function.
 func parameters(names starlark.StringDict, def *syntax.DefStmt) {
-	for _, p := range check.ParamsOf(def) {
+	for _, p := range check.DefParams(def) {
 		names[strings.TrimLeft(p.Name, "*")] = nil
 	}
 }

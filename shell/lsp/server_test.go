@@ -50,7 +50,7 @@ func start(t *testing.T, files map[string]string) *editor {
 			t.Fatal(err)
 		}
 	}
-	session, err := builtins.NewSession(builtins.Options{Dir: dir, Include: []string{t.TempDir()}})
+	session, err := builtins.NewSession(builtins.SessionOptions{Dir: dir, Include: []string{t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func FuzzMessages(f *testing.F) {
 
 func newSession(t *testing.T) *builtins.Session {
 	t.Helper()
-	s, err := builtins.NewSession(builtins.Options{Dir: t.TempDir()})
+	s, err := builtins.NewSession(builtins.SessionOptions{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.starlark.net/syntax"
 
-	"fabsh/builtins/format"
+	"fabsh/builtins/script"
 )
 
 func (s *Server) symbols(_ context.Context, p *protocol.DocumentSymbolParams) (any, error) {
@@ -80,7 +80,7 @@ func (s *Server) formatting(_ context.Context, p *protocol.DocumentFormattingPar
 // formatted returns the changes that format a document: one, of the lines between the
 // first and the last that differ, so that the editor keeps the cursor.
 func (d *document) formatted() ([]protocol.TextEdit, error) {
-	out, err := format.Script(d.path, []byte(d.text))
+	out, err := script.Format(d.path, []byte(d.text))
 	if err != nil {
 		return nil, err
 	}

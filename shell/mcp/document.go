@@ -13,7 +13,6 @@ import (
 
 	"fabsh"
 	"fabsh/builtins"
-	"fabsh/builtins/guide"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
@@ -91,7 +90,7 @@ func documents() []document {
 		})},
 		{schemasURI, "schemas", "The schemas of values", markdown, func() string { return fabsh.Schemas }},
 	}
-	for _, g := range guide.All() {
+	for _, g := range help.Guides() {
 		list = append(list, document{"fabsh://guides/" + g.Name, g.Name, g.Title(), markdown, func() string {
 			text, _ := fs.ReadFile(fabsh.Documents, g.File) // embedded
 			return string(text)

@@ -28,8 +28,8 @@ import (
 	"fabsh/shell/session"
 )
 
-// Options are the limits of a server, and what it offers.
-type Options struct {
+// ServerOptions are the limits of a server, and what it offers.
+type ServerOptions struct {
 	Datagrams     int           // at most that many per minute
 	SweepInterval time.Duration // from the begin of a sweep to that of the next
 	Waiting       int           // calls that may wait while another one runs
@@ -49,7 +49,7 @@ const (
 type Server struct {
 	program *session.Program // of the session: its output is captured
 	session *session.Session
-	options Options
+	options ServerOptions
 	output  output
 	sdk     *mcp.Server
 
@@ -66,7 +66,7 @@ type Server struct {
 }
 
 // New opens the fabric that the settings of p name, and returns a server of it.
-func New(ctx context.Context, p *session.Program, o Options) (*Server, error) {
+func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, error) {
 	s := &Server{options: o, jobs: newQueue(o.Waiting), texts: newQueue(maxTexts), meter: meter{perMinute: o.Datagrams}}
 	s.sweep.interval = o.SweepInterval
 	settings := *p.Settings

@@ -32,20 +32,20 @@ type Tool struct {
 // Param is a parameter of a tool.
 type Param struct {
 	Name, Doc string
-	Kind      Kind
+	Kind      ParamKind
 	Words     []string // the possible values of KindText and KindTexts; nil: any
 	Required  bool
 }
 
-// Kind is the type of a parameter in JSON.
-type Kind uint8
+// ParamKind is the type of a parameter in JSON.
+type ParamKind uint8
 
 const (
-	KindText    Kind = iota // a string
-	KindBool                // true or false
-	KindNumber              // an integer
-	KindTexts               // an array of strings
-	KindOptions             // an object: options of scripts, by name
+	KindText    ParamKind = iota // a string
+	KindBool                     // true or false
+	KindNumber                   // an integer
+	KindTexts                    // an array of strings
+	KindOptions                  // an object: options of scripts, by name
 )
 
 // FlagParam returns the parameter that sets a flag of a command. A flag without a value becomes

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chzyer/readline"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 )
 
 // Runes of the private use area (Unicode 23.5) represent in the editor's line what
@@ -243,9 +243,9 @@ func (e *edit) dedent() {
 	trimmed := strings.TrimLeft(line, " \t")
 	var heads []string
 	switch {
-	case complete.HasWord(trimmed, "else", "elif"):
+	case check.HasWord(trimmed, "else", "elif"):
 		heads = []string{"if", "elif"}
-	case complete.HasWord(trimmed, "except", "finally"):
+	case check.HasWord(trimmed, "except", "finally"):
 		heads = []string{"try", "except"}
 	default:
 		return
@@ -258,7 +258,7 @@ func (e *edit) dedent() {
 		if code == "" || indent >= bound {
 			continue
 		}
-		if complete.HasWord(code, heads...) {
+		if check.HasWord(code, heads...) {
 			if e.cursor >= start+own {
 				e.erase(start+indent, start+own)
 			}
@@ -287,7 +287,7 @@ func indentAfter(text string) string {
 	switch {
 	case open.last == ':' && !open.inside(), strings.IndexByte("([{", open.last) >= 0 && open.last != 0:
 		return indent + unit
-	case !open.inside() && complete.HasWord(trimmed, "return", "pass", "break", "continue"):
+	case !open.inside() && check.HasWord(trimmed, "return", "pass", "break", "continue"):
 		return outerIndent(text, indent)
 	}
 	return indent

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 )
 
 // A completer completes a text at the prompt: a statement, a command or a report.
 type completer struct {
-	complete.Completer
+	check.Completer
 	// reports returns the names of reports, each of which begins a line, and options
 	// those of one.
 	reports  func() []string
@@ -53,7 +53,7 @@ func (c *completer) inCommand(text string) (words []string, start int, ok bool) 
 	if len(words) == 0 && files {
 		words = c.Files(text[start:])
 	}
-	return complete.Matching(words, text[start:]), start, true
+	return check.Matching(words, text[start:]), start, true
 }
 
 // inReport proposes the options of a report; ok reports whether text is its command
@@ -64,5 +64,5 @@ func (c *completer) inReport(text string) (words []string, start int, ok bool) {
 		return nil, 0, false
 	}
 	start = strings.LastIndexByte(text, ' ') + 1
-	return complete.Matching(c.options(name), text[start:]), start, true
+	return check.Matching(c.options(name), text[start:]), start, true
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/topology"
 )
 
@@ -16,11 +16,11 @@ import (
 func TestComplete(t *testing.T) {
 	globals := starlark.StringDict{"d": starlark.None, "discover": starlark.NewBuiltin("discover", nil)}
 	c := &completer{
-		Completer: complete.Completer{
+		Completer: check.Completer{
 			Globals: func() starlark.StringDict { return globals },
 			Lead:    func() []string { return []string{"iblinkinfo", "ibtracert", "audit"} },
 			Files: func(prefix string) []string {
-				return complete.Matching([]string{"examples/", "notes.star"}, prefix)
+				return check.Matching([]string{"examples/", "notes.star"}, prefix)
 			},
 		},
 		reports:  func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
@@ -112,7 +112,7 @@ func TestCompleteServed(t *testing.T) {
 		{&topology.Sim{Remote: func(string, []byte) ([]byte, error) { return nil, nil }}, ""},
 		{&topology.Sim{}, "actions play"},
 	} {
-		c := &complete.Completer{Globals: func() starlark.StringDict { return starlark.StringDict{"sim": x.sim} }}
+		c := &check.Completer{Globals: func() starlark.StringDict { return starlark.StringDict{"sim": x.sim} }}
 		names, _ := c.Complete("sim.", "")
 		if !slices.Contains(names, "unlink") {
 			t.Errorf("no unlink in %v", names)

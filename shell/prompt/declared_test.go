@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins"
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 )
 
@@ -17,7 +17,7 @@ import (
 // inferred of the calls in their examples is the type of their values.
 func TestDeclaredTypes(t *testing.T) {
 	r, _ := openTest(t, "-F", "sim", "--virtual-time", "-t", "100")
-	functions := &complete.Completer{Globals: func() starlark.StringDict { return r.Interpreter.Globals }}
+	functions := &check.Completer{Globals: func() starlark.StringDict { return r.Interpreter.Globals }}
 	inferred := 0
 	for _, b := range builtins.Functions() {
 		for line := range strings.Lines(b.Example) {

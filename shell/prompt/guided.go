@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/read"
+	"fabsh/builtins/audits"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 )
@@ -20,9 +20,9 @@ func (g guided) Run(statement string) error { return g.quietly(promptFile, state
 
 func (g guided) Tables() (r *routes.Routes, err error) {
 	err = g.Runner.Attempt(func(ctx context.Context) error {
-		f, err := read.Fabric(ctx, g.Runtime)
+		f, err := audits.ReadFabric(ctx, g.Runtime)
 		if err == nil {
-			r, err = read.Routes(ctx, g.Runtime, f, false)
+			r, err = audits.ReadRoutes(ctx, g.Runtime, f, false)
 		}
 		return err
 	})

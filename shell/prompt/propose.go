@@ -10,7 +10,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
@@ -20,15 +20,15 @@ import (
 
 // completer returns the completer of the session.
 func (r *repl) completer() *completer {
-	known := complete.Known{
+	known := check.Known{
 		Topics:  func(base string) []string { return help.Of(r.Runtime).Topics(base) },
 		Targets: func(typed string) []string { return targetNames(r.Session, typed) },
 		Names:   func() []string { return nodeNames(r.Session) },
 	}
 	return &completer{
-		Completer: complete.Completer{
+		Completer: check.Completer{
 			Globals:  func() starlark.StringDict { return r.interp.globals },
-			Keywords: complete.KeywordsOf,
+			Keywords: check.KeywordsOf,
 			Words:    known.Words,
 			Files:    filesWith,
 			Exports:  r.Interpreter.Exports,
@@ -124,7 +124,7 @@ func NodeWords(s *session.Session) []string {
 // a package. Hidden files are included only if prefix begins with a dot.
 func filesWith(prefix string) []string {
 	if strings.HasPrefix(prefix, "@") {
-		return complete.Matching(script.Embedded(), prefix)
+		return check.Matching(script.Embedded(), prefix)
 	}
 	dir, base := filepath.Split(prefix)
 	entries, _ := os.ReadDir(cmp.Or(dir, "."))

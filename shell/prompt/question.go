@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
-	"fabsh/builtins/tools"
 )
 
 var (
@@ -53,7 +53,7 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 			r.seen.Text = text
 			return true, r.showing(func() error { return r.runReport(ctx, word, words) })
 		}
-		if here := tools.Equivalent(word, words); here != tools.Hint(word) {
+		if here := check.ToolEquivalent(word, words); here != check.ToolHint(word) {
 			_, err := fmt.Fprintf(r.Console.Out(), "%s: here, %s\n", text, here)
 			return true, err
 		}
@@ -99,7 +99,7 @@ func finished(err error) error {
 // is not one, but perhaps an assignment to a variable of that name.
 func cutTool(text string) (name, words string) {
 	name, words, _ = strings.Cut(text, " ")
-	if tools.Hint(name) == "" && !script.IsReport(name) || strings.HasPrefix(strings.TrimSpace(words), "=") {
+	if check.ToolHint(name) == "" && !script.IsReport(name) || strings.HasPrefix(strings.TrimSpace(words), "=") {
 		return "", ""
 	}
 	return name, words

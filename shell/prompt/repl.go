@@ -32,9 +32,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
-	"fabsh/builtins/status"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
@@ -192,7 +191,7 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		if r.interactive {
-			r.Console.Fail(metrics.Write(r.Runtime))
+			r.Console.Fail(audits.WriteMetrics(r.Runtime))
 		}
 		r.Runner.Report(err)
 		r.guide(err)
@@ -202,7 +201,7 @@ func (r *repl) loop() int {
 			return r.exitStatus(err)
 		}
 		if !r.interactive {
-			worst := session.Worse(int(r.worst.Load()), status.Of(r.Runtime, err))
+			worst := session.Worse(int(r.worst.Load()), audits.ExitStatus(r.Runtime, err))
 			r.worst.Store(int64(worst))
 			if worst == lang.StatusInterrupted {
 				return worst

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/program"
-	"fabsh/builtins/read"
 	"fabsh/fabric/format"
 	"fabsh/shell/session"
 )
@@ -56,7 +56,7 @@ func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 func TestPromptText(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r, _ := openTest(t, "-F", "sim:ring:n=2", "--record", "today.pcap")
-	f, err := read.Fabric(context.Background(), r.Runtime)
+	f, err := audits.ReadFabric(context.Background(), r.Runtime)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/topology"
-	"fabsh/builtins/types"
 	"fabsh/fabric"
 )
 
@@ -56,7 +56,7 @@ func (r *repl) shown(line string) (hint string, sure bool) {
 	if _, err := help.Of(r.Runtime).Find(line, 0); err == nil { // with a dot: a check of an audit, or a field
 		return fmt.Sprintf("help %s explains it; as text, write it in quotes: %q", line, line), strings.Contains(line, ".")
 	}
-	if _, ok := types.AttributeTypes()[line]; ok {
+	if _, ok := check.AttributeTypes()[line]; ok {
 		return fmt.Sprintf("%s is an attribute of records; write value.%[1]s", line), false
 	}
 	return fmt.Sprintf("if this is text, write it in quotes: %q", line), false
@@ -173,7 +173,7 @@ func (r *repl) fabricName(f *fabric.Fabric) string {
 
 // fieldsWith returns the names of the attributes that can have a word, sorted.
 func fieldsWith(word string) (names []string) {
-	for name, w := range types.FieldWords() {
+	for name, w := range check.FieldWords() {
 		if slices.Contains(w.Words, word) {
 			names = append(names, name)
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"fabsh/builtins/complete"
+	"fabsh/builtins/check"
 )
 
 // A LineReader is a source of lines: a terminal with editing, or a pipe. ReadLine
@@ -64,7 +64,7 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 				continue
 			}
 			first = s.line
-			block = complete.HasWord(l, "if", "for", "while", "def")
+			block = check.HasWord(l, "if", "for", "while", "def")
 		case block && !open.inside():
 			if !idle(l) && !indented(l) && !continuesBlock(l) {
 				s.held, s.isHeld = l, true
@@ -108,13 +108,13 @@ func isWhole(text string) bool {
 	block, begun, head := false, false, false
 	for _, l := range lines {
 		if !open.inside() {
-			head = complete.HasWord(strings.TrimLeft(l, " \t"), "if", "for", "while", "def", "elif", "else")
+			head = check.HasWord(strings.TrimLeft(l, " \t"), "if", "for", "while", "def", "elif", "else")
 		}
 		switch {
 		case !begun && idle(l):
 			continue
 		case !begun, block && !open.inside() && !idle(l) && !indented(l) && !continuesBlock(l):
-			begun, block = true, complete.HasWord(l, "if", "for", "while", "def")
+			begun, block = true, check.HasWord(l, "if", "for", "while", "def")
 		}
 		open.scan(l)
 		if head && !open.inside() && !open.colon {
@@ -143,7 +143,7 @@ func idle(l string) bool {
 
 func indented(l string) bool { return l != "" && (l[0] == ' ' || l[0] == '\t') }
 
-func continuesBlock(l string) bool { return complete.HasWord(l, "else", "elif") }
+func continuesBlock(l string) bool { return check.HasWord(l, "else", "elif") }
 
 // scanState is what may be open at the end of a line.
 type scanState struct {

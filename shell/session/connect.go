@@ -15,7 +15,6 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/sim/control"
 	"fabsh/fabric/sim/server"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
@@ -131,7 +130,7 @@ const ControlVariable = "FABSH_SIM_CONTROL"
 
 // controlled returns the value sim of a subnet that another process serves by that name.
 func controlled(name string) *topology.Sim {
-	served := &control.Client{Name: name}
+	served := &server.ControlClient{Name: name}
 	return &topology.Sim{Remote: served.Call}
 }
 
@@ -206,7 +205,7 @@ func LoadFile(ctx context.Context, path string, secrets Secrets) (*fabric.Fabric
 // OpenHost reads the ports of this host, and opens a session that judges them. A host without
 // devices has no ports.
 func OpenHost(ctx context.Context, p *Program) (*Session, error) {
-	o := localhost.Options{Timeout: p.Settings.Timeout.Value}
+	o := localhost.ReadOptions{Timeout: p.Settings.Timeout.Value}
 	if p.Settings.Given("retries") {
 		if o.Retries = p.Settings.Retries.Value; o.Retries == 0 {
 			o.Retries = -1 // none; 0 is the engine's default

@@ -12,7 +12,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	changes "fabsh/fabric/change/plan"
+	changes "fabsh/fabric/change"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
@@ -113,12 +113,12 @@ func savedPlan(f *testing.F, read *fabric.Fabric) saved {
 		return b.Bytes()
 	}
 	return saved{"plan", write(f, p), func(t *testing.T, damaged []byte) {
-		p, err := changes.Load(bytes.NewReader(damaged), "x")
+		p, err := changes.LoadPlan(bytes.NewReader(damaged), "x")
 		if err != nil {
 			return
 		}
 		once := write(t, p)
-		again, err := changes.Load(bytes.NewReader(once), "x")
+		again, err := changes.LoadPlan(bytes.NewReader(once), "x")
 		if err != nil {
 			t.Fatal(err)
 		}

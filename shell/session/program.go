@@ -14,9 +14,9 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/metrics"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
 )
@@ -97,7 +97,7 @@ func (p *Program) Evaluate(l TimeLimit, what string, open func(context.Context) 
 // finish writes what a session has left to write, and returns its exit status.
 func (p *Program) finish(s *Session, status int, what string) int {
 	status = s.endPlan(status, what)
-	status = Worse(status, p.Console.Fail(metrics.Write(s.Runtime)))
+	status = Worse(status, p.Console.Fail(audits.WriteMetrics(s.Runtime)))
 	s.Runner.Summary()
 	return status
 }

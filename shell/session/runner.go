@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fabsh/builtins"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/status"
 	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 )
@@ -58,7 +58,7 @@ func (r *Runner) Evaluate(fn func(context.Context) error) int {
 // err; worst is that of the evaluations before. It writes the reason if nothing else
 // does.
 func (r *Runner) FinalStatus(worst int, err error) int {
-	code := status.Of(r.session.Runtime, err)
+	code := audits.ExitStatus(r.session.Runtime, err)
 	var host *HostError
 	if code == lang.StatusUsage && errors.As(err, &host) && !r.session.Refused() {
 		code = lang.StatusFabric

@@ -34,7 +34,7 @@ func (v *Serving) engine(t engine.Transport, o *engine.Options) (engine.Transpor
 }
 
 // options restricts the options of the builtins.Session.
-func (v *Serving) options(o *builtins.Options) {
+func (v *Serving) options(o *builtins.SessionOptions) {
 	o.Confined, o.Sealed, o.Documents = true, true, true
 	o.BeforeSweep, o.Progress = v.BeforeSweep, v.Progress
 	o.State, o.StartGuard = "", nil

@@ -53,9 +53,9 @@ type Session struct {
 	StdinIsTerminal bool
 
 	interrupts *Interrupts
-	plan       *plan            // of --plan; nil: writes are sent
-	serving    *Serving         // nil: the code that runs is the user's
-	options    builtins.Options // of the builtins.Session
+	plan       *plan                   // of --plan; nil: writes are sent
+	serving    *Serving                // nil: the code that runs is the user's
+	options    builtins.SessionOptions // of the builtins.Session
 }
 
 // Opening is how a session is opened, besides settings. The zero value is usable.
@@ -164,7 +164,7 @@ func New(p *Program, b Base) (*Session, error) {
 		s.Engine = engine.New(b.Serving.engine(c.transport, &o))
 	}
 	s.Runner = &Runner{engine: s.Engine, console: p.Console, interrupts: p.Interrupts, settings: settings, began: time.Now()}
-	o := builtins.Options{
+	o := builtins.SessionOptions{
 		Env: topology.Env{
 			Engine:      s.Engine,
 			Absent:      b.Absent,

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 )
 
@@ -68,12 +68,12 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 			checked = time.Now()
 		}
 		if failing != nil { // the guard process reverts it
-			if err := r.fail(failing); !errors.Is(err, lock.ErrHeld) {
+			if err := r.fail(failing); !errors.Is(err, format.ErrLockHeld) {
 				failed, failing = failing, nil
 			}
 		}
 		if revert != "" {
-			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, lock.ErrHeld) {
+			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, format.ErrLockHeld) {
 				return outcome, err
 			}
 		}

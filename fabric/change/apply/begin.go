@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/device"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -28,7 +28,7 @@ const (
 )
 
 // begin returns the head of the journal of a change.
-func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Options) (b *Begin, err error) {
+func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *ChangeOptions) (b *Begin, err error) {
 	b = &Begin{
 		ID: fmt.Sprintf("%s-%d-%s", h.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid(), rand.Text()[:8]), Summary: o.Summary, By: h.User,
 		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.Within, Cells: cells, AcceptCreditLoops: o.AcceptCreditLoops,
@@ -50,7 +50,7 @@ func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Option
 // provePorts verifies a plan that writes PortInfo again: ports that it disables may cut
 // paths of tables that it does not change. live are the tables of f; nil: provePorts
 // reads them.
-func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
+func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
 	if !slices.ContainsFunc(b.Cells, func(c *Cell) bool { return c.Attr == mad.AttrPortInfo }) {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (h *Host) provePorts(ctx context.Context, p *plan.Plan, f *fabric.Fabric, l
 			return err
 		}
 	}
-	t := &plan.Tables{Live: live, AcceptCreditLoops: b.AcceptCreditLoops, Last: lastCut(port)}
+	t := &change.Tables{Live: live, AcceptCreditLoops: b.AcceptCreditLoops, Last: lastCut(port)}
 	h.levels(b.Levels).InForce(t, h.Engine)
 	report, err := p.Prove(ctx, t)
 	if err != nil {
@@ -90,14 +90,14 @@ func lastCut(local *engine.Port) []mad.LID {
 
 // levels returns the service levels of packets: from a file, or with "" from path
 // records. The guard process reads the file again, so it must be a regular file.
-func (h *Host) levels(file string) plan.Levels {
-	return plan.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
+func (h *Host) levels(file string) change.Levels {
+	return change.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
 }
 
 // readTables reads the forwarding tables in force. If one cannot be read, nothing is
 // proven.
 func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routes.Routes, error) {
-	live, failed, err := table.ReadRoutes(ctx, e, f)
+	live, failed, err := device.ReadRoutes(ctx, e, f)
 	if err == nil && len(failed) > 0 {
 		err = &FabricError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
 	}

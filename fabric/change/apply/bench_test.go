@@ -8,13 +8,13 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
-	route "fabsh/fabric/routing/engine"
+	route "fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -38,12 +38,12 @@ func BenchmarkApply(b *testing.B) {
 	if f, err = discover.Sweep(ctx, e, discover.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	live, failed, err := table.ReadRoutes(ctx, e, f)
+	live, failed, err := device.ReadRoutes(ctx, e, f)
 	if err != nil || len(failed) > 0 {
 		b.Fatal(err, failed)
 	}
 	lost := live.Graph().ChannelPort(1811)
-	less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	less, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/device"
 	"fabsh/fabric/sa"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -39,7 +39,7 @@ func (n noted) Send(d *engine.Datagram) error {
 // portCells are the cells of a plan that gives ports of switches other physical states.
 func (r *rig) portCells(t *testing.T, ports map[string]mad.PortPhysicalState) []*apply.Cell {
 	t.Helper()
-	p := &plan.Plan{}
+	p := &change.Plan{}
 	names := make([]string, 0, len(ports))
 	for name := range ports {
 		names = append(names, name)
@@ -52,8 +52,8 @@ func (r *rig) portCells(t *testing.T, ports map[string]mad.PortPhysicalState) []
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(r.f.OfType(mad.NodeTypeSwitch), func(n fabric.Node) bool { return n.Name() == node })
-		p.Sets = append(p.Sets, plan.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: plan.Target{GUID: r.f.OfType(mad.NodeTypeSwitch)[i].GUID()},
-			Fields: []plan.Field{{Name: "port_physical_state", Old: uint64(mad.PortPhysicalStateLinkUp), New: uint64(ports[name])}}})
+		p.Sets = append(p.Sets, change.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: change.Target{GUID: r.f.OfType(mad.NodeTypeSwitch)[i].GUID()},
+			Fields: []change.Field{{Name: "port_physical_state", Old: uint64(mad.PortPhysicalStateLinkUp), New: uint64(ports[name])}}})
 	}
 	cells, err := apply.Planned(p, r.f)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestCuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		live, _, err := table.ReadRoutes(t.Context(), e, r.f)
+		live, _, err := device.ReadRoutes(t.Context(), e, r.f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 )
 
@@ -44,7 +44,7 @@ func (r *Run) checkJournals(ctx context.Context) error {
 // and leaves foreign ones unchanged; left describes the blocks that are then not as
 // before. It replaces a damaged journal; the change is that of its first line, otherwise
 // that of p, if p is not nil. f was just swept.
-func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Plan) (left []string, err error) {
+func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *change.Plan) (left []string, err error) {
 	held, err := r.lock()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *plan.Pl
 }
 
 // beginOf returns the change of a journal, or that of p if the first line is damaged.
-func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan.Plan) (*Begin, error) {
+func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *change.Plan) (*Begin, error) {
 	b := j.Begin()
 	switch {
 	case b != nil && p != nil:
@@ -90,7 +90,7 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *plan
 	if err != nil {
 		return nil, err
 	}
-	return r.Host.begin(&port, manager, cells, &Options{Summary: p.From})
+	return r.Host.begin(&port, manager, cells, &ChangeOptions{Summary: p.From})
 }
 
 // openReplacing opens the journal. If it is damaged, openReplacing replaces it by a

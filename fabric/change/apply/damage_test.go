@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -237,7 +237,7 @@ func TestDamagedRevert(t *testing.T) {
 						t.Errorf("%v is %v", b.Text, b.State)
 					}
 				}
-				var p *plan.Plan
+				var p *change.Plan
 				if line == 1 {
 					if _, err := run.RevertFromFabric(t.Context(), f, nil); err == nil || !strings.Contains(err.Error(), "name the plan that was applied") {
 						t.Error(err)

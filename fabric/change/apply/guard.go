@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 )
 
 // Guard is a process that reverts a change when the process that applies it no longer
@@ -28,7 +28,7 @@ func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
 type Keeper struct {
 	run   *Run
 	seen  *view
-	alive *lock.Lock // shows other processes that the change is guarded
+	alive *format.FileLock // shows other processes that the change is guarded
 }
 
 // NewKeeper begins to guard the change of r's journal. It waits until the guard of the
@@ -39,11 +39,11 @@ func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
 		return nil, err
 	}
 	for {
-		alive, err := lock.Acquire(filepath.Join(r.Dir, guardName))
+		alive, err := format.AcquireLock(filepath.Join(r.Dir, guardName))
 		if err == nil {
 			return &Keeper{r, seen, alive}, nil
 		}
-		if errors.Is(err, lock.ErrHeld) {
+		if errors.Is(err, format.ErrLockHeld) {
 			err = r.Host.Clock.Sleep(ctx, poll)
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 			why = whyDamaged
 		}
 		if why != "" {
-			if _, err := k.run.revert(ctx, j.Begin(), why, nil); !errors.Is(err, lock.ErrHeld) {
+			if _, err := k.run.revert(ctx, j.Begin(), why, nil); !errors.Is(err, format.ErrLockHeld) {
 				return err
 			}
 		}

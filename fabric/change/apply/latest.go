@@ -12,7 +12,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
 	"fabsh/mad/engine"
 )
 
@@ -210,7 +209,7 @@ func hidden(dir string) string {
 
 // isFree reports whether no process holds a lock beside the journal at path.
 func isFree(path, name string) bool {
-	held, err := lock.Acquire(filepath.Join(filepath.Dir(path), name))
+	held, err := format.AcquireLock(filepath.Join(filepath.Dir(path), name))
 	held.Release()
 	return err == nil
 }

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/effect"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
@@ -36,7 +35,7 @@ type links struct {
 	run    *Run
 	f      *fabric.Fabric // before the change
 	checks *Checks
-	paths  *effect.Baseline // before the change; nil: tables are not checked, as in a reversal
+	paths  *change.Baseline // before the change; nil: tables are not checked, as in a reversal
 	last   *reading         // before the next link
 	first  int              // round of the current link
 	before [][]byte         // the cells before it
@@ -62,8 +61,8 @@ func (r *Run) newLinks(ctx context.Context, f *fabric.Fabric, checks *Checks, ba
 	}
 	l.last = &reading{f, r.Live}
 	var err error
-	l.paths, err = effect.NewBaseline(ctx, r.Live, func(ctx context.Context, tables *routes.Routes) error {
-		t := &plan.Tables{Live: tables}
+	l.paths, err = change.NewBaseline(ctx, r.Live, func(ctx context.Context, tables *routes.Routes) error {
+		t := &change.Tables{Live: tables}
 		r.Host.levels("").InForce(t, r.Host.Engine)
 		return t.InLanes(ctx, tables)
 	})
@@ -202,7 +201,7 @@ func (l *links) read(ctx context.Context) (*reading, error) {
 
 // same reports whether topology and tables are alike.
 func (r *reading) same(o *reading) bool {
-	a, b := plan.FingerprintOf(r.f, nil), plan.FingerprintOf(o.f, nil)
+	a, b := change.FingerprintOf(r.f, nil), change.FingerprintOf(o.f, nil)
 	return len(a.Since(&b)) == 0 && o.tables.Diff(r.tables).Entries == 0
 }
 

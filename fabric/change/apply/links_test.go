@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	madengine "fabsh/mad/engine"
 )
@@ -107,7 +107,7 @@ func (r *besideRig) port(name string) *fabric.Port {
 }
 
 // plan is a plan that sets the physical states of ports.
-func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *plan.Plan {
+func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *change.Plan {
 	r.t.Helper()
 	var err error
 	if r.f, err = discover.Sweep(r.t.Context(), r.host.Engine, discover.Options{}); err != nil {
@@ -117,15 +117,15 @@ func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *plan.Plan {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var sets []plan.Set
+	var sets []change.Set
 	for _, name := range names {
 		p := r.port(name)
-		sets = append(sets, plan.Set{
-			Attr: mad.AttrPortInfo, Modifier: uint32(p.Num()), Target: plan.Target{GUID: p.Node().GUID()},
-			Fields: []plan.Field{{Name: "port_physical_state", Old: uint64(p.Info().PortPhysicalState), New: uint64(to)}},
+		sets = append(sets, change.Set{
+			Attr: mad.AttrPortInfo, Modifier: uint32(p.Num()), Target: change.Target{GUID: p.Node().GUID()},
+			Fields: []change.Field{{Name: "port_physical_state", Old: uint64(p.Info().PortPhysicalState), New: uint64(to)}},
 		})
 	}
-	made, err := plan.New("a test", sets, r.f, sm)
+	made, err := change.NewPlan("a test", sets, r.f, sm)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *plan.Plan {
 }
 
 // make applies a plan, and confirms it as soon as it waits for that.
-func (r *besideRig) make(p *plan.Plan) (apply.Outcome, error) {
+func (r *besideRig) make(p *change.Plan) (apply.Outcome, error) {
 	ended, confirmed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(confirmed)
@@ -151,7 +151,7 @@ func (r *besideRig) make(p *plan.Plan) (apply.Outcome, error) {
 		}
 	}()
 	defer func() { close(ended); <-confirmed }()
-	return r.host.Make(r.t.Context(), r.f, p, &apply.Options{Plan: "x.plan", Summary: "a test"})
+	return r.host.Make(r.t.Context(), r.f, p, &apply.ChangeOptions{Plan: "x.plan", Summary: "a test"})
 }
 
 // dir is the directory of the journal; "": there is none.
@@ -209,7 +209,7 @@ func (r *besideRig) stick(tables map[mad.GUID][]byte, p *fabric.Port) {
 
 // tables are the forwarding tables, as just read.
 func (r *besideRig) tables() map[mad.GUID][]byte {
-	live, _, err := table.ReadRoutes(r.t.Context(), r.host.Engine, r.f)
+	live, _, err := device.ReadRoutes(r.t.Context(), r.host.Engine, r.f)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func (r *besideRig) tables() map[mad.GUID][]byte {
 // write returns what writes the tables of an engine for the network without a link, if any:
 // the fault of a subnet manager, where these have a credit loop.
 func (r *besideRig) write(name string, without *fabric.Port) func() {
-	g, err := graph.New(r.f, graph.Options{Exclude: func(p *fabric.Port) bool { return without != nil && (p == without || p == without.Peer()) }})
+	g, err := graph.New(r.f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return without != nil && (p == without || p == without.Peer()) }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	tables, err := engine.Compute(r.t.Context(), g, name, engine.Options{})
+	tables, err := engines.Compute(r.t.Context(), g, name, engines.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -404,8 +404,8 @@ func testSpeed(t *testing.T, fault func(r *besideRig), want apply.Outcome, speed
 		p := r.plan(mad.PortPhysicalStatePolling, "leaf-1/3", r.port("leaf-1/3").Peer().Name())
 		for i := range p.Sets {
 			set := &p.Sets[i]
-			speed := plan.Field{Name: "link_speed_ext_enabled", Old: uint64(r.port("leaf-1/3").Info().LinkSpeedExtEnabled), New: uint64(mad.LinkSpeedExtEDR)}
-			if set.Fields = append([]plan.Field{speed}, set.Fields...); i == 0 {
+			speed := change.Field{Name: "link_speed_ext_enabled", Old: uint64(r.port("leaf-1/3").Info().LinkSpeedExtEnabled), New: uint64(mad.LinkSpeedExtEDR)}
+			if set.Fields = append([]change.Field{speed}, set.Fields...); i == 0 {
 				set.Fields = set.Fields[:1] // the other end has the link train
 			}
 		}
@@ -459,7 +459,7 @@ func TestBesideManagerKilled(t *testing.T) {
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					r.host.Make(ctx, r.f, p, &apply.Options{Plan: "x.plan", Summary: "a test"})
+					r.host.Make(ctx, r.f, p, &apply.ChangeOptions{Plan: "x.plan", Summary: "a test"})
 				}()
 				<-killed
 				if got := r.states(ports...); got != "disabled down, disabled down" {

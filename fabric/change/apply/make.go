@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 )
 
-// Options control how the change of a plan is applied.
-type Options struct {
+// ChangeOptions control how the change of a plan is applied.
+type ChangeOptions struct {
 	// Plan names the plan in messages, and Summary describes the change, for people.
 	Plan, Summary string
 	// Within is how long the change may wait to be confirmed; 0: defaultWithin plus
@@ -37,7 +37,7 @@ type Options struct {
 // of the previous change; a stale plan; content that no plan may write; and ports that
 // must not go down; and switches whose adaptive routing is on, if the plan does not disable
 // it. Nothing has been sent then.
-func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Options) (Outcome, error) {
+func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *change.Plan, o *ChangeOptions) (Outcome, error) {
 	how := alone
 	switch {
 	case o.Stage != "":
@@ -90,7 +90,7 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *plan.Plan, o *Opti
 
 // prepare returns the head of the journal of a change that may be applied. live are the
 // tables of f; nil: p changes no tables.
-func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, linkByLink bool, o *Options) (*Begin, error) {
+func (h *Host) prepare(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, linkByLink bool, o *ChangeOptions) (*Begin, error) {
 	port, err := h.Engine.Port()
 	if err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func (h *Host) prepare(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live
 
 // checkCertificate checks the certificate of a plan, in addition to the proof of the
 // order in which the change is applied.
-func (h *Host) checkCertificate(ctx context.Context, p *plan.Plan, live *routes.Routes, b *Begin) error {
-	t := &plan.Tables{Live: live}
+func (h *Host) checkCertificate(ctx context.Context, p *change.Plan, live *routes.Routes, b *Begin) error {
+	t := &change.Tables{Live: live}
 	h.levels(b.Levels).InForce(t, h.Engine)
 	if _, err := readAdaptivity(ctx, h.Engine, t); err != nil {
 		return err

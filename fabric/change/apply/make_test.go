@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -47,16 +47,16 @@ func TestMakeRefuses(t *testing.T) {
 		name     string
 		override bool
 		foreign  bool // the subnet is not one in this process: its subnet manager would not know
-		edit     func(p *plan.Plan)
-		o        apply.Options
+		edit     func(p *change.Plan)
+		o        apply.ChangeOptions
 		want     string
 		fabric   bool // it is not the plan that is wrong
 	}{
-		{name: "stale", edit: func(p *plan.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.Options{Plan: "x.plan"}, want: "change apply: x.plan is stale: the fabric has changed since it was made: another\nname"},
+		{name: "stale", edit: func(p *change.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.ChangeOptions{Plan: "x.plan"}, want: "change apply: x.plan is stale: the fabric has changed since it was made: another\nname"},
 		{name: "a subnet manager", foreign: true, want: "is active; nothing was sent: OpenSM neither detects nor repairs writes of others"},
 		{name: "tables, and --override-sm", foreign: true, override: true, want: "nothing was sent: --override-sm applies only changes of port states and link speeds. Let it write the tables"},
-		{name: "no OpenSM to stage for", foreign: true, o: apply.Options{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: process 4194305 does not exist", fabric: true},
-		{name: "a node that is gone", edit: func(p *plan.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
+		{name: "no OpenSM to stage for", foreign: true, o: apply.ChangeOptions{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: process 4194305 does not exist", fabric: true},
+		{name: "a node that is gone", edit: func(p *change.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,13 +97,13 @@ func TestMakeRefuses(t *testing.T) {
 }
 
 // swapPlan is the plan of the rig's change.
-func swapPlan(t *testing.T, r *rig, sm *sa.SM) *plan.Plan {
+func swapPlan(t *testing.T, r *rig, sm *sa.SM) *change.Plan {
 	t.Helper()
-	var sets []plan.Set
+	var sets []change.Set
 	for _, c := range r.cells {
-		sets = append(sets, plan.Set{Attr: c.Attr, Modifier: c.Modifier, Target: plan.Target{GUID: c.Node}, Old: c.Old, New: c.New})
+		sets = append(sets, change.Set{Attr: c.Attr, Modifier: c.Modifier, Target: change.Target{GUID: c.Node}, Old: c.Old, New: c.New})
 	}
-	p, err := plan.New("a test", sets, r.f, sm)
+	p, err := change.NewPlan("a test", sets, r.f, sm)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -26,7 +26,7 @@ const (
 
 // besideOf returns how the change of cells goes with a subnet manager, or its reversal.
 func besideOf(cells []*Cell, isStaged, back bool) beside {
-	switch only := !slices.ContainsFunc(cells, func(c *Cell) bool { return !plan.OfLinks(c.Attr, c.Fields) }); {
+	switch only := !slices.ContainsFunc(cells, func(c *Cell) bool { return !change.OfLinks(c.Attr, c.Fields) }); {
 	case isStaged:
 		return staged
 	case only && back:

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
 // Planned returns the cells of a plan on f, which was just swept, because the routes of
 // the plan may be out of date.
-func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
+func Planned(p *change.Plan, f *fabric.Fabric) ([]*Cell, error) {
 	ways := NewRoutes(f)
 	known := map[mad.GUID][]mad.DirectedRoute{}
 	var cells []*Cell
@@ -36,7 +36,7 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 			}
 			c.Routes = known[t.GUID]
 		}
-		if plan.InFields(ch.Attr) {
+		if change.InFields(ch.Attr) {
 			c.Old, c.New = make([]byte, ch.Attr.Size), make([]byte, ch.Attr.Size)
 			for _, f := range ch.Fields {
 				c.Fields = append(c.Fields, f.Name)
@@ -118,7 +118,7 @@ func (c *Cell) checkEntries(n *fabric.Node) error {
 }
 
 // name returns the name of a cell.
-func name(n *fabric.Node, ch *plan.Change) string {
+func name(n *fabric.Node, ch *change.Change) string {
 	text := n.Label() + " " + ch.Attr.Name
 	for _, part := range ch.Attr.Modifier {
 		text += fmt.Sprintf(" %s %d", part.Name, ch.Modifier>>part.Shift&(1<<part.Bits-1))

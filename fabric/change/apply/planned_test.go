@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/mad"
 )
 
@@ -29,7 +29,7 @@ func TestPlannedEntries(t *testing.T) {
 		} {
 			after := slices.Clone(first.Old)
 			after[c.at] = c.port
-			p := &plan.Plan{Sets: []plan.Set{{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(c.block), Target: plan.Target{GUID: first.Node}, Old: first.Old, New: after}}}
+			p := &change.Plan{Sets: []change.Set{{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(c.block), Target: change.Target{GUID: first.Node}, Old: first.Old, New: after}}}
 			cells, err := apply.Planned(p, r.f)
 			if c.want == "" && (err != nil || len(cells) != 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("entry %d of block %d to port %d: %v", c.at, c.block, c.port, err)

@@ -11,7 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
-	"fabsh/fabric/lock"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -114,13 +114,13 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 		return Nothing, nil
 	}
 	if !isFree(j.path, guardName) { // it is about to revert the change, and needs the lock
-		return Unresolved, fmt.Errorf("the guard process of the change reverts it: %w", lock.ErrHeld)
+		return Unresolved, fmt.Errorf("the guard process of the change reverts it: %w", format.ErrLockHeld)
 	}
 	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
 }
 
 // forward starts the guard, applies the change by fn, and waits for its end.
-func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
+func (r *Run) forward(ctx context.Context, held *format.FileLock, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
 	c, err := r.change(j, f, false)
 	if err != nil {
 		return r.nothingSent(j, err)
@@ -162,7 +162,7 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 }
 
 // applied waits until the change that was applied, or failed with err, has ended.
-func (r *Run) applied(ctx context.Context, held *lock.Lock, j *Journal, f *fabric.Fabric, guard Guard, checks *Checks, err error) (Outcome, error) {
+func (r *Run) applied(ctx context.Context, held *format.FileLock, j *Journal, f *fabric.Fabric, guard Guard, checks *Checks, err error) (Outcome, error) {
 	switch {
 	case errors.Is(err, errNothing):
 		_, _ = r.nothingSent(j, err)
@@ -338,7 +338,7 @@ func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 }
 
 // open takes the lock and opens the journal.
-func (r *Run) open() (*lock.Lock, *Journal, error) {
+func (r *Run) open() (*format.FileLock, *Journal, error) {
 	held, err := r.lock()
 	if err != nil {
 		return nil, nil, err
@@ -352,12 +352,12 @@ func (r *Run) open() (*lock.Lock, *Journal, error) {
 }
 
 // lock acquires the lock of the subnet; nil: its journal is not in a file.
-func (r *Run) lock() (*lock.Lock, error) {
+func (r *Run) lock() (*format.FileLock, error) {
 	if r.Dir == "" {
 		return nil, nil
 	}
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	return lock.Acquire(filepath.Join(r.Dir, lockName))
+	return format.AcquireLock(filepath.Join(r.Dir, lockName))
 }

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/format"
-	"fabsh/fabric/opensm"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 )
 
@@ -43,7 +42,7 @@ func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged
 			return nil, fmt.Errorf("--stage: the file that OpenSM reads contains only forwarding tables, but the plan changes %s; let OpenSM write it by an engine of its own, or stop OpenSM", c.Name)
 		}
 	}
-	p, err := opensm.Find(reload)
+	p, err := FindOpenSM(reload)
 	if err != nil {
 		return nil, &FabricError{err}
 	}
@@ -67,8 +66,8 @@ func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged
 
 // process finds the OpenSM for which a change is staged, and checks that it reads the
 // file.
-func (s *Staged) process() (*opensm.Process, error) {
-	p, err := opensm.Find(s.Reload)
+func (s *Staged) process() (*OpenSM, error) {
+	p, err := FindOpenSM(s.Reload)
 	if err == nil {
 		err = p.CheckTables(s.File)
 	}
@@ -110,14 +109,14 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 type stage struct {
 	*Staged
 	f      *fabric.Fabric
-	opensm *opensm.Process
+	opensm *OpenSM
 	live   *routes.Routes // the current tables of the switches
 }
 
 // write passes the tables after steps to OpenSM, and waits until they read back.
 func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	if s.live == nil {
-		read, failed, err := table.ReadRoutes(ctx, c.Engine, s.f)
+		read, failed, err := device.ReadRoutes(ctx, c.Engine, s.f)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 )
@@ -22,8 +22,8 @@ func (e *StaleError) Error() string {
 
 // checkFingerprint returns a *StaleError if f, which was just swept, or its subnet
 // manager differs from the state when p was made.
-func checkFingerprint(p *plan.Plan, f *fabric.Fabric, manager *sa.SM, name string) error {
-	now := plan.FingerprintOf(f, manager)
+func checkFingerprint(p *change.Plan, f *fabric.Fabric, manager *sa.SM, name string) error {
+	now := change.FingerprintOf(f, manager)
 	if since := p.Base.Since(&now); len(since) > 0 {
 		return &StaleError{name, since}
 	}

@@ -8,19 +8,19 @@ import (
 	"slices"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change/plan"
-	"fabsh/fabric/table"
+	"fabsh/fabric/change"
+	"fabsh/fabric/device"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
 // static returns the switches whose adaptive routing p disables, and where it is still on.
 // The error is a *StaleError if p writes forwarding tables at others where it is on.
-func (h *Host) static(ctx context.Context, p *plan.Plan, f *fabric.Fabric, o *Options) (nodes []mad.GUID, err error) {
-	if !slices.ContainsFunc(p.Sets, func(s plan.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
+func (h *Host) static(ctx context.Context, p *change.Plan, f *fabric.Fabric, o *ChangeOptions) (nodes []mad.GUID, err error) {
+	if !slices.ContainsFunc(p.Sets, func(s change.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
 		return nil, nil
 	}
-	a, err := table.ReadAdaptivity(ctx, h.Engine, f)
+	a, err := device.ReadAdaptivity(ctx, h.Engine, f)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +42,12 @@ func (h *Host) static(ctx context.Context, p *plan.Plan, f *fabric.Fabric, o *Op
 }
 
 // readAdaptivity gives t the adaptive routing that is on, with its choices.
-func readAdaptivity(ctx context.Context, e *engine.Engine, t *plan.Tables) (*table.Adaptivity, error) {
-	a, err := table.ReadAdaptivity(ctx, e, t.Live.Graph().Fabric())
+func readAdaptivity(ctx context.Context, e *engine.Engine, t *change.Tables) (*device.Adaptivity, error) {
+	a, err := device.ReadAdaptivity(ctx, e, t.Live.Graph().Fabric())
 	if err != nil {
 		return nil, err
 	}
-	choices, err := table.ReadChoices(ctx, e, t.Live, a.On)
+	choices, err := device.ReadChoices(ctx, e, t.Live, a.On)
 	if err == nil {
 		t.SetAdaptivity(a, choices)
 	}
@@ -62,9 +62,9 @@ func (c *Cell) rewrites() bool {
 
 // checkStatic returns an error if adaptive routing is on at a switch whose forwarding table
 // is written, and that is not in p.Static: it was switched on after the change began.
-func (p *Prover) checkStatic(a *table.Adaptivity, writes []plan.Write) error {
+func (p *Prover) checkStatic(a *device.Adaptivity, writes []change.Write) error {
 	for _, n := range a.On {
-		if slices.ContainsFunc(writes, func(w plan.Write) bool {
+		if slices.ContainsFunc(writes, func(w change.Write) bool {
 			return w.Node == n.GUID() && w.Attr == mad.AttrLinearForwardingTable
 		}) && (p.Back || !slices.Contains(p.Static, n.GUID())) {
 			return &CheckError{fmt.Sprintf("adaptive routing of %s was switched on; its forwarding table is not written", n.Label())}
@@ -107,5 +107,5 @@ func (b *Begin) Unrestored() string {
 	if b == nil {
 		return ""
 	}
-	return plan.Unrestored(len(b.Static))
+	return change.Unrestored(len(b.Static))
 }

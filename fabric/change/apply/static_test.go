@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim/spec"
 	"fabsh/mad"
@@ -86,10 +86,10 @@ func TestAdaptiveSince(t *testing.T) {
 				p := swapPlan(t, r, sm)
 				if p.Static = x.disables; x.disables {
 					for _, c := range r.cells {
-						p.Disables = append(p.Disables, plan.Switch{GUID: c.Node})
+						p.Disables = append(p.Disables, change.Switch{GUID: c.Node})
 					}
 				}
-				outcome, err := h.Make(t.Context(), r.f, p, &apply.Options{Plan: "x.plan"})
+				outcome, err := h.Make(t.Context(), r.f, p, &apply.ChangeOptions{Plan: "x.plan"})
 				if x.want == "" {
 					if outcome != apply.Confirmed || err != nil || !r.are(after) {
 						t.Errorf("%v, %v", outcome, err)

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/device"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/table"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -23,7 +23,7 @@ type Prover struct {
 	Fabric *fabric.Fabric
 	// Live are the forwarding tables of Fabric; nil: they are read.
 	Live   *routes.Routes
-	Levels plan.Levels
+	Levels change.Levels
 	Cells  []*Cell
 	// Static are the switches whose adaptive routing the change disables.
 	Static []mad.GUID
@@ -48,7 +48,7 @@ func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error)
 // tables orders the forwarding tables and virtual lanes among the cells.
 func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error) {
 	if p.Live == nil {
-		read, failed, err := table.ReadRoutes(ctx, p.Engine, p.Fabric)
+		read, failed, err := device.ReadRoutes(ctx, p.Engine, p.Fabric)
 		if err != nil {
 			return nil, err
 		}
@@ -61,15 +61,15 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	if err != nil {
 		return nil, err
 	}
-	t := plan.Tables{Live: p.Live, Last: lastCut(&local), AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
+	t := change.Tables{Live: p.Live, Last: lastCut(&local), AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
 	p.Levels.InForce(&t, p.Engine)
 	if p.Back {
 		t.Levels = p.levelsBack
 	}
-	var writes []plan.Write
+	var writes []change.Write
 	for i, c := range p.Cells {
 		if !p.Back || !bytes.Equal(now[i], want[i]) {
-			writes = append(writes, plan.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]})
+			writes = append(writes, change.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]})
 		}
 	}
 	a, err := readAdaptivity(ctx, p.Engine, &t)
@@ -83,7 +83,7 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	if t.Basis != "" && !p.Back {
 		p.Log("service levels: " + t.Basis)
 	}
-	if p.Back && !p.AcceptCreditLoops && plan.CreditLoop(err) {
+	if p.Back && !p.AcceptCreditLoops && change.CreditLoop(err) {
 		if slices.Contains(in.Drain, 0) {
 			return nil, fmt.Errorf("%w\nnot reverted automatically, because a switch holds packets for ever (HOQLife); fabsh change revert --accept-credit-loop-risk reverts it nevertheless", err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -22,7 +22,7 @@ func adaptiveChange(t testing.TB, random *rand.Rand) (in Input, dead *fabric.Por
 	in, dead, what = change(t, random, 4+random.IntN(2))
 	g := in.Old.Graph()
 	updn := func() *routes.Routes {
-		return compute(t, g, "updn", engine.Options{Adaptive: true, Roots: []int{random.IntN(len(g.Switches()))}})
+		return compute(t, g, "updn", engines.Options{Adaptive: true, Roots: []int{random.IntN(len(g.Switches()))}})
 	}
 	r := updn()
 	what += "; adaptively"

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -18,10 +18,10 @@ import (
 // reaches a link at the earliest in the round of the latest of the entries that led it
 // there.
 type credit struct {
-	deps  [kinds]*cdg.Graph // by traffic
-	into  *cdg.Graph        // the one of deps to which collect adds
-	since []int32           // by switch, or by vertex: the first round in which packets are there, or never
-	queue []int32           // switches, or vertices, that packets reach earlier than was known
+	deps  [kinds]*verify.DependencyGraph // by traffic
+	into  *verify.DependencyGraph        // the one of deps to which collect adds
+	since []int32                        // by switch, or by vertex: the first round in which packets are there, or never
+	queue []int32                        // switches, or vertices, that packets reach earlier than was known
 	links []linkEntry
 	// wanted, if not nil, is called for each dependency that is found.
 	wanted func(v, w int32, first, next *entry)
@@ -49,7 +49,7 @@ func (c *credit) forget(n int) {
 func (f *follower) collect(e epoch, lid mad.LID, of traffic) {
 	t, c := f.h.net, &f.credit
 	if c.deps[of] == nil {
-		c.deps[of] = cdg.New(f.h.g, f.h.vls())
+		c.deps[of] = verify.NewDependencyGraph(f.h.g, f.h.vls())
 	}
 	c.into = c.deps[of]
 	if f.h.in.lanesMatter() || c.wanted != nil {
@@ -194,7 +194,7 @@ func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
 // entries never change, as if each switch sent packets to each LID, as answers are: this
 // reads each table once, row by row. Unless exact is set, it may include old dependencies
 // of other LIDs in the same blocks, which takes less time.
-func (h *history) collectStatic(deps *cdg.Graph, exact bool) {
+func (h *history) collectStatic(deps *verify.DependencyGraph, exact bool) {
 	in := h.in
 	h.each(h.n, func(_, s int) {
 		row := in.Old.Row(s)

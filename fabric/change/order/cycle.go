@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
 // judgeCredit refuses an epoch in which a credit loop may arise that does not exist in
 // the old tables.
 func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
-	moving := cdg.New(h.g, h.vls())
+	moving := verify.NewDependencyGraph(h.g, h.vls())
 	unite(moving, workers, betweenHosts)
 	if !h.in.lanesMatter() {
 		all := moving.Clone()
@@ -60,8 +60,8 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 }
 
 // oldDependencies returns the graph of the old tables alone.
-func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*cdg.Graph, error) {
-	deps := cdg.New(h.g, h.vls())
+func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*verify.DependencyGraph, error) {
+	deps := verify.NewDependencyGraph(h.g, h.vls())
 	for _, of := range of {
 		if err := h.still().collectExact(ctx, epoch{old: true}, deps, of); err != nil {
 			return nil, err

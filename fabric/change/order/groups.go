@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -174,7 +174,7 @@ func without(lids, group []mad.LID) (rest []mad.LID) {
 
 // grouping chooses a group.
 type grouping struct {
-	deps  *cdg.Graph
+	deps  *verify.DependencyGraph
 	edges map[mad.LID][][2]int32 // dependencies of mixed tables
 	// strict are the precedences of LIDs under which no packet that an entry sent meets
 	// an entry of the other tables.
@@ -193,7 +193,7 @@ func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.
 		return nil, err
 	}
 	e := epoch{old: p.in.sameLanes(), new: true}
-	g := &grouping{deps: cdg.New(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
+	g := &grouping{deps: verify.NewDependencyGraph(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
 	if err := h.collectExact(ctx, e, g.deps, betweenHosts); err != nil {
 		return nil, err
 	}

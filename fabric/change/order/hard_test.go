@@ -151,7 +151,7 @@ func hardCases(t testing.TB, large bool, tries int) (list []hardCase) {
 		}
 		f := w.fabric(t)
 		dead := f.Nodes()[link[0]].Port(link[1] + 1)
-		g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == dead }})
+		g, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == dead }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -44,11 +44,11 @@ func TestLanes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	cyclic := 0
 	for range 60 {
-		g, err := graph.New(topology(t, "torus:dims=4/4,hosts=1"), graph.Options{})
+		g, err := graph.New(topology(t, "torus:dims=4/4,hosts=1"), graph.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Old: compute(t, g, "minhop", engine.Options{Policy: engine.Hash, Seed: random.Uint64()})}
+		in := Input{Old: compute(t, g, "minhop", engines.Options{Policy: engines.Hash, Seed: random.Uint64()})}
 		randomLanes(random, in.Old)
 		in.New = in.Old
 		h, err := newHistory(newNet(in.Old.Graph()), &in, &Schedule{})
@@ -98,12 +98,12 @@ func lanesOf(t *testing.T, r *routes.Routes, lanes ...uint8) *routes.Routes {
 // TestLanesChange: two classes of packets, each without a credit loop on a lane of its
 // own, and with one where they share a lane.
 func TestLanesChange(t *testing.T) {
-	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.Options{})
+	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(8, 0))
-	base := compute(t, g, "minhop", engine.Options{})
+	base := compute(t, g, "minhop", engines.Options{})
 	base.SL = &routes.SL{Dest: make([]uint8, int(base.Top())+1)}
 	for tries := 0; ; tries++ {
 		for lid := range base.SL.Dest {
@@ -155,12 +155,12 @@ func TestLanesChange(t *testing.T) {
 // TestLanesLast: tables that need lanes of their own get others before the lanes go, and
 // on the way back the lanes first: packets that are under way are gone between.
 func TestLanesLast(t *testing.T) {
-	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.Options{})
+	g, err := graph.New(topology(t, "ring:n=6,hosts=1"), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(9, 0))
-	base, tree := compute(t, g, "minhop", engine.Options{}), compute(t, g, "updn", engine.Options{})
+	base, tree := compute(t, g, "minhop", engines.Options{}), compute(t, g, "updn", engines.Options{})
 	for tries := 0; ; tries++ {
 		if tries > 3000 {
 			t.Fatal("no case is found")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -29,7 +29,7 @@ const maxLanesWork = 1 << 20
 // switches are added to those between hosts, and that does not exist in the old tables.
 // rough, if not nil, has the dependencies of packets between hosts and of answers, and
 // possibly more, of LIDs that do not change.
-func (h *history) judgeManagement(ctx context.Context, e epoch, workers []*follower, fig *Figures, rough *cdg.Graph) error {
+func (h *history) judgeManagement(ctx context.Context, e epoch, workers []*follower, fig *Figures, rough *verify.DependencyGraph) error {
 	if fig.Management != nil || h.skipsManagement() {
 		return nil
 	}
@@ -40,14 +40,14 @@ func (h *history) judgeManagement(ctx context.Context, e epoch, workers []*follo
 			return err
 		}
 	}
-	all := cdg.New(h.g, h.vls())
+	all := verify.NewDependencyGraph(h.g, h.vls())
 	for of := range kinds {
 		unite(all, workers, of)
 	}
 	if err := h.collectAll(ctx, e, all); err != nil || all.Acyclic() {
 		return err
 	}
-	before := cdg.New(h.g, h.vls())
+	before := verify.NewDependencyGraph(h.g, h.vls())
 	if err := h.still().collectAll(ctx, epoch{old: true}, before); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (h *history) skipsManagement() bool {
 
 // collectAll adds the dependencies of all packets to LIDs whose entries never change.
 // Answers are sent by each switch, and take all links that packets between hosts take.
-func (h *history) collectAll(ctx context.Context, e epoch, deps *cdg.Graph) error {
+func (h *history) collectAll(ctx context.Context, e epoch, deps *verify.DependencyGraph) error {
 	if err := h.collectExact(ctx, e, deps, toSwitches); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sim"
@@ -23,21 +23,21 @@ func topology(t testing.TB, spec string) *fabric.Fabric {
 func graphs(t testing.TB, spec string, c int) (whole, cut *graph.Graph) {
 	t.Helper()
 	f := topology(t, spec)
-	whole, err := graph.New(f, graph.Options{})
+	whole, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := whole.ChannelPort(c)
-	cut, err = graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	cut, err = graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return whole, cut
 }
 
-func compute(t testing.TB, g *graph.Graph, name string, o engine.Options) *routes.Routes {
+func compute(t testing.TB, g *graph.Graph, name string, o engines.Options) *routes.Routes {
 	t.Helper()
-	r, err := engine.Compute(t.Context(), g, name, o)
+	r, err := engines.Compute(t.Context(), g, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestLinkLost(t *testing.T) {
 	for _, name := range []string{"minhop", "ftree", "updn"} {
 		for c := 0; c < 64; c += 7 {
 			whole, cut := graphs(t, "fattree:k=4,levels=3", c)
-			old := compute(t, whole, name, engine.Options{})
-			in := Input{Old: old.On(cut), New: compute(t, cut, name, engine.Options{Keep: old})}
+			old := compute(t, whole, name, engines.Options{})
+			in := Input{Old: old.On(cut), New: compute(t, cut, name, engines.Options{Keep: old})}
 			s, err := Plan(t.Context(), in)
 			if err != nil {
 				t.Fatalf("%s without channel %d: %v", name, c, err)
@@ -68,12 +68,12 @@ func BenchmarkPlan(b *testing.B) {
 	const spec = "pgft:m=18/18/36,w=1/18/18,p=1/1/1"
 	whole, cut := graphs(b, spec, 1811)
 	b.Run("link", func(b *testing.B) {
-		old := compute(b, whole, "ftree", engine.Options{})
-		in := Input{Old: old.On(cut), New: compute(b, cut, "ftree", engine.Options{Keep: old})}
+		old := compute(b, whole, "ftree", engines.Options{})
+		in := Input{Old: old.On(cut), New: compute(b, cut, "ftree", engines.Options{Keep: old})}
 		benchmark(b, in)
 	})
 	b.Run("engine", func(b *testing.B) {
-		benchmark(b, Input{Old: compute(b, whole, "minhop", engine.Options{Policy: engine.LeastLoaded}), New: compute(b, whole, "ftree", engine.Options{})})
+		benchmark(b, Input{Old: compute(b, whole, "minhop", engines.Options{Policy: engines.LeastLoaded}), New: compute(b, whole, "ftree", engines.Options{})})
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -119,7 +119,7 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 
 // collectExact adds the actual dependencies of packets to LIDs whose entries never
 // change.
-func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph, of traffic) error {
+func (h *history) collectExact(ctx context.Context, e epoch, deps *verify.DependencyGraph, of traffic) error {
 	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
 		still := h.lids(b, of) &^ h.judged[b]
 		f.load(b, still)
@@ -136,7 +136,7 @@ func (h *history) collectExact(ctx context.Context, e epoch, deps *cdg.Graph, of
 }
 
 // unite adds the dependencies that followers collected.
-func unite(deps *cdg.Graph, workers []*follower, of traffic) {
+func unite(deps *verify.DependencyGraph, workers []*follower, of traffic) {
 	for _, f := range workers {
 		if f.credit.deps[of] != nil {
 			deps.Union(f.credit.deps[of])

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -83,7 +83,7 @@ func TestPlanRefuses(t *testing.T) {
 		t.Errorf("a credit loop that is accepted: %v", err)
 	}
 	whole, _ := graphs(t, "fattree:k=4,levels=2", 0)
-	old := compute(t, whole, "ftree", engine.Options{})
+	old := compute(t, whole, "ftree", engines.Options{})
 	in = Input{Old: old, New: old.Clone()}
 	if s, err := Plan(t.Context(), in); err != nil || len(s.Rounds) != 0 || s.Figures.Blocks != 0 {
 		t.Errorf("no change: %+v, %v", s, err)
@@ -105,7 +105,7 @@ func TestPlanRefuses(t *testing.T) {
 // LinearFDBTop is raised before where the new tables reach further.
 func TestLast(t *testing.T) {
 	whole, _ := graphs(t, "fattree:k=8,levels=3", 0)
-	in := Input{Old: compute(t, whole, "minhop", engine.Options{Policy: engine.LeastLoaded}), New: compute(t, whole, "ftree", engine.Options{})}
+	in := Input{Old: compute(t, whole, "minhop", engines.Options{Policy: engines.LeastLoaded}), New: compute(t, whole, "ftree", engines.Options{})}
 	in.Last = []mad.LID{70}
 	in.OldTop = slices.Repeat([]mad.LID{100}, len(whole.Switches()))
 	s, err := Plan(t.Context(), in)
@@ -133,11 +133,11 @@ func TestLast(t *testing.T) {
 // TestWorkers: the same schedule, or refusal, for any number of workers.
 func TestWorkers(t *testing.T) {
 	plan := func(workers, root int) string {
-		g, err := graph.New(topology(t, "mesh:dims=4/4,hosts=5"), graph.Options{Workers: workers})
+		g, err := graph.New(topology(t, "mesh:dims=4/4,hosts=5"), graph.BuildOptions{Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Old: compute(t, g, "updn", engine.Options{Roots: []int{0}}), New: compute(t, g, "updn", engine.Options{Roots: []int{root}})}
+		in := Input{Old: compute(t, g, "updn", engines.Options{Roots: []int{0}}), New: compute(t, g, "updn", engines.Options{Roots: []int{root}})}
 		in.Drain = slices.Repeat([]time.Duration{time.Second}, len(g.Switches()))
 		s, err := Plan(t.Context(), in)
 		return fmt.Sprintf("%v %v", s, err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -44,16 +44,16 @@ func leadAstray(r *routes.Routes, random *rand.Rand) {
 func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port, what string) {
 	spec := fmt.Sprintf("random:n=%d,degree=%d,hosts=%d,remove_links=%d,seed=%d", n, 3+n%2, 1+random.IntN(2), random.IntN(3), random.IntN(1<<20))
 	f := topology(t, spec)
-	whole, err := graph.New(f, graph.Options{})
+	whole, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := whole.ChannelPort(random.IntN(len(whole.Channels())))
-	cut, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	cut, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := func() engine.Options { return engine.Options{Roots: []int{random.IntN(n)}, Seed: random.Uint64()} }
+	roots := func() engines.Options { return engines.Options{Roots: []int{random.IntN(n)}, Seed: random.Uint64()} }
 	what = []string{"link lost", "root changed", "engine changed", "link back", "switch back", "entries dropped", "unused entries"}[random.IntN(7)]
 	switch what {
 	case "link lost":
@@ -65,8 +65,8 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 	case "root changed":
 		in.Old, in.New = compute(t, whole, "updn", roots()), compute(t, whole, "updn", roots())
 	case "engine changed":
-		engines := []string{"minhop", "updn", "nue", "sssp"}
-		in.Old, in.New = compute(t, whole, engines[random.IntN(4)], engine.Options{}), compute(t, whole, engines[random.IntN(4)], engine.Options{})
+		names := []string{"minhop", "updn", "nue", "sssp"}
+		in.Old, in.New = compute(t, whole, names[random.IntN(4)], engines.Options{}), compute(t, whole, names[random.IntN(4)], engines.Options{})
 	case "link back":
 		old := compute(t, cut, "updn", roots())
 		in.Old, in.New = old.On(whole), compute(t, whole, "updn", roots())
@@ -84,11 +84,11 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 		}
 	case "unused entries":
 		spec = fmt.Sprintf("fattree:k=4,levels=2,remove_links=%d,seed=%d", random.IntN(3), random.IntN(1<<20))
-		g, err := graph.New(topology(t, spec), graph.Options{})
+		g, err := graph.New(topology(t, spec), graph.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.Old, in.New, dead = compute(t, g, "minhop", engine.Options{Policy: engine.Scatter, Seed: random.Uint64()}), compute(t, g, "minhop", engine.Options{}), nil
+		in.Old, in.New, dead = compute(t, g, "minhop", engines.Options{Policy: engines.Scatter, Seed: random.Uint64()}), compute(t, g, "minhop", engines.Options{}), nil
 		leadAstray(in.Old, random)
 	}
 	return in, dead, what + " of " + spec
@@ -235,14 +235,14 @@ func TestTransientTree(t *testing.T) {
 			in := Input{}
 			switch what {
 			case "link back":
-				old := compute(t, cut, "ftree", engine.Options{})
-				in.Old, in.New = old.On(whole), compute(t, whole, "ftree", engine.Options{Keep: old})
+				old := compute(t, cut, "ftree", engines.Options{})
+				in.Old, in.New = old.On(whole), compute(t, whole, "ftree", engines.Options{Keep: old})
 			case "engine":
-				in.Old, in.New = compute(t, whole, "minhop", engine.Options{Policy: engine.LeastLoaded}), compute(t, whole, "ftree", engine.Options{})
+				in.Old, in.New = compute(t, whole, "minhop", engines.Options{Policy: engines.LeastLoaded}), compute(t, whole, "ftree", engines.Options{})
 			default:
-				old := compute(t, whole, what, engine.Options{})
+				old := compute(t, whole, what, engines.Options{})
 				g, dead = cut, lostPort(whole, cut)
-				in.Old, in.New = old.On(cut), compute(t, cut, what, engine.Options{Keep: old})
+				in.Old, in.New = old.On(cut), compute(t, cut, what, engines.Options{Keep: old})
 			}
 			s, err := Plan(t.Context(), in)
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -42,7 +42,7 @@ func TestValleyPaths(t *testing.T) {
 	g := old.Graph()
 	random := rand.New(rand.NewPCG(7, 0))
 	for _, name := range []string{"minhop", "updn", "dnup", "ftree", "dor", "sssp", "nue"} {
-		in := Input{Old: old, New: compute(t, g, name, engine.Options{}), Drain: Drains(g)}
+		in := Input{Old: old, New: compute(t, g, name, engines.Options{}), Drain: Drains(g)}
 		s, err := Plan(t.Context(), in)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -13,7 +13,7 @@ func BenchmarkGraph(b *testing.B) {
 			f := routingtest.Topology(b, net)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := graph.New(f, graph.Options{}); err != nil {
+				if _, err := graph.New(f, graph.BuildOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

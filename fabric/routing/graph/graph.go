@@ -41,8 +41,8 @@ import (
 	"fabsh/mad"
 )
 
-// Options choose the links of a fabric that a graph has, and their properties.
-type Options struct {
+// BuildOptions choose the links of a fabric that a graph has, and their properties.
+type BuildOptions struct {
 	// Exclude leaves a link out if it is true for either of its ports.
 	Exclude func(*fabric.Port) bool
 	// Weight is the weight of the link out of a switch's port, at least 1; nil: 1.
@@ -62,7 +62,7 @@ type Options struct {
 // destinations have dense numbers, and lie side by side in memory. It is immutable.
 type Graph struct {
 	fabric   *fabric.Fabric
-	options  Options
+	options  BuildOptions
 	switches []*fabric.Node
 	index    []int32 // switch by node id, or -1
 	notes    []string
@@ -124,7 +124,7 @@ type Dest struct {
 // not stop it are in Notes.
 //
 // Time: O(P*log P) for P ports.
-func New(f *fabric.Fabric, o Options) (*Graph, error) {
+func New(f *fabric.Fabric, o BuildOptions) (*Graph, error) {
 	g := &Graph{fabric: f, options: o, workers: o.Workers}
 	if g.workers <= 0 {
 		g.workers = runtime.GOMAXPROCS(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
@@ -17,7 +17,7 @@ import (
 
 func TestGraph(t *testing.T) {
 	f := routingtest.Draw(t, 1, [4]any{"A", 1, "a", 1}, [4]any{"B", 1, "b", 1}, [4]any{"A", 3, "B", 2}, [4]any{"A", 2, "B", 4}, [4]any{"C", 1, "C", 2}, [4]any{"c", 1, "d", 1}, [4]any{"B", 3, "C", 3})
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestGraph(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	v := verified(t, compute(t, g, "minhop", engine.Options{}), verify.Options{})
+	v := verified(t, compute(t, g, "minhop", engines.Options{}), verify.Options{})
 	if v.Terminals != 4 || v.Pairs != 24 || v.Unreachable != 20 {
 		t.Errorf("%+v", v)
 	}
@@ -62,7 +62,7 @@ func TestGraphLIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := graph.New(b.Build(), graph.Options{})
+	g, err := graph.New(b.Build(), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +90,20 @@ func TestGraphLIDs(t *testing.T) {
 func TestGraphErrors(t *testing.T) {
 	f := routingtest.Topology(t, "ring:n=3")
 	for _, x := range []struct {
-		o    graph.Options
+		o    graph.BuildOptions
 		want string
 	}{
-		{graph.Options{Weight: func(*fabric.Port) int { return 0 }}, `weight 0 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
-		{graph.Options{Weight: func(*fabric.Port) int { return 126 }}, `weight 126 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
-		{graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): no port 4`},
+		{graph.BuildOptions{Weight: func(*fabric.Port) int { return 0 }}, `weight 0 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
+		{graph.BuildOptions{Weight: func(*fabric.Port) int { return 126 }}, `weight 126 of port 2 of "switch-1" (0x0002c90300100000): it must be from 1 to 125`},
+		{graph.BuildOptions{PortOrder: func(*fabric.Node) []int { return []int{4} }}, `port order of "switch-1" (0x0002c90300100000): no port 4`},
 	} {
 		if _, err := graph.New(f, x.o); err == nil || err.Error() != x.want {
 			t.Errorf("got %v\nwant %s", err, x.want)
 		}
 	}
-	far := routingtest.Graph(t, "ring:n=5", graph.Options{Weight: func(*fabric.Port) int { return 100 }})
+	far := routingtest.Graph(t, "ring:n=5", graph.BuildOptions{Weight: func(*fabric.Port) int { return 100 }})
 	for _, name := range []string{"minhop", "updn", "ftree", "sssp", "nue", "dor"} {
-		_, err := engine.Compute(t.Context(), far, name, engine.Options{})
+		_, err := engines.Compute(t.Context(), far, name, engines.Options{})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -122,11 +122,11 @@ func TestDisguised(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := graph.New(b.Build(), graph.Options{})
+	g, err := graph.New(b.Build(), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = engine.Compute(t.Context(), g, "minhop", engine.Options{})
+	_, err = engines.Compute(t.Context(), g, "minhop", engines.Options{})
 	want := "minhop does not apply: the fabric has no switch; 1 CA with links at more than 8 ports, as \"spine\" (0x0000000000000001): these must be switches, but the source of the fabric calls them CAs (in a .lst file, replace CA by SW)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)

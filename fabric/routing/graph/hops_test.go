@@ -22,7 +22,7 @@ func TestDistances(t *testing.T) {
 	for i, spec := range routingtest.SmallNets() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		weights := make(map[*fabric.Port]int)
-		o := graph.Options{}
+		o := graph.BuildOptions{}
 		if i%2 == 1 {
 			o.Weight = func(p *fabric.Port) int {
 				if weights[p] == 0 {

@@ -12,7 +12,7 @@ import (
 // TestNumbering: with digits, a switch with more hosts of a class begins with the first, and the rests
 // of each digit have no gaps; the others, such as I/O nodes of which each leaf has one, go on.
 func TestNumbering(t *testing.T) {
-	g := routingtest.Graph(t, "pgft:m=4/3,w=1/2,p=1/1", graph.Options{Rules: []graph.Rule{
+	g := routingtest.Graph(t, "pgft:m=4/3,w=1/2,p=1/1", graph.BuildOptions{Rules: []graph.Rule{
 		{Class: graph.ClassIO, Name: "node-0004 *"}, {Class: graph.ClassIO, Name: "node-0008 *"}, {Class: graph.ClassIO, Name: "node-0012 *"}, {Class: graph.ClassCN},
 	}})
 	for digits, want := range map[int]map[string][]int{

@@ -23,7 +23,7 @@ func TestRoots(t *testing.T) {
 		{"ring:n=3,hosts=0", "color", "roots by color: not a fat tree: no switch has a compute node"},
 		{"ring:n=3", "magic", `unknown method "magic" to find roots; supported: color, farthest, histogram, center`},
 	} {
-		g := routingtest.Graph(t, x.spec, graph.Options{})
+		g := routingtest.Graph(t, x.spec, graph.BuildOptions{})
 		roots, err := graph.FindRoots(t.Context(), g, x.method)
 		got := ""
 		for _, s := range roots {
@@ -55,7 +55,7 @@ func TestHistogramRoots(t *testing.T) {
 			}
 			err = errors.Join(err, b.Link(add(mad.NodeTypeCA, 1, 2+i), 1, on, 1+i))
 		}
-		g, bad := graph.New(b.Build(), graph.Options{})
+		g, bad := graph.New(b.Build(), graph.BuildOptions{})
 		if err != nil || bad != nil {
 			t.Fatal(err, bad)
 		}

@@ -24,7 +24,7 @@ func TestLeavesWithoutHosts(t *testing.T) {
 		{"pgft:m=4/4/4,w=1/2/2,p=1/1/1", "leaf-1 leaf-6", "leaf 0, spine 1, core 2"},
 		{"mesh:dims=4,hosts=1", "switch-2 switch-3 switch-4", "switch 0 1 2 3"}, // no tree: it is as it was
 	} {
-		g, err := graph.New(routingtest.WithAggregation(t, routingtest.Topology(t, x.spec), strings.Fields(x.bare)...), graph.Options{})
+		g, err := graph.New(routingtest.WithAggregation(t, routingtest.Topology(t, x.spec), strings.Fields(x.bare)...), graph.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // hops by NextHops, with weights and without, and under up*/down*.
 func TestToward(t *testing.T) {
 	for i, spec := range routingtest.SmallNets() {
-		o := graph.Options{}
+		o := graph.BuildOptions{}
 		if i%3 == 2 {
 			o.Weight = func(p *fabric.Port) int { return 1 + (p.Num()+p.Peer().Num())%2 }
 		}

@@ -15,7 +15,7 @@ import (
 func TestUpDown(t *testing.T) {
 	for i, spec := range routingtest.SmallNets() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
-		o := graph.Options{}
+		o := graph.BuildOptions{}
 		if i%2 == 1 {
 			o.Weight = func(*fabric.Port) int { return 1 + random.IntN(3) }
 		}

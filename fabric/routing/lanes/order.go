@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"fabsh/fabric/routing/topological"
+	"fabsh/fabric/routing/graph"
 )
 
 // order is a layer to which paths are added, with a topological order of its vertices,
@@ -14,7 +14,7 @@ type order struct {
 	count    []int32  // by edge: its paths
 	rejected []uint64 // by edge, a bit: it would close a cycle; as none is removed, it always will
 	volatile bool     // edges are removed, so that is not remembered
-	sorted   topological.Sort
+	sorted   graph.TopologicalSort
 	// The edges that have paths. Those out of a vertex lead to channels out of one switch, and
 	// those into it come from channels to one, so both are bits by the places of these at the switch.
 	out, in  bitRows
@@ -30,7 +30,7 @@ func (l *Layering) newOrder() *order {
 	for v := range position {
 		position[v] = int32(v)
 	}
-	o.sorted = topological.New(position)
+	o.sorted = graph.NewTopologicalSort(position)
 	places := func(s int32) int32 { return (l.Net.Base[s+1] - l.Net.Base[s]) * l.shifts }
 	o.out = newBitRows(n, func(v int32) int32 { return places(l.Net.To[v/l.shifts]) })
 	o.in = newBitRows(n, func(v int32) int32 { return places(l.Net.From[v/l.shifts]) })

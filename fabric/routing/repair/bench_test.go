@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -17,13 +17,13 @@ import (
 // number that must, by the median, for an entry in them is no next hop any more.
 func BenchmarkRepair(b *testing.B) {
 	f := routingtest.Topology(b, "ft11664")
-	whole, err := graph.New(f, graph.Options{})
+	whole, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	repair := func(b *testing.B, old *routes.Routes, c int) *routes.Routes {
 		cut := whole.ChannelPort(c)
-		g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
+		g, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func BenchmarkRepair(b *testing.B) {
 	}
 	for _, name := range []string{"minhop", "ftree", "updn"} {
 		b.Run(name, func(b *testing.B) {
-			old := compute(b, whole, name, engine.Options{})
+			old := compute(b, whole, name, engines.Options{})
 			var blocks, least []int
 			for c := 0; c < len(whole.Channels()); c += 11801 {
 				r := repair(b, old, c)
@@ -64,7 +64,7 @@ func leastBlocks(old, r *routes.Routes) int {
 	var x graph.NextHops
 	for s := range g.Switches() {
 		blocks := map[int]bool{}
-		x.Load(engine.BasisOf(r).Hops, s)
+		x.Load(engines.BasisOf(r).Hops, s)
 		for d := range g.Switches() {
 			next, _ := x.Ports(d)
 			for _, dest := range g.DestsOf(d) {

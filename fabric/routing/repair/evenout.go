@@ -5,11 +5,11 @@ import (
 	"errors"
 	"slices"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -25,11 +25,11 @@ const maxWorse = 50
 // Time: that of traffic.MeasureBalance, and O(S) for each LID.
 func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	g := r.Graph()
-	load, err := walk.CountAllRoutes(ctx, r)
+	load, err := verify.CountAllRoutes(ctx, r)
 	if err != nil {
 		return err
 	}
-	best, err := walk.CountAllRoutes(ctx, full)
+	best, err := verify.CountAllRoutes(ctx, full)
 	if err != nil {
 		return err
 	}
@@ -38,26 +38,26 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	if traffic.DistributionOf(load).Max <= most {
 		return nil
 	}
-	if engine.BasisOf(r) != nil && engine.BasisOf(r).Gaps || engine.BasisOf(full) != nil && engine.BasisOf(full).Gaps {
+	if engines.BasisOf(r) != nil && engines.BasisOf(r).Gaps || engines.BasisOf(full) != nil && engines.BasisOf(full).Gaps {
 		r.Replace(full)
 		return nil
 	}
-	e := evening{r: r, full: full, load: load, on: walk.SelectEndpoints(g, 0).On, walk: walk.New(g), taken: make([]bool, int(g.Top())+1)}
+	e := evening{r: r, full: full, load: load, on: verify.SelectEndpoints(g, 0).On, walk: verify.NewWalk(g), taken: make([]bool, int(g.Top())+1)}
 	for ctx.Err() == nil {
 		busiest := traffic.DistributionOf(load)
 		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
 			break
 		}
 	}
-	if ctx.Err() != nil || engine.BasisOf(r) == nil || engine.BasisOf(r).Hops == nil || !engine.BasisOf(r).Hops.IsUpDown() {
+	if ctx.Err() != nil || engines.BasisOf(r) == nil || engines.BasisOf(r).Hops == nil || !engines.BasisOf(r).Hops.IsUpDown() {
 		return context.Cause(ctx)
 	}
 	// Paths to switches that up*/down* does not have were made for the entries before.
-	graph, err := walk.Dependencies(ctx, r, walk.SelectEndpoints(g, 0))
+	graph, err := verify.Dependencies(ctx, r, verify.SelectEndpoints(g, 0))
 	if err != nil {
 		return err
 	}
-	all, err := walk.WithSwitches(ctx, r, graph)
+	all, err := verify.WithSwitches(ctx, r, graph)
 	if all == graph {
 		r.Replace(full)
 	}
@@ -69,7 +69,7 @@ type evening struct {
 	r, full *routes.Routes
 	load    []int64
 	on      []uint32 // endpoints, by switch
-	walk    *walk.Walk
+	walk    *verify.Walk
 	flow    []int64
 	taken   []bool // by LID: its entries are those of full
 }
@@ -135,14 +135,14 @@ func (e *evening) count(r *routes.Routes, lid int, sign int64) {
 // evenTree is evenOut for tables that repairTree has made.
 func evenTree(ctx context.Context, r *routes.Routes) error {
 	g := r.Graph()
-	full, err := engine.Compute(ctx, g, engine.BasisOf(r).Engine, engine.BasisOf(r).On(g))
-	if p := new(engine.Precondition); errors.As(err, &p) {
+	full, err := engines.Compute(ctx, g, engines.BasisOf(r).Engine, engines.BasisOf(r).On(g))
+	if p := new(engines.Precondition); errors.As(err, &p) {
 		return nil // it would refuse the current tree
 	} else if err != nil {
 		return err
 	}
-	if h := engine.BasisOf(r).Hops; h.IsUpDown() && !h.SameDirections(engine.BasisOf(full).Hops) {
-		engine.AddGaps(full, 0) // other ranks: its paths do not go together with r's
+	if h := engines.BasisOf(r).Hops; h.IsUpDown() && !h.SameDirections(engines.BasisOf(full).Hops) {
+		engines.AddGaps(full, 0) // other ranks: its paths do not go together with r's
 	}
 	return evenOut(ctx, r, full)
 }

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routingtest"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -16,21 +16,21 @@ import (
 // get other entries.
 func TestEvenOutWithoutLID(t *testing.T) {
 	lid := mad.LID(0)
-	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if lid++; !p.Node().IsSwitch() && lid%2 == 0 {
 			return 0, 0
 		}
 		return lid, 0
 	}})
-	r, full := compute(t, g, "minhop", engine.Options{Policy: engine.First}), compute(t, g, "minhop", engine.Options{})
+	r, full := compute(t, g, "minhop", engines.Options{Policy: engines.First}), compute(t, g, "minhop", engines.Options{})
 	if err := evenOut(t.Context(), r, full); err != nil {
 		t.Fatal(err)
 	}
-	load, err := walk.CountAllRoutes(t.Context(), r)
+	load, err := verify.CountAllRoutes(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, err := walk.CountAllRoutes(t.Context(), full)
+	best, err := verify.CountAllRoutes(t.Context(), full)
 	if most := slices.Max(best); err != nil || slices.Max(load) > most+most/maxWorse {
 		t.Errorf("%d routes on a link, %d by a full run, %v", slices.Max(load), slices.Max(best), err)
 	}

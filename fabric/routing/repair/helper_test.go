@@ -3,15 +3,15 @@ package repair
 import (
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
 )
 
-func compute(t testing.TB, g *graph.Graph, name string, o engine.Options) *routes.Routes {
+func compute(t testing.TB, g *graph.Graph, name string, o engines.Options) *routes.Routes {
 	t.Helper()
-	r, err := engine.Compute(t.Context(), g, name, o)
+	r, err := engines.Compute(t.Context(), g, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
 
-// ComputeKeeping is engine.Compute by the engine of that name, where old are the current
+// ComputeKeeping is engines.Compute by the engine of that name, where old are the current
 // tables: their entries stay where the engine allows it (Options.Keep), as long as no
 // link gets more routes than by Compute alone, or one in maxWorse more. Its notes say how
 // many. Where the rule is the very choice of the next hop, as of DModK and of requested
@@ -19,25 +19,25 @@ import (
 // after a link was lost. kept reports whether the tables are others than those of Compute.
 //
 // Time: that of Compute, twice, and of traffic.MeasureBalance.
-func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engine.Options, old *routes.Routes) (r *routes.Routes, kept bool, err error) {
+func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engines.Options, old *routes.Routes) (r *routes.Routes, kept bool, err error) {
 	o.Keep = nil
-	full, err := engine.Compute(ctx, g, name, o)
+	full, err := engines.Compute(ctx, g, name, o)
 	if err != nil {
 		return nil, false, err
 	}
-	if e, _ := engine.Named(name); e.Repair != engine.KeepEntries {
+	if e, _ := engines.Named(name); e.Repair != engines.KeepEntries {
 		return full, false, nil
 	}
 	old = old.SeenOn(g)
-	byLoad := []string{"", engine.LeastLoaded, engine.Scatter}
-	if b := engine.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
+	byLoad := []string{"", engines.LeastLoaded, engines.Scatter}
+	if b := engines.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
 		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
 			full.Notes = append(full.Notes, fmt.Sprintf("the current tables follow another rule (%d of %d choices of a port are the same); no entry is kept", same, all))
 			return full, false, nil
 		}
 	}
 	o.Keep = old
-	near, err := engine.Compute(ctx, g, name, o)
+	near, err := engines.Compute(ctx, g, name, o)
 	if err != nil {
 		return nil, false, err
 	}
@@ -65,7 +65,7 @@ func countChoices(r *routes.Routes, old *routes.Routes) (same, chance, all int) 
 	var next graph.NextHops
 	likely := 0.0
 	for s := range g.Switches() {
-		next.Load(engine.BasisOf(r).Hops, s)
+		next.Load(engines.BasisOf(r).Hops, s)
 		was, row := old.Row(s), r.Row(s)
 		for d := range g.Switches() {
 			ports, _ := next.Ports(d)

@@ -4,33 +4,32 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 )
 
 // TestRepair: after a failure, only entries change whose packets came over the
 // link; and those of switches without CAs that now have to hand on others'.
 func TestRepair(t *testing.T) {
 	f := routingtest.Topology(t, "fattree:k=8,levels=3")
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	endpoints := g.Endpoints()
 	for _, name := range []string{"minhop", "updn", "dnup", "ftree"} {
-		old := compute(t, g, name, engine.Options{})
+		old := compute(t, g, name, engines.Options{})
 		for _, c := range []int{3, 40, 200} {
 			cut := g.ChannelPort(c)
-			less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
+			less, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := compute(t, less, name, engine.Options{Keep: old})
+			kept := compute(t, less, name, engines.Options{Keep: old})
 			if v := verified(t, kept, verify.Options{}); !v.OK() || len(v.Detours) > 1 {
 				t.Errorf("%s without %s: %+v", name, cut.Label(), v)
 			}
@@ -83,26 +82,26 @@ func comesOver(r *routes.Routes, s int, d graph.Dest, c int) bool {
 // TestNear: entries in force stay where the engine's rule allows it, and balance and
 // verdict are those of the engine.
 func TestNear(t *testing.T) {
-	g, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3"), graph.Options{})
+	g, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3"), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cut := g.ChannelPort(40)
-	less, err := graph.New(g.Fabric(), graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
+	less, err := graph.New(g.Fabric(), graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		engine string
-		o      engine.Options
+		o      engines.Options
 		g      *graph.Graph
-		old    engine.Options
+		old    engines.Options
 		keeps  bool
 	}{
-		{"ftree", engine.Options{}, less, engine.Options{}, true},
-		{"ftree", engine.Options{}, g, engine.Options{Policy: engine.Hash}, false}, // d-mod-k is the rule
-		{"updn", engine.Options{Policy: engine.LeastLoaded}, g, engine.Options{Policy: engine.RoundRobin, Scope: engine.PerSwitch}, true},
-		{"updn", engine.Options{Policy: engine.Hash, Seed: 2}, g, engine.Options{Policy: engine.Hash}, false},
+		{"ftree", engines.Options{}, less, engines.Options{}, true},
+		{"ftree", engines.Options{}, g, engines.Options{Policy: engines.Hash}, false}, // d-mod-k is the rule
+		{"updn", engines.Options{Policy: engines.LeastLoaded}, g, engines.Options{Policy: engines.RoundRobin, Scope: engines.PerSwitch}, true},
+		{"updn", engines.Options{Policy: engines.Hash, Seed: 2}, g, engines.Options{Policy: engines.Hash}, false},
 	} {
 		old := compute(t, g, "minhop", c.old)
 		full := compute(t, c.g, c.engine, c.o)
@@ -124,7 +123,7 @@ func TestNear(t *testing.T) {
 }
 
 func balanceOf(t *testing.T, r *routes.Routes) int64 {
-	load, err := walk.CountAllRoutes(t.Context(), r)
+	load, err := verify.CountAllRoutes(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +132,13 @@ func balanceOf(t *testing.T, r *routes.Routes) int64 {
 
 // TestComplete: what a file does not name stays.
 func TestComplete(t *testing.T) {
-	g, err := graph.New(routingtest.Topology(t, "fattree:k=4"), graph.Options{})
+	g, err := graph.New(routingtest.Topology(t, "fattree:k=4"), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := compute(t, g, "minhop", engine.Options{}).UpTo(g.Top() + 1)
+	old := compute(t, g, "minhop", engines.Options{}).UpTo(g.Top() + 1)
 	old.WritableRow(0)[g.Top()+1] = 3 // no port has this LID
-	given := compute(t, g, "updn", engine.Options{Policy: engine.Hash}).UpTo(old.Top())
+	given := compute(t, g, "updn", engines.Options{Policy: engines.Hash}).UpTo(old.Top())
 	for lid := range given.WritableRow(1) {
 		given.WritableRow(1)[lid] = routes.NoPort
 	}

@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -67,7 +66,7 @@ func judge(t *testing.T, old, r, full *routes.Routes) repaired {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := engine.Named(old.Engine)
+	e, _ := engines.Named(old.Engine)
 	was := old.On(g)
 	x := repaired{old: was, r: r, full: full}
 	wrong := func(format string, a ...any) { x.wrong = append(x.wrong, fmt.Sprintf(format, a...)) }
@@ -149,7 +148,7 @@ func TestRepairHostBack(t *testing.T) {
 	for _, name := range []string{"node-0001 HCA-1", "node-0011 HCA-1", "node-0012 HCA-1"} {
 		host := whole.f.NodeByName(name)[0]
 		d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{host: true}}
-		old := compute(t, d.graph(t), "lash", engine.Options{})
+		old := compute(t, d.graph(t), "lash", engines.Options{})
 		r, err := Tables(t.Context(), old, whole.graph(t))
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +176,7 @@ func TestRepairHostBack(t *testing.T) {
 // paths there and back are on one lane, and no lane has a credit loop.
 func TestRepairMovedHosts(t *testing.T) {
 	whole := damaged(t, "torus:dims=4/4,hosts=1")
-	old := compute(t, whole.graph(t), "lash", engine.Options{})
+	old := compute(t, whole.graph(t), "lash", engines.Options{})
 	one, two := whole.f.NodeByName("node-0001 HCA-1")[0], whole.f.NodeByName("node-0002 HCA-1")[0]
 	b := fabric.NewBuilder()
 	for i := range whole.f.Nodes() {
@@ -228,7 +227,7 @@ func distinct(list []int) int {
 // arrivals reports whether packets from a switch to a LID arrive by the tables before.
 func (x *repaired) arrivals() func(s int, dest graph.Dest) bool {
 	g := x.r.Graph()
-	w, last := walk.New(g), -1
+	w, last := verify.NewWalk(g), -1
 	var entries []uint8
 	return func(s int, dest graph.Dest) bool {
 		if int(dest.LID) != last {
@@ -280,10 +279,10 @@ func TestRepairLanes(t *testing.T) {
 		whole := damaged(t, spec)
 		g := whole.graph(t)
 		for _, e := range laneEngines {
-			o := engine.Options{MaxVLs: e.maxVLs}
+			o := engines.Options{MaxVLs: e.maxVLs}
 			name := fmt.Sprint(e.name, " ", e.maxVLs)
-			old, err := engine.Compute(t.Context(), g, e.name, o)
-			if errors.As(err, new(*engine.Precondition)) {
+			old, err := engines.Compute(t.Context(), g, e.name, o)
+			if errors.As(err, new(*engines.Precondition)) {
 				continue
 			} else if err != nil {
 				t.Fatal(err)
@@ -297,8 +296,8 @@ func TestRepairLanes(t *testing.T) {
 					if len(less.Switches()) == 0 {
 						continue
 					}
-					full, err := engine.Compute(t.Context(), less, e.name, o)
-					if errors.As(err, new(*engine.Precondition)) {
+					full, err := engines.Compute(t.Context(), less, e.name, o)
+					if errors.As(err, new(*engines.Precondition)) {
 						continue
 					} else if err != nil {
 						t.Fatal(err)

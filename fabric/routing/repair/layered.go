@@ -7,12 +7,11 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 )
 
 // keepLanes is r for g, where an engine of shortest paths on lanes made it. Only entries that
@@ -37,7 +36,7 @@ func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, limit int)
 	if err := x.findBroken(ctx, r.Graph()); err != nil {
 		return nil, err
 	}
-	if x.load, err = walk.CountAllRoutes(ctx, x.t); err != nil {
+	if x.load, err = verify.CountAllRoutes(ctx, x.t); err != nil {
 		return nil, err
 	}
 	if x.p, err = x.l.Place(ctx, x.layer, x.more, x.used); x.p == nil {
@@ -153,7 +152,7 @@ func newLayered(ctx context.Context, r *routes.Routes, g *graph.Graph) (*layered
 	if x.h, err = graph.AllHops(ctx, g); err != nil {
 		return nil, err
 	}
-	x.l = engine.LayeringOf(x.t)
+	x.l = engines.LayeringOf(x.t)
 	x.place = slices.Repeat([]int{-1}, n)
 	for i, s := range x.l.Sources {
 		x.place[s] = i
@@ -311,7 +310,7 @@ func (x *layered) write(r *routes.Routes) {
 			moved++
 		}
 	}
-	engine.SetLayers(x.t, x.l, x.layer)
+	engines.SetLayers(x.t, x.l, x.layer)
 	x.setOthers(r)
 	if moved > 0 {
 		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path between switches has", "paths between switches have")))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
@@ -17,18 +17,18 @@ import (
 // than r has. Where it needs more, it is a full run on these, or else keepLanes on lanes that links do not
 // have, or else a full run. Notes say so, and where lanes were added, whether a full run needs fewer.
 func withLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	b, has := engine.BasisOf(r), linkLanes(g)
+	b, has := engines.BasisOf(r), linkLanes(g)
 	o := b.On(g)
-	allowed := cmp.Or(o.MaxVLs, engine.DefaultLanes)
+	allowed := cmp.Or(o.MaxVLs, engines.DefaultLanes)
 	most := max(r.Lanes(), min(allowed, has))
 	t, err := keepLanes(ctx, r, g, most)
 	if t == nil && err == nil && most < allowed {
 		o.MaxVLs = most
-		if t, err = engine.Compute(ctx, g, b.Engine, o); err == nil {
-			engine.AllowLanes(t, b.On(g).MaxVLs) // links may get more again
+		if t, err = engines.Compute(ctx, g, b.Engine, o); err == nil {
+			engines.AllowLanes(t, b.On(g).MaxVLs) // links may get more again
 			return noteAgain(t, most), nil
 		}
-		if !errors.As(err, new(*engine.Precondition)) {
+		if !errors.As(err, new(*engines.Precondition)) {
 			return nil, err
 		}
 		t, err = keepLanes(ctx, r, g, allowed)
@@ -37,7 +37,7 @@ func withLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 		return nil, err
 	}
 	if t == nil {
-		if t, err = engine.Compute(ctx, g, b.Engine, b.On(g)); err != nil {
+		if t, err = engines.Compute(ctx, g, b.Engine, b.On(g)); err != nil {
 			return nil, err
 		}
 		return noteAgain(t, allowed), nil
@@ -76,16 +76,16 @@ func noteAdded(ctx context.Context, r, t *routes.Routes) error {
 	if now <= before {
 		return nil
 	}
-	g, b := t.Graph(), engine.BasisOf(r)
+	g, b := t.Graph(), engines.BasisOf(r)
 	o := b.On(g)
 	o.MaxVLs = now - 1
 	note := fmt.Sprintf("repair: %d virtual lanes, %d before; ", now, before)
-	fewer, err := engine.Compute(ctx, g, b.Engine, o)
+	fewer, err := engines.Compute(ctx, g, b.Engine, o)
 	switch {
 	case err == nil:
 		old := r.On(g)
 		note += fmt.Sprintf("a new run with max_vls=%d needs %d, but changes %s instead of %d", now-1, fewer.Lanes(), plural.Count(fewer.Diff(old).Blocks, "block", "blocks"), t.Diff(old).Blocks)
-	case errors.As(err, new(*engine.Precondition)):
+	case errors.As(err, new(*engines.Precondition)):
 		note += "a new run found no fewer"
 	default:
 		return err

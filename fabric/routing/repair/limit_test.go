@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
@@ -59,14 +59,14 @@ func TestRepairLimit(t *testing.T) {
 		}},
 	} {
 		whole := damaged(t, "mesh:dims=6/6,hosts=1").withVLs(t, x.vls)
-		old := compute(t, whole.graph(t), "lash", engine.Options{MaxVLs: x.maxVLs})
-		o := engine.BasisOf(old).On(old.Graph())
+		old := compute(t, whole.graph(t), "lash", engines.Options{MaxVLs: x.maxVLs})
+		o := engines.BasisOf(old).On(old.Graph())
 		whole.lose(rand.New(rand.NewPCG(8, 0)), 0, x.links)
 		r, err := Tables(t.Context(), old, whole.graph(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !engine.MadeBy(r, r.Graph(), "lash", o) {
+		if !engines.MadeBy(r, r.Graph(), "lash", o) {
 			t.Errorf("links with %v, max_vls %d: the options are others", x.vls, x.maxVLs)
 		}
 		if v := verified(t, r, verify.Options{}); !v.OK() || r.Lanes() != x.lanes || !slices.Equal(r.Notes, x.notes) {

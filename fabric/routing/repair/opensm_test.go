@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
 )
@@ -39,8 +39,8 @@ func TestRepairOpenSM(t *testing.T) {
 		whole := damaged(t, x.spec)
 		old := recorded(t, whole.f, x.engine)
 		isWhole(t, x.engine, old)
-		if old.Lanes() != x.lanes || engine.BasisOf(old) != nil {
-			t.Fatalf("%s: %d lanes, basis %v", x.engine, old.Lanes(), engine.BasisOf(old))
+		if old.Lanes() != x.lanes || engines.BasisOf(old) != nil {
+			t.Fatalf("%s: %d lanes, basis %v", x.engine, old.Lanes(), engines.BasisOf(old))
 		}
 		for i, p := range whole.switchLinks() {
 			d := &damage{whole.f, map[*fabric.Port]bool{p: true}, map[*fabric.Node]bool{}}

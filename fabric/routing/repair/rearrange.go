@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/lanes"
 )
 
@@ -55,7 +55,7 @@ func (x *layered) rearrange(ctx context.Context) (bool, error) {
 			m.remove(k)
 		}
 	}
-	effort := max(1, engine.BasisOf(x.t).On(x.g).Effort)
+	effort := max(1, engines.BasisOf(x.t).On(x.g).Effort)
 	for i, phase := range phases {
 		if phase.price > 0 && x.p.Layers() == 1 {
 			break // no lane to move to

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 )
 
 // TestRepairKeepsLanes: after the loss of a link, the tables of lash and dfsssp have as many lanes as
@@ -27,7 +27,7 @@ func TestRepairKeepsLanes(t *testing.T) {
 	} {
 		whole := damaged(t, x.spec)
 		links := whole.switchLinks()
-		old := compute(t, whole.graph(t), x.engine, engine.Options{})
+		old := compute(t, whole.graph(t), x.engine, engines.Options{})
 		cases, proven, added, moved, blocks, least := 0, 0, 0, 0, 0, 0
 		for i := 0; i < len(links); i += x.step {
 			d := &damage{whole.f, map[*fabric.Port]bool{links[i]: true}, map[*fabric.Node]bool{}}

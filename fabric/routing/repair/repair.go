@@ -24,13 +24,12 @@ import (
 	"errors"
 	"slices"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 )
 
 // Tables repairs r: it makes tables for g, the graph of the same subnet after a link, a switch or a
@@ -57,7 +56,7 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	if r.HasChoices() {
 		return repairChoices(ctx, r, g)
 	}
-	b := engine.BasisOf(r)
+	b := engines.BasisOf(r)
 	if b == nil {
 		if t, err := keepUnknown(ctx, r, g); t != nil || err != nil {
 			return t, err
@@ -73,26 +72,26 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 			return t, err
 		}
 	}
-	e, _ := engine.Named(b.Engine)
+	e, _ := engines.Named(b.Engine)
 	switch e.Repair {
-	case engine.KeepLanes:
+	case engines.KeepLanes:
 		return inLanes(ctx, r, g, withLanes)
-	case engine.KeepPlaces:
-		return inLanes(ctx, r, g, engine.InPlaces)
-	case engine.Patch:
+	case engines.KeepPlaces:
+		return inLanes(ctx, r, g, engines.InPlaces)
+	case engines.Patch:
 		return inLanes(ctx, r, g, patchLIDs)
 	}
 	o := b.On(g)
-	full, err := engine.Compute(ctx, g, b.Engine, o)
+	full, err := engines.Compute(ctx, g, b.Engine, o)
 	if err != nil || r.SL != nil { // lanes of paths that others go beside
 		return full, err
 	}
 	t := full
 	switch e.Repair {
-	case engine.KeepEntries:
+	case engines.KeepEntries:
 		o.Keep = r
-		t, err = engine.Compute(ctx, g, b.Engine, o)
-	case engine.KeepLIDs:
+		t, err = engines.Compute(ctx, g, b.Engine, o)
+	case engines.KeepLIDs:
 		t, err = keepLIDs(ctx, r, full)
 	}
 	if err != nil || t == full {
@@ -107,8 +106,8 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 // reachesLess reports whether t, tables of up*/down*, lack more of the paths that up*/down* does not have
 // than full does: which of these can be added depends on the entries that stay.
 func reachesLess(ctx context.Context, t, full *routes.Routes) (bool, error) {
-	b := engine.BasisOf(t)
-	if b == nil || b.UpDownRanks() == nil || !slices.ContainsFunc(walk.SelectEndpoints(t.Graph(), 0).Sources, func(s int32) bool { return b.Hops.NextUnreachable(int(s), 0) >= 0 }) {
+	b := engines.BasisOf(t)
+	if b == nil || b.UpDownRanks() == nil || !slices.ContainsFunc(verify.SelectEndpoints(t.Graph(), 0).Sources, func(s int32) bool { return b.Hops.NextUnreachable(int(s), 0) >= 0 }) {
 		return false, nil
 	}
 	v, err := verify.Tables(ctx, t, verify.Options{})
@@ -123,10 +122,10 @@ func reachesLess(ctx context.Context, t, full *routes.Routes) (bool, error) {
 // from it, beside static ports that stay; others keep none.
 func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	static := r.StaticPart()
-	if b := engine.BasisOf(r); b != nil {
+	if b := engines.BasisOf(r); b != nil {
 		if o := b.On(g); o.Adaptive {
 			o.Keep = static
-			return engine.Compute(ctx, g, b.Engine, o)
+			return engines.Compute(ctx, g, b.Engine, o)
 		}
 	}
 	t, err := Tables(ctx, static, g)
@@ -144,16 +143,16 @@ func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ct
 	if err != nil || t != nil && len(g.Gained(r.Graph())) == 0 {
 		return t, err
 	}
-	b := engine.BasisOf(r)
-	full, err := engine.Compute(ctx, g, b.Engine, b.On(g))
+	b := engines.BasisOf(r)
+	full, err := engines.Compute(ctx, g, b.Engine, b.On(g))
 	if t == nil || err != nil {
 		return full, err
 	}
-	load, err := walk.CountAllRoutes(ctx, t)
+	load, err := verify.CountAllRoutes(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	best, err := walk.CountAllRoutes(ctx, full)
+	best, err := verify.CountAllRoutes(ctx, full)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +164,7 @@ func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ct
 
 // patchLIDs is search.PatchLIDs where the verifier finds no gaps and no credit loop, else nil.
 func patchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
-	t, whole, err := search.PatchLIDs(ctx, r, g, max(1, engine.BasisOf(r).On(g).MaxVLs))
+	t, whole, err := search.PatchLIDs(ctx, r, g, max(1, engines.BasisOf(r).On(g).MaxVLs))
 	if err != nil || !whole {
 		return nil, err
 	}
@@ -186,7 +185,7 @@ func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	endpoints := walk.SelectEndpoints(g, 0)
+	endpoints := verify.SelectEndpoints(g, 0)
 	for _, wanted := range endpoints.Wanted {
 		if wanted {
 			n += int64(endpoints.All - 1)

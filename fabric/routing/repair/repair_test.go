@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -52,7 +52,7 @@ func (d *damage) graph(t testing.TB) *graph.Graph {
 			t.Fatal(err)
 		}
 	}
-	g, err := graph.New(b.Build(), graph.Options{})
+	g, err := graph.New(b.Build(), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,16 +205,16 @@ func TestRepairs(t *testing.T) {
 	for _, spec := range []string{
 		"pgft:m=3/3/4,w=1/3/3,p=1/1/1", "pgft:m=4/4/4,w=1/4/4,p=1/1/1", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=2/3/2,w=1/2/3,p=1/1/2", "torus:dims=4/4,hosts=2", "random:n=14,degree=4,hosts=2",
 	} {
-		for _, promises := range engine.All() {
+		for _, promises := range engines.All() {
 			name := promises.Name
-			if promises.Repair == engine.Recompute || promises.Repair == engine.PatchOnly {
+			if promises.Repair == engines.Recompute || promises.Repair == engines.PatchOnly {
 				continue
 			}
 			t.Run(fmt.Sprint(spec, " ", name), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(7, 7))
 				d := damaged(t, spec)
-				r, err := engine.Compute(t.Context(), d.graph(t), name, engine.Options{})
-				if errors.As(err, new(*engine.Precondition)) {
+				r, err := engines.Compute(t.Context(), d.graph(t), name, engines.Options{})
+				if errors.As(err, new(*engines.Precondition)) {
 					return // the engine is not for this network
 				} else if err != nil {
 					t.Fatal(err)
@@ -222,7 +222,7 @@ func TestRepairs(t *testing.T) {
 				for step := range 30 {
 					what := d.change(random)
 					g := d.graph(t)
-					full, err := engine.Compute(t.Context(), g, name, engine.Options{})
+					full, err := engines.Compute(t.Context(), g, name, engines.Options{})
 					if err != nil {
 						t.Logf("step %d, %s: %v", step, what, err)
 						continue
@@ -284,7 +284,7 @@ func TestHundredRepairs(t *testing.T) {
 		for _, name := range []string{"minhop", "updn", "ftree", "dnup"} {
 			random := rand.New(rand.NewPCG(11, 7))
 			d := damaged(t, spec)
-			r := compute(t, d.graph(t), name, engine.Options{})
+			r := compute(t, d.graph(t), name, engines.Options{})
 			for step := 1; step <= steps; step++ {
 				what := d.change(random)
 				g := d.graph(t)
@@ -299,7 +299,7 @@ func TestHundredRepairs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b, err := traffic.MeasureBalance(t.Context(), compute(t, g, name, engine.Options{}), 0, nil)
+				b, err := traffic.MeasureBalance(t.Context(), compute(t, g, name, engines.Options{}), 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -317,7 +317,7 @@ func TestRepairWithout(t *testing.T) {
 	for _, spec := range []string{"pgft:m=3/3/4,w=1/3/3,p=1/1/1", "torus:dims=4/4,hosts=2", "random:n=14,degree=4,hosts=2"} {
 		random := rand.New(rand.NewPCG(3, 3))
 		d := damaged(t, spec)
-		r := compute(t, d.graph(t), "updn", engine.Options{})
+		r := compute(t, d.graph(t), "updn", engines.Options{})
 		r.ForgetOrigin()
 		for step := range 20 {
 			what := d.change(random)
@@ -341,10 +341,10 @@ func TestRepairWithout(t *testing.T) {
 
 // TestRepairShares: rows that repaired tables share are not changed through the others.
 func TestRepairShares(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{})
-	old := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.BuildOptions{})
+	old := compute(t, g, "ftree", engines.Options{})
 	cut := g.ChannelPort(3)
-	less, err := graph.New(g.Fabric(), graph.Options{Exclude: func(p *fabric.Port) bool { return p == cut }})
+	less, err := graph.New(g.Fabric(), graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,8 +371,8 @@ func TestRepairWithoutLID(t *testing.T) {
 	for i := range f.Nodes() {
 		lids[&f.Nodes()[i]] = mad.LID(i + 1)
 	}
-	for _, without := range routingtest.Graph(t, "fattree:k=4,levels=3", graph.Options{}).Switches() {
-		o := graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+	for _, without := range routingtest.Graph(t, "fattree:k=4,levels=3", graph.BuildOptions{}).Switches() {
+		o := graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
 			if n := p.Node(); n.GUID() == without.GUID() || !n.IsSwitch() && p.Peer().Node().GUID() == without.GUID() {
 				return 0, 0
 			}
@@ -382,7 +382,7 @@ func TestRepairWithoutLID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old := compute(t, g, "ftree", engine.Options{})
+		old := compute(t, g, "ftree", engines.Options{})
 		for c := range g.Channels() {
 			cut := g.ChannelPort(c)
 			o.Exclude = func(p *fabric.Port) bool { return p == cut }
@@ -404,7 +404,7 @@ func TestRepairWithoutLID(t *testing.T) {
 // TestPartedPairs: hosts without a LID are no endpoints, and those on no switch are.
 func TestPartedPairs(t *testing.T) {
 	f := routingtest.Topology(t, "mesh:dims=4,hosts=2")
-	first := routingtest.Graph(t, "mesh:dims=4,hosts=2", graph.Options{}).ChannelPort(0) // to the other switches
+	first := routingtest.Graph(t, "mesh:dims=4,hosts=2", graph.BuildOptions{}).ChannelPort(0) // to the other switches
 	for _, x := range []struct {
 		without, alone string
 		want           int64
@@ -415,7 +415,7 @@ func TestPartedPairs(t *testing.T) {
 		{"node-0001 HCA-1", "node-0003 HCA-1", 2*1*5 + 2*6},
 	} {
 		lid := mad.LID(0)
-		g, err := graph.New(f, graph.Options{
+		g, err := graph.New(f, graph.BuildOptions{
 			Exclude: func(p *fabric.Port) bool {
 				return p.Node().GUID() == first.Node().GUID() && p.Num() == first.Num() || p.Node().Name() == x.alone
 			},
@@ -430,7 +430,7 @@ func TestPartedPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := partedPairs(t.Context(), g)
-		if v := verified(t, compute(t, g, "minhop", engine.Options{}), verify.Options{}); err != nil || n != x.want || v.Unreachable != n {
+		if v := verified(t, compute(t, g, "minhop", engines.Options{}), verify.Options{}); err != nil || n != x.want || v.Unreachable != n {
 			t.Errorf("no LID on %q, %q on no switch: %d pairs, want %d, %v; the verdict has %d", x.without, x.alone, n, x.want, err, v.Unreachable)
 		}
 	}
@@ -456,14 +456,14 @@ func TestRepairReachesAll(t *testing.T) {
 				}
 			}
 			g := d.graph(t)
-			r := compute(t, g, x.engine, engine.Options{})
+			r := compute(t, g, x.engine, engines.Options{})
 			for range 3 {
 				p := g.ChannelPort(random.IntN(len(g.Channels())))
 				i := slices.IndexFunc(d.f.Nodes(), func(n fabric.Node) bool { return n.GUID() == p.Node().GUID() })
 				d.ports[d.f.Nodes()[i].Port(p.Num())] = true
 			}
 			g = d.graph(t)
-			full := compute(t, g, x.engine, engine.Options{})
+			full := compute(t, g, x.engine, engines.Options{})
 			r, err := Tables(t.Context(), r, g)
 			if err != nil {
 				t.Fatal(err)

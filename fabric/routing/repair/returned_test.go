@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -26,7 +26,7 @@ func TestRepairLateLIDs(t *testing.T) {
 			maxVLs  int
 			unknown bool
 		}{{"dfsssp", 0, false}, {"nue", 1, true}, {"nue", 3, true}} {
-			r := compute(t, withoutLIDs(t, f, late), x.engine, engine.Options{MaxVLs: x.maxVLs})
+			r := compute(t, withoutLIDs(t, f, late), x.engine, engines.Options{MaxVLs: x.maxVLs})
 			if x.unknown {
 				r = bySource(r)
 			}

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/cdg"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // switchLinks are the lower ports of links between switches.
@@ -48,7 +48,7 @@ func TestRepairOneLink(t *testing.T) {
 		}
 		whole := damaged(t, x.spec)
 		links := whole.switchLinks()
-		old := compute(t, whole.graph(t), "nue", engine.Options{MaxVLs: x.lanes})
+		old := compute(t, whole.graph(t), "nue", engines.Options{MaxVLs: x.lanes})
 		blocks, least, crowded, proven := 0, 0, 0, 0
 		var lost []int
 		for i := 0; i < len(links); i += x.step {
@@ -106,7 +106,7 @@ func movedLIDs(old, r *routes.Routes) (moved, noted int) {
 // lost.
 func (x *repaired) withoutPath() (pairs int) {
 	g := x.old.Graph()
-	stay := cdg.New(g, 1)
+	stay := verify.NewDependencyGraph(g, 1)
 	var change []int // homes
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {

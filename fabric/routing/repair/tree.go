@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -24,7 +24,7 @@ func repairTree(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.
 		return nil, nil
 	}
 	t := x.place()
-	update := graph.HopsUpdate{Old: engine.BasisOf(r).Hops, Was: x.was, Moved: x.whole, Ranks: x.rank}
+	update := graph.HopsUpdate{Old: engines.BasisOf(r).Hops, Was: x.was, Moved: x.whole, Ranks: x.rank}
 	var err error
 	if x.h, x.parts, err = update.Run(ctx, g); x.h == nil {
 		return nil, err
@@ -32,7 +32,7 @@ func repairTree(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.
 	x.h.Place = t.Place
 	x.findMoved()
 	x.new = r.ShareRows(g, x.was)
-	b := *engine.BasisOf(r)
+	b := *engines.BasisOf(r)
 	b.Hops = x.h
 	x.new.SetOrigin(&b)
 	open, err := x.choose(ctx, t)
@@ -73,7 +73,7 @@ func (x *repair) findChanged() {
 // known reports whether r's tree had all switches and LIDs of g, and all cables that are
 // new: each joins a parent of it.
 func (x *repair) known() bool {
-	tree := engine.BasisOf(x.old).Tree
+	tree := engines.BasisOf(x.old).Tree
 	x.in, _ = graph.OlderNumbers(x.g, tree.Graph)
 	if slices.Contains(x.in, -1) {
 		return false
@@ -98,12 +98,12 @@ func (x *repair) known() bool {
 }
 
 // place is r's tree with the numbers of g; -1 is a parent that is missing.
-func (x *repair) place() *engine.Tree {
-	old, ranks := engine.BasisOf(x.old).Tree, engine.BasisOf(x.old).Ranks
+func (x *repair) place() *engines.Tree {
+	old, ranks := engines.BasisOf(x.old).Tree, engines.BasisOf(x.old).Ranks
 	if ranks != nil {
 		x.rank = &graph.Ranks{Rank: make([]int, len(x.in))}
 	}
-	t := &engine.Tree{Place: make([]int32, len(x.in)), Parents: make([][]int32, len(x.in)), Number: old.Number, Divider: make([]int, len(x.in)), Own: make([][]engine.Span, len(x.in))}
+	t := &engines.Tree{Place: make([]int32, len(x.in)), Parents: make([][]int32, len(x.in)), Number: old.Number, Divider: make([]int, len(x.in)), Own: make([][]engines.Span, len(x.in))}
 	now := slices.Repeat([]int32{-1}, len(old.Place))
 	for s, i := range x.in {
 		now[i] = int32(s)
@@ -147,7 +147,7 @@ func (x *repair) findMoved() {
 
 // choose writes the entries of all that is marked, and returns the pairs of switches
 // for which there is no next hop.
-func (x *repair) choose(ctx context.Context, t *engine.Tree) ([][2]int32, error) {
+func (x *repair) choose(ctx context.Context, t *engines.Tree) ([][2]int32, error) {
 	g := x.g
 	digits := t.On(g)
 	choices := make([]routes.Row, g.Workers())
@@ -221,7 +221,7 @@ func (x *repair) choose(ctx context.Context, t *engine.Tree) ([][2]int32, error)
 // wasNextHop reports whether a port of switch s led to d before.
 func (x *repair) wasNextHop(s int, d int32, port uint8) bool {
 	was, to := x.was[s], x.was[d]
-	return was >= 0 && to >= 0 && slices.Contains(engine.BasisOf(x.old).Hops.Next(int(was), int(to)), port)
+	return was >= 0 && to >= 0 && slices.Contains(engines.BasisOf(x.old).Hops.Next(int(was), int(to)), port)
 }
 
 // all are all destinations: list is memory.

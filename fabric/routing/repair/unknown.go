@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
@@ -30,7 +30,7 @@ func keepUnknown(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes
 	if bothWays(r) {
 		name = "lash"
 	}
-	like.SetOrigin(engine.AsIf(name, r.Lanes()))
+	like.SetOrigin(engines.AsIf(name, r.Lanes()))
 	t, err := keepLanes(ctx, &like, g, r.Lanes())
 	if t == nil || err != nil {
 		return nil, err

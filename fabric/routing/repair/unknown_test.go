@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -25,9 +25,9 @@ func TestRepairUnknown(t *testing.T) {
 	}{{"dfsssp", "torus:dims=5/5,hosts=2", 0}, {"dfsssp", "dragonfly:a=4,p=2,h=2", 0}, {"lash", "torus:dims=5/5,hosts=2", 0}, {"lash", "random:n=24,degree=4,hosts=2", 0}, {"nue", "torus:dims=4/4,hosts=1", 3}} {
 		whole := damaged(t, x.spec)
 		links := whole.switchLinks()
-		old := routingtest.Reread(t, whole.f, compute(t, whole.graph(t), x.engine, engine.Options{MaxVLs: x.maxVLs}))
-		if old.Lanes() < 2 || engine.BasisOf(old) != nil {
-			t.Fatalf("%s %s: %d lanes, basis %v", x.engine, x.spec, old.Lanes(), engine.BasisOf(old))
+		old := routingtest.Reread(t, whole.f, compute(t, whole.graph(t), x.engine, engines.Options{MaxVLs: x.maxVLs}))
+		if old.Lanes() < 2 || engines.BasisOf(old) != nil {
+			t.Fatalf("%s %s: %d lanes, basis %v", x.engine, x.spec, old.Lanes(), engines.BasisOf(old))
 		}
 		for i := 0; i < len(links); i += len(links)/4 + 1 {
 			d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{}}
@@ -54,7 +54,7 @@ func TestRepairUnknown(t *testing.T) {
 // withoutLIDs is a graph of f in which the ports of late CAs, by number, have no LID.
 func withoutLIDs(t *testing.T, f *fabric.Fabric, late map[int]bool) *graph.Graph {
 	t.Helper()
-	g, err := graph.New(f, graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+	g, err := graph.New(f, graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if late[p.Node().ID()] {
 			return 0, 0
 		}
@@ -107,7 +107,7 @@ func isWhole(t *testing.T, what string, r *routes.Routes) {
 // such a level is that of others here.
 func TestRepairLevelsBetween(t *testing.T) {
 	whole := damaged(t, "torus:dims=4/4,hosts=2")
-	r := bySource(compute(t, whole.graph(t), "lash", engine.Options{}))
+	r := bySource(compute(t, whole.graph(t), "lash", engines.Options{}))
 	if r.Lanes() != 2 {
 		t.Fatal(r.Lanes())
 	}
@@ -142,7 +142,7 @@ func TestRepairLevelsBetween(t *testing.T) {
 func TestRepairHostsWithoutLID(t *testing.T) {
 	whole := damaged(t, "torus:dims=5/5,hosts=2")
 	late := lateCAs(whole.f, rand.New(rand.NewPCG(1, 1)), 0.2)
-	r := bySource(compute(t, withoutLIDs(t, whole.f, late), "dfsssp", engine.Options{}))
+	r := bySource(compute(t, withoutLIDs(t, whole.f, late), "dfsssp", engines.Options{}))
 	g := r.Graph()
 	for i, term := range g.Terminals() {
 		if r.SL.Pair[i][term.LID] = 1; term.Count == 0 {
@@ -150,7 +150,7 @@ func TestRepairHostsWithoutLID(t *testing.T) {
 		}
 	}
 	gone := whole.switchLinks()[7]
-	less, err := graph.New(whole.f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == gone || p.Peer() == gone }, LIDs: func(p *fabric.Port) (mad.LID, int) {
+	less, err := graph.New(whole.f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == gone || p.Peer() == gone }, LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if late[p.Node().ID()] {
 			return 0, 0
 		}
@@ -173,7 +173,7 @@ func TestRepairBackInFile(t *testing.T) {
 	host := whole.f.NodeByName("node-0011 HCA-1")[0]
 	d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{host: true}}
 	less := d.graph(t)
-	old := routingtest.Reread(t, less.Fabric(), compute(t, less, "nue", engine.Options{MaxVLs: 3}))
+	old := routingtest.Reread(t, less.Fabric(), compute(t, less, "nue", engines.Options{MaxVLs: 3}))
 	r, err := Tables(t.Context(), old, whole.graph(t))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestRepairUnjudged(t *testing.T) {
 		{"dfsssp", "torus:dims=4/4,hosts=2", []int{0}, "levels and lanes", []string{"repair: the remaining paths already have a credit loop, so the new paths are the shortest ones; if paths have service levels, read these and their virtual lanes too: load_routes(sl=, sl2vl=)"}},
 	} {
 		whole := damaged(t, x.spec)
-		r := compute(t, whole.graph(t), x.engine, engine.Options{})
+		r := compute(t, whole.graph(t), x.engine, engines.Options{})
 		r.ForgetOrigin()
 		if x.without != "" {
 			r.SL2VL = nil

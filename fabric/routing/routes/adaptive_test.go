@@ -10,7 +10,7 @@ import (
 
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/format"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -27,8 +27,8 @@ func choices(r *routes.Routes, s int, transport adaptive.Transport, lids ...mad.
 }
 
 func TestSetChoices(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	r := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	r := compute(t, g, "ftree", engines.Options{})
 	leaf := routingtest.SwitchNamed(t, g, "leaf-1")
 	before := choices(r, leaf, adaptive.Any, 13, 20, 21, 22)
 	if r.AdaptiveKnown() || r.HasChoices() || r.Adaptive(leaf) != nil {
@@ -85,8 +85,8 @@ func TestSetChoices(t *testing.T) {
 }
 
 func TestSetAdaptive(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	r := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	r := compute(t, g, "ftree", engines.Options{})
 	leaf := routingtest.SwitchNamed(t, g, "leaf-1")
 	groups := adaptive.NewGroups(2)
 	groups.Set(0, 0, adaptive.PortSet(5, 6, 9)) // port 9 does not exist
@@ -113,7 +113,7 @@ func TestSetAdaptive(t *testing.T) {
 		t.Errorf("after a change of the row: %q, want static port 5", got)
 	}
 	// A graph with other switches: by GUID.
-	less := routingtest.Graph(t, "fattree:remove_switches=1,seed=3", graph.Options{})
+	less := routingtest.Graph(t, "fattree:remove_switches=1,seed=3", graph.BuildOptions{})
 	moved := r.On(less)
 	if s := less.SwitchByGUID(g.Switches()[leaf].GUID()); s >= 0 && moved.Adaptive(s) == nil {
 		t.Error("adaptive routing is lost on another graph")
@@ -125,8 +125,8 @@ func TestSetAdaptive(t *testing.T) {
 }
 
 func TestTraceChoices(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	at := func(name string) int { return routingtest.SwitchNamed(t, g, name) }
 	for _, x := range []struct {
 		name string
@@ -169,8 +169,8 @@ some packets may loop
 }
 
 func TestDiffChoices(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	leaf := routingtest.SwitchNamed(t, g, "leaf-1")
 	less := r.Clone()
 	less.SetChoices(leaf, []mad.LID{20, 21}, adaptive.PortSet(5, 6, 7, 8))
@@ -206,10 +206,10 @@ func TestDiffChoices(t *testing.T) {
 
 // TestSaveChoices: a snapshot of routes keeps their choices, and other files the static ports.
 func TestSaveChoices(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	for _, x := range []struct {
-		kind format.Kind
+		kind format.FormatName
 		want *routes.Routes
 	}{{format.KindSnapshot, r}, {format.KindLFTs, r.StaticPart()}} {
 		var b, again bytes.Buffer

@@ -25,7 +25,7 @@ type Files struct {
 // Load reads the tables of f from files, which open opens. What of the files
 // does not match f, but does no harm, is in ReadNotes.
 func Load(f *fabric.Fabric, files Files, open format.Opener) (*Routes, error) {
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func OfFabric(f *fabric.Fabric) (*Routes, error) {
 	if !f.HasLFTs() {
 		return nil, nil
 	}
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		return nil, err
 	}

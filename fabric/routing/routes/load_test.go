@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
-	route "fabsh/fabric/routing/engine"
+	route "fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -42,7 +42,7 @@ func swept(t *testing.T, spec string) *fabric.Fabric {
 // TestWriteLoad: what Write writes Load reads.
 func TestWriteLoad(t *testing.T) {
 	f := swept(t, "fattree:k=4,levels=2")
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWriteLoad(t *testing.T) {
 
 // TestAdaptive: where switches route adaptively a verdict on tables is unknown.
 func TestAdaptive(t *testing.T) {
-	r := compute(t, routingtest.Graph(t, "fattree:k=4", graph.Options{}), "ftree", route.Options{})
+	r := compute(t, routingtest.Graph(t, "fattree:k=4", graph.BuildOptions{}), "ftree", route.Options{})
 	var got []string
 	for _, known := range []verify.Adaptive{verify.AdaptiveUndetermined, verify.AdaptiveOff, verify.AdaptiveOn} {
 		v := verified(t, r, verify.Options{Adaptive: known})
@@ -94,8 +94,8 @@ func (c *canceller) Write(p []byte) (int, error) {
 
 // TestWriteEnds: writing ends with its context, before the next block.
 func TestWriteEnds(t *testing.T) {
-	r := compute(t, routingtest.Graph(t, "fattree:k=16,levels=2", graph.Options{}), "minhop", route.Options{})
-	for _, kind := range []format.Kind{format.KindLFTs, format.KindFDBs} {
+	r := compute(t, routingtest.Graph(t, "fattree:k=16,levels=2", graph.BuildOptions{}), "minhop", route.Options{})
+	for _, kind := range []format.FormatName{format.KindLFTs, format.KindFDBs} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &canceller{end: cancel}
 		if err := r.Write(ctx, c, kind); !errors.Is(err, context.Canceled) || c.blocks != 1 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -45,8 +45,8 @@ func TestRow(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=8,levels=3", graph.Options{}) // LIDs to 208: four blocks
-	old := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "fattree:k=8,levels=3", graph.BuildOptions{}) // LIDs to 208: four blocks
+	old := compute(t, g, "ftree", engines.Options{})
 	r := old.Clone()
 	r.Row(3)[64] ^= 1
 	r.Row(3)[127] ^= 1
@@ -57,7 +57,7 @@ func TestDiff(t *testing.T) {
 		longer.Row(s).Copy(old.Row(s), nil)
 	}
 	longer.Row(0)[299] = 5
-	less, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3,remove_switches=1"), graph.Options{})
+	less, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3,remove_switches=1"), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,8 @@ func TestDiff(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4", graph.Options{})
-	r := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "fattree:k=4", graph.BuildOptions{})
+	r := compute(t, g, "ftree", engines.Options{})
 	leaf, spine := routingtest.SwitchNamed(t, g, "leaf-1"), routingtest.SwitchNamed(t, g, "spine-1")
 	from, to := routingtest.LID(t, g, "node-0001 HCA-1"), routingtest.LID(t, g, "node-0007 HCA-1")
 	path := func(src, dst mad.LID) string {
@@ -136,7 +136,7 @@ func TestTrace(t *testing.T) {
 // file would not let them.
 func TestChangesLanes(t *testing.T) {
 	for name, want := range map[string]bool{"dragonfly": true, "minhop": false, "dfsssp": false} {
-		r := compute(t, routingtest.Graph(t, "dragonfly:a=4,p=2,h=1", graph.Options{}), name, engine.Options{})
+		r := compute(t, routingtest.Graph(t, "dragonfly:a=4,p=2,h=1", graph.BuildOptions{}), name, engines.Options{})
 		v := verified(t, r, verify.Options{})
 		told := slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "change to virtual lanes") })
 		if r.ChangesLanes() != want || told != want {

@@ -12,7 +12,7 @@ import (
 
 // Write writes the tables as a file of a kind. A snapshot has the choices of adaptive routing;
 // other kinds have the static ports alone.
-func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error {
+func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.FormatName) error {
 	g := r.graph
 	tables := &format.Tables{
 		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },

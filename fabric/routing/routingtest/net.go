@@ -65,7 +65,7 @@ func Topology(t testing.TB, spec string) *fabric.Fabric {
 	return f
 }
 
-func Graph(t testing.TB, spec string, o graph.Options) *graph.Graph {
+func Graph(t testing.TB, spec string, o graph.BuildOptions) *graph.Graph {
 	t.Helper()
 	g, err := graph.New(Topology(t, spec), o)
 	if err != nil {
@@ -261,7 +261,7 @@ func UsedTime(t testing.TB) time.Duration {
 // Bench measures do on a net, and prints allocations.
 func Bench(b *testing.B, net string, do func(b *testing.B, g *graph.Graph) error) {
 	b.Run(net, func(b *testing.B) {
-		g := Graph(b, net, graph.Options{})
+		g := Graph(b, net, graph.BuildOptions{})
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := do(b, g); err != nil {

@@ -15,7 +15,7 @@ import (
 func Reread(t testing.TB, f *fabric.Fabric, r *routes.Routes) *routes.Routes {
 	t.Helper()
 	texts := map[string]string{}
-	for _, kind := range []format.Kind{format.KindLFTs, format.KindPathSL, format.KindSL2VL} {
+	for _, kind := range []format.FormatName{format.KindLFTs, format.KindPathSL, format.KindSL2VL} {
 		var b bytes.Buffer
 		if err := r.Write(t.Context(), &b, kind); err != nil {
 			t.Fatal(err)

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // addition is the state of Complete and Patch.
@@ -84,7 +84,7 @@ func (a *addition) keepFound(n *nueSearch, x gap, had []bool, count *tally) bool
 
 // closeRest searches for the paths to LIDs of switches that byTurning left, with few cycle tests. Where
 // that leaves some out, the LID takes the paths of an escape tree whose turns are in d; nil: it does not.
-func (a *addition) closeRest(ctx context.Context, d *cdg.Graph, tree []int32) (escaped int, err error) {
+func (a *addition) closeRest(ctx context.Context, d *verify.DependencyGraph, tree []int32) (escaped int, err error) {
 	n := newNueSearch(a.r, d, d.Positions())
 	n.tree = tree
 	n.order.Budget = testsOfLast * len(n.g.Channels())
@@ -163,7 +163,7 @@ const testsOfLast = 100
 // of the paths it found. Which are still possible for a LID depends on the LIDs
 // before it, so those that lack paths at the end go first in the next attempt, which
 // starts again.
-func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg.Graph, error) {
+func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*verify.DependencyGraph, error) {
 	before := *count
 	for attempt := 1; ; attempt++ {
 		*count = before
@@ -183,7 +183,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 		}
 		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
 			a.open = open
-			return n.order.Graph, nil
+			return n.order.DependencyGraph, nil
 		}
 		gaps = append(open, closed...)
 		a.restore(gaps)

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
 // turnGraph is the channel dependency graph of turns.
-func turnGraph(g *graph.Graph, turns []graph.Turn) (*cdg.Graph, error) {
-	d := cdg.New(g, 1)
+func turnGraph(g *graph.Graph, turns []graph.Turn) (*verify.DependencyGraph, error) {
+	d := verify.NewDependencyGraph(g, 1)
 	for _, t := range turns {
 		channels, err := t.Channels(g)
 		if err != nil {
@@ -54,9 +53,9 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 	}
 	r.ForgetOrigin()
 	r.CopyShared()
-	var given *cdg.Graph
+	var given *verify.DependencyGraph
 	if turns == nil {
-		given, err = walk.Dependencies(ctx, r, walk.SelectEndpoints(g, 0).Without(wanted))
+		given, err = verify.Dependencies(ctx, r, verify.SelectEndpoints(g, 0).Without(wanted))
 	} else {
 		given, err = turnGraph(g, turns)
 	}
@@ -97,7 +96,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 
 // newNueBeside begins a search beside given dependencies. Without any it has an escape
 // tree, so that it finds a path to every LID.
-func newNueBeside(ctx context.Context, r *routes.Routes, given *cdg.Graph) (*nueSearch, error) {
+func newNueBeside(ctx context.Context, r *routes.Routes, given *verify.DependencyGraph) (*nueSearch, error) {
 	if _, edges := given.Size(); edges > 0 {
 		return newNueSearch(r, given, given.Positions()), nil
 	}
@@ -105,7 +104,7 @@ func newNueBeside(ctx context.Context, r *routes.Routes, given *cdg.Graph) (*nue
 	if err != nil {
 		return nil, err
 	}
-	n := newNueSearch(r, given, cdg.UpDownOrder(r.Graph(), ranks))
+	n := newNueSearch(r, given, verify.UpDownOrder(r.Graph(), ranks))
 	n.addTree(root)
 	return n, nil
 }

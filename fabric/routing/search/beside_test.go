@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -21,10 +21,10 @@ import (
 func TestNueBeside(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"torus:dims=3/4,hosts=1", "random:n=12,degree=3,hosts=1,remove_links=2,seed=2", "dragonfly:a=4,p=1,h=1", "fattree:k=4,levels=3,remove_links=3,seed=1"} {
-		g := routingtest.Graph(t, spec, graph.Options{})
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		all := g.LIDs(0)
 		half := slices.DeleteFunc(slices.Clone(all), func(lid mad.LID) bool { return lid%2 == 0 })
-		r := compute(t, g, "updn", engine.Options{})
+		r := compute(t, g, "updn", engines.Options{})
 		before := r.Clone()
 		n, err := search.Nue(t.Context(), r, half, nil)
 		if err != nil {
@@ -63,7 +63,7 @@ func TestNueBeside(t *testing.T) {
 // themselves are refused.
 func TestNueTurns(t *testing.T) {
 	t.Parallel()
-	g := routingtest.Graph(t, "ring:n=4", graph.Options{})
+	g := routingtest.Graph(t, "ring:n=4", graph.BuildOptions{})
 	ring := func(n int) (turns []graph.Turn) { // around, as the names have it
 		var at []int
 		for i := range 4 {
@@ -124,7 +124,7 @@ func TestUpDownTurns(t *testing.T) {
 	more := 0
 	for seed := range 6 {
 		spec := fmt.Sprintf("fattree:k=8,levels=2,remove_links=%d,seed=%d", 12+seed%3, seed+1)
-		g := routingtest.Graph(t, spec, graph.Options{})
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		ranks := graph.RanksFrom(g, []int{routingtest.SwitchNamed(t, g, "spine-1"), routingtest.SwitchNamed(t, g, "spine-2"), routingtest.SwitchNamed(t, g, "spine-3"), routingtest.SwitchNamed(t, g, "spine-4")})
 		var turns []graph.Turn // down and up again, at every third leaf
 		for at := range g.Switches() {
@@ -145,7 +145,7 @@ func TestUpDownTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := routes.New(g, 0)
-		if err := engine.Assign(t.Context(), r, h, engine.AssignOptions{}); err != nil {
+		if err := engines.Assign(t.Context(), r, h, engines.AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for s := range g.Switches() {

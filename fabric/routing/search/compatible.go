@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // Compatible are tables near own that those in force, old, can be replaced by with no credit
@@ -25,21 +24,21 @@ func Compatible(ctx context.Context, old, own *routes.Routes) (t *routes.Routes,
 	if old.SL2VL != nil || own.SL2VL != nil || own.SL.Any() {
 		return nil, false, nil
 	}
-	x := compatible{old: old.On(g), own: own, w: walk.New(g)}
-	hosts, err := walk.Dependencies(ctx, x.old, walk.SelectEndpoints(g, 0))
+	x := compatible{old: old.On(g), own: own, w: verify.NewWalk(g)}
+	hosts, err := verify.Dependencies(ctx, x.old, verify.SelectEndpoints(g, 0))
 	if err != nil || !hosts.Acyclic() {
 		return nil, false, err
 	}
-	both, err := walk.WithSwitches(ctx, x.old, hosts)
+	both, err := verify.WithSwitches(ctx, x.old, hosts)
 	if err != nil {
 		return nil, false, err
 	}
-	if x.load, err = walk.CountAllRoutes(ctx, own); err != nil {
+	if x.load, err = verify.CountAllRoutes(ctx, own); err != nil {
 		return nil, false, err
 	}
 	// With the paths of packets to switches in force, or, where that leaves some out, without.
 	for _, x.mixed = range []bool{true, false} {
-		for _, given := range []*cdg.Graph{both, hosts} {
+		for _, given := range []*verify.DependencyGraph{both, hosts} {
 			if t, err := x.tables(ctx, given); t != nil || err != nil {
 				return t, !x.mixed, err
 			}
@@ -52,7 +51,7 @@ func Compatible(ctx context.Context, old, own *routes.Routes) (t *routes.Routes,
 type compatible struct {
 	old, own *routes.Routes
 	load     []int64
-	w        *walk.Walk
+	w        *verify.Walk
 	mixed    bool      // packets that meet entries of old and then others count
 	older    [][]int32 // by switch: the channels by which packets to a LID come by old
 	t        *routes.Routes
@@ -62,7 +61,7 @@ type compatible struct {
 }
 
 // tables are Compatible beside given dependencies.
-func (x *compatible) tables(ctx context.Context, given *cdg.Graph) (*routes.Routes, error) {
+func (x *compatible) tables(ctx context.Context, given *verify.DependencyGraph) (*routes.Routes, error) {
 	g := x.own.Graph()
 	var broken, whole, switches []gap
 	for d := range g.Switches() {

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -28,12 +28,12 @@ func TestCompatible(t *testing.T) {
 		f := routingtest.Topology(t, spec)
 		whole := newGraph(t, f, nil)
 		for _, name := range []string{"updn", "nue"} {
-			old, err := engine.Compute(t.Context(), whole, name, engine.Options{})
+			old, err := engines.Compute(t.Context(), whole, name, engines.Options{})
 			if err != nil || len(whole.Channels()) == 0 {
 				continue
 			}
 			g := newGraph(t, f, whole.ChannelPort((7*i)%len(whole.Channels())))
-			own, err := engine.Compute(t.Context(), g, name, engine.Options{})
+			own, err := engines.Compute(t.Context(), g, name, engines.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestCompatible(t *testing.T) {
 
 func newGraph(t *testing.T, f *fabric.Fabric, lost *fabric.Port) *graph.Graph {
 	t.Helper()
-	g, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	g, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // Complete adds entries to the tables of up*/down* under ranks, with distances h,
@@ -89,7 +88,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, how way) er
 			return err
 		}
 	}
-	graph, err := walk.Dependencies(ctx, a.r, walk.SelectEndpoints(a.r.Graph(), 0))
+	graph, err := verify.Dependencies(ctx, a.r, verify.SelectEndpoints(a.r.Graph(), 0))
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *graph.Ranks, how way) er
 	if len(a.switches) == 0 {
 		return nil
 	}
-	if graph, err = walk.WithSwitches(ctx, a.r, graph); err != nil {
+	if graph, err = verify.WithSwitches(ctx, a.r, graph); err != nil {
 		return err
 	}
 	if err := a.byTurning(ctx, newDownUp(a.r, graph)); err != nil || len(a.switches) == 0 {
@@ -125,20 +124,20 @@ const (
 // the escape tree, if one was used: its turns come first, and LIDs that lack paths even so take those of
 // the tree. It helps where searches block each other, as between the tops of several trees that only
 // leaves join. Then there is room beside the packets to switches, too.
-func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *cdg.Graph, how way) (d *cdg.Graph, tree []int32, err error) {
-	load, err := walk.CountAllRoutes(ctx, a.r)
+func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *verify.DependencyGraph, how way) (d *verify.DependencyGraph, tree []int32, err error) {
+	load, err := verify.CountAllRoutes(ctx, a.r)
 	if err != nil {
 		return nil, nil, err
 	}
 	if how != plain {
-		if given, err = walk.WithSwitches(ctx, a.r, given); err != nil {
+		if given, err = verify.WithSwitches(ctx, a.r, given); err != nil {
 			return nil, nil, err
 		}
 	}
 	try := func() error {
 		a.toCAs = tally{}
 		d, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, given.Clone(), cdg.UpDownOrder(a.r.Graph(), ranks))
+			n := newNueSearch(a.r, given.Clone(), verify.UpDownOrder(a.r.Graph(), ranks))
 			n.load = slices.Clone(load)
 			n.setTree(tree)
 			return n

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/search"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 )
 
 // TestCompleteAll: where each switch has an aggregation node, a third of the pairs of switches and more have
@@ -31,7 +30,7 @@ func TestCompleteAll(t *testing.T) {
 		{"pgft:m=2/3/3,w=1/2/3,p=1/1/2", []int{1, 6, 9, 12, 19}, true},
 		{"torus:dims=4/4,hosts=1", []int{1, 6, 9}, true},
 	} {
-		g := routingtest.Graph(t, x.net+",aggregation=yes", graph.Options{})
+		g := routingtest.Graph(t, x.net+",aggregation=yes", graph.BuildOptions{})
 		if x.roots == nil {
 			var err error
 			if x.roots, err = graph.FindRoots(t.Context(), g, "color"); err != nil {
@@ -43,7 +42,7 @@ func TestCompleteAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := routes.New(g, 0)
-		if err := engine.Assign(t.Context(), r, h, engine.AssignOptions{}); err != nil {
+		if err := engines.Assign(t.Context(), r, h, engines.AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		before := r.Clone()
@@ -52,11 +51,11 @@ func TestCompleteAll(t *testing.T) {
 		if err != nil || !v.OK() || v.UnreachableSwitches() > 0 {
 			t.Errorf("%s: %v, unreachable %d, to switches %d, acyclic %v", x.net, err, v.Unreachable, v.UnreachableSwitches(), v.Acyclic)
 		}
-		d, err := walk.Dependencies(t.Context(), r, walk.SelectEndpoints(g, 0))
+		d, err := verify.Dependencies(t.Context(), r, verify.SelectEndpoints(g, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err := walk.WithSwitches(t.Context(), r, d); err != nil || all == d {
+		if all, err := verify.WithSwitches(t.Context(), r, d); err != nil || all == d {
 			t.Errorf("%s: a credit loop with the packets to switches (%v)", x.net, err)
 		}
 		if tree := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "spanning tree") }); tree != x.tree {
@@ -82,7 +81,7 @@ func TestCompleteAllParted(t *testing.T) {
 		q := p.Peer()
 		return q != nil && q.Node().IsSwitch() && p.Node().IsSwitch() && p.Node().Name()[len("switch-1-1-"):] != q.Node().Name()[len("switch-1-1-"):]
 	}
-	g := routingtest.Graph(t, "torus:dims=4/4/2,hosts=1,aggregation=yes", graph.Options{Exclude: between})
+	g := routingtest.Graph(t, "torus:dims=4/4/2,hosts=1,aggregation=yes", graph.BuildOptions{Exclude: between})
 	var roots []int
 	for s, n := range g.Switches() {
 		if at := n.Name()[:len("switch-1-1")]; at == "switch-1-2" || at == "switch-2-3" || at == "switch-3-2" {
@@ -94,7 +93,7 @@ func TestCompleteAllParted(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := routes.New(g, 0)
-	if err := engine.Assign(t.Context(), r, h, engine.AssignOptions{}); err != nil {
+	if err := engines.Assign(t.Context(), r, h, engines.AssignOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err = search.CompleteAll(t.Context(), r, h, h.Ranks())

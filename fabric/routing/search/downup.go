@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -22,9 +22,9 @@ import (
 // packets take them: then there is nothing to walk, and nearly all gaps are closed by it.
 type downUp struct {
 	r     *routes.Routes
-	graph *cdg.Graph        // the dependencies of all paths so far; nil: up, and the turns
-	up    []bool            // by channel: it goes up
-	turns map[[2]int32]bool // those that paths take, from down to up
+	graph *verify.DependencyGraph // the dependencies of all paths so far; nil: up, and the turns
+	up    []bool                  // by channel: it goes up
+	turns map[[2]int32]bool       // those that paths take, from down to up
 
 	in    int32  // the channel
 	leads []bool // by channel: it leads to that one
@@ -32,7 +32,7 @@ type downUp struct {
 }
 
 // newDownUp begins with the dependencies of graph.
-func newDownUp(r *routes.Routes, graph *cdg.Graph) *downUp {
+func newDownUp(r *routes.Routes, graph *verify.DependencyGraph) *downUp {
 	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.Graph().Channels()))}
 }
 

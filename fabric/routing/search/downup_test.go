@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -30,9 +29,9 @@ func TestToSwitches(t *testing.T) {
 		"fattree:k=8,levels=3,remove_links=30,seed=2",
 		"fattree:k=8,levels=2,remove_links=6,seed=3",
 	} {
-		g := routingtest.Graph(t, spec, graph.Options{Workers: 9}) // more than there are blocks of LIDs
+		g := routingtest.Graph(t, spec, graph.BuildOptions{Workers: 9}) // more than there are blocks of LIDs
 		for _, name := range []string{"updn", "ftree", "nue"} {
-			r := compute(t, g, name, engine.Options{})
+			r := compute(t, g, name, engines.Options{})
 			v := verified(t, r, verify.Options{})
 			told := slices.ContainsFunc(v.Notes, func(n string) bool {
 				return strings.Contains(n, "to switches only") && strings.Contains(n, "no path was found")
@@ -40,11 +39,11 @@ func TestToSwitches(t *testing.T) {
 			if whole := v.ToSwitches == v.SwitchPairs; !v.OK() || v.SwitchPairs == 0 || whole == told || v.ToSwitches < v.SwitchPairs-v.SwitchPairs/100 {
 				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, name, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
 			}
-			graph, err := walk.Dependencies(t.Context(), r, walk.SelectEndpoints(r.Graph(), 0))
+			graph, err := verify.Dependencies(t.Context(), r, verify.SelectEndpoints(r.Graph(), 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all, err := walk.WithSwitches(t.Context(), r, graph); err != nil || all == graph {
+			if all, err := verify.WithSwitches(t.Context(), r, graph); err != nil || all == graph {
 				t.Errorf("%s, %s: a credit loop with the packets to switches (%v)", spec, name, err)
 			}
 		}
@@ -53,8 +52,8 @@ func TestToSwitches(t *testing.T) {
 
 // What cannot be reached is counted: here an entry of a leaf that is gone.
 func TestToSwitchesLost(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{})
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{})
 	var spine graph.Dest
 	for d := range g.Switches() {
 		if g.Endpoints()[d] == 0 {
@@ -81,10 +80,10 @@ func TestToSwitchesCounted(t *testing.T) {
 			"pgft:m=3/3/3,w=1/3/3,p=1/1/1,remove_links=15%,remove_switches=10%",
 		} {
 			spec := fmt.Sprintf("%s,seed=%d", net, seed)
-			g := routingtest.Graph(t, spec, graph.Options{})
+			g := routingtest.Graph(t, spec, graph.BuildOptions{})
 			part, endpoints := graph.Components(g), g.Endpoints()
 			for _, name := range []string{"minhop", "updn", "dnup", "ftree", "sssp", "dfsssp", "lash", "nue", "dor"} {
-				r, err := engine.Compute(t.Context(), g, name, engine.Options{})
+				r, err := engines.Compute(t.Context(), g, name, engines.Options{})
 				if err != nil && name == "ftree" {
 					continue // too much of the tree is missing
 				}
@@ -138,9 +137,9 @@ func TestTooMuchMissing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	g := routingtest.Graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", graph.Options{})
+	g := routingtest.Graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", graph.BuildOptions{})
 	for _, name := range []string{"updn", "ftree"} {
-		v := verified(t, compute(t, g, name, engine.Options{}), verify.Options{})
+		v := verified(t, compute(t, g, name, engines.Options{}), verify.Options{})
 		if !v.OK() || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "the only root is a leaf") }) {
 			t.Errorf("%s: unreachable %d, acyclic %v; %q", name, v.Unreachable, v.Acyclic, v.Notes)
 		}
@@ -149,13 +148,13 @@ func TestTooMuchMissing(t *testing.T) {
 
 // A verdict over no pair, and one that leaves ports out, is not ok.
 func TestNothingJudged(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{})
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{})
 	if v := verified(t, r, verify.Options{Endpoints: graph.ClassGateway}); v.OK() || v.Pairs != 0 {
 		t.Errorf("ok %v over %d pairs", v.OK(), v.Pairs)
 	}
 	lost := g.Terminals()[slices.IndexFunc(g.Terminals(), func(t graph.Terminal) bool { return t.Out > 0 })].Port
-	g, err := graph.New(g.Fabric(), graph.Options{LIDs: func(p *fabric.Port) (mad.LID, int) {
+	g, err := graph.New(g.Fabric(), graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
 		if p == lost {
 			return 0, 0
 		}
@@ -164,7 +163,7 @@ func TestNothingJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = compute(t, g, "updn", engine.Options{})
+	r = compute(t, g, "updn", engines.Options{})
 	if v := verified(t, r, verify.Options{}); v.OK() || len(v.LeftOut) != 1 {
 		t.Errorf("ok %v, left out %q", v.OK(), v.LeftOut)
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // EscapeRoot is the root of the escape tree, and the ranks of the first topological
@@ -37,7 +37,7 @@ const (
 // channel to its parent; if the network is not connected, in other parts too, as far as one is found
 // there. Nil: none was found. Tables of nue leave one, unless what has been lost was part of it. best
 // is the root from which a tree grew to most switches.
-func findTree(ctx context.Context, r *routes.Routes, given *cdg.Graph) (tree []int32, best int, err error) {
+func findTree(ctx context.Context, r *routes.Routes, given *verify.DependencyGraph) (tree []int32, best int, err error) {
 	g := r.Graph()
 	first, _, err := EscapeRoot(ctx, g, nil)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // InLanes computes tables by searches as of nue, on a virtual lane for each of roots, of which
@@ -24,7 +24,7 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 		if root != roots[0] {
 			ranks = graph.RanksFrom(g, roots[i:i+1])
 		}
-		searches[i] = newNueSearch(r, cdg.New(g, 1), cdg.UpDownOrder(g, ranks))
+		searches[i] = newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, ranks))
 		searches[i].load = searches[0].load
 		if len(roots) > 1 { // what takes dependencies away from other LIDs may go on another lane
 			if searches[i].tests = len(g.Channels()); len(g.Dests())*len(g.Channels()) > testedSteps {
@@ -129,7 +129,7 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *graph.Hops) error
 	if len(a.switches) == 0 {
 		return nil
 	}
-	graph := n.order.Graph
+	graph := n.order.DependencyGraph
 	if err := a.byTurning(ctx, newDownUp(n.routes, graph)); err != nil || len(a.switches) == 0 {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/verify"
 )
 
 // byQueue finds the same paths as sweep, by search, and returns the links beyond shortest paths.
@@ -37,7 +37,7 @@ func TestLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	for _, net := range []string{"torus:dims=4/4/3,hosts=2", "random:n=30,degree=4,hosts=3,remove_links=10%", "dragonfly:a=4,p=2,h=2", "pgft:m=4/4,w=1/2,p=1/3"} {
 		for _, weighted := range []bool{false, true} {
-			o := graph.Options{}
+			o := graph.BuildOptions{}
 			if weighted {
 				o.Weight = func(*fabric.Port) int { return 1 + random.IntN(3) }
 			}
@@ -53,7 +53,7 @@ func TestLevels(t *testing.T) {
 				load[c] = random.Int64N(3)
 			}
 			for root := range 4 {
-				n := newNueSearch(r, cdg.New(g, 1), cdg.UpDownOrder(g, graph.RanksFrom(g, []int{root})))
+				n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{root})))
 				n.load = load
 				n.addTree(root)
 				lanes = append(lanes, n)

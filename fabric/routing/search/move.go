@@ -6,10 +6,9 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -20,7 +19,7 @@ import (
 // Time: a search as of nue for each LID and lane.
 func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool) (all bool, err error) {
 	gaps = a.blank(gaps)
-	own, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+	own, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
 		return false, err
 	}
@@ -44,7 +43,7 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 			return false, err
 		}
 		if n == nil && len(a.graphs) < a.allowed && a.canMove() {
-			a.graphs = append(a.graphs, cdg.New(a.r.Graph(), 1))
+			a.graphs = append(a.graphs, verify.NewDependencyGraph(a.r.Graph(), 1))
 			list = append(list, laneSearch{len(a.graphs) - 1, a.searchOn(len(a.graphs) - 1)})
 			if n, err = a.bestLane(ctx, list[len(list)-1:], x); err != nil {
 				return false, err
@@ -108,7 +107,7 @@ func (a *patching) searchOn(lane int) *nueSearch {
 	d := a.graphs[lane].Clone()
 	n := newNueSearch(a.r, d, d.Positions())
 	n.load, n.changed, n.fresh = slices.Clone(a.load), a.changed, freshOfOne
-	a.graphs[lane] = n.order.Graph
+	a.graphs[lane] = n.order.DependencyGraph
 	return n
 }
 

@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -142,7 +140,7 @@ func (a *patching) begin(ctx context.Context, old *graph.Graph) (loop bool, err 
 	a.changed.addLost(&a.addition, a.dropped)
 	a.least = max(a.least, a.changed.size)
 	for lane := range a.lanes() {
-		d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+		d, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 		if err != nil {
 			return false, err
 		}
@@ -185,9 +183,9 @@ type patching struct {
 	addition
 	changed *blockSet // blocks of tables that change
 	least   int
-	allowed int          // lanes that LIDs may change to; 0: they change no path that arrives
-	graphs  []*cdg.Graph // by lane: the dependencies of paths to CAs
-	load    []int64      // routes, by channel
+	allowed int                       // lanes that LIDs may change to; 0: they change no path that arrives
+	graphs  []*verify.DependencyGraph // by lane: the dependencies of paths to CAs
+	load    []int64                   // routes, by channel
 }
 
 // lanes are how many lanes are in use.
@@ -207,8 +205,8 @@ func (a *patching) lane(lid mad.LID) int {
 }
 
 // onLane are the endpoints with the LIDs on a lane.
-func (a *patching) onLane(lane int) *walk.Endpoints {
-	e := walk.SelectEndpoints(a.r.Graph(), 0)
+func (a *patching) onLane(lane int) *verify.Endpoints {
+	e := verify.SelectEndpoints(a.r.Graph(), 0)
 	if a.lanes() == 1 {
 		return e
 	}
@@ -222,7 +220,7 @@ func (a *patching) onLane(lane int) *walk.Endpoints {
 // closeAll searches for the paths that are missing from switches with CAs.
 func (a *patching) closeAll(ctx context.Context) (err error) {
 	t := a.r
-	if a.load, err = walk.CountAllRoutes(ctx, t); err != nil {
+	if a.load, err = verify.CountAllRoutes(ctx, t); err != nil {
 		return err
 	}
 	before := a.toCAs
@@ -250,7 +248,7 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 // does what a switch has that had no CAs in the older graph.
 func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 	g := a.r.Graph()
-	endpoints, w := g.Endpoints(), walk.New(g)
+	endpoints, w := g.Endpoints(), verify.NewWalk(g)
 	fresh := g.Endpoints()
 	for s, n := range old.Endpoints() {
 		if now := g.SwitchByGUID(old.Switches()[s].GUID()); n > 0 && now >= 0 {
@@ -269,7 +267,7 @@ func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 			w.Begin()
 			for _, withCAs := range []bool{true, false} {
 				for s, n := range fresh {
-					if !withCAs && n > 0 && s != d && w.State[s] == walk.Unknown {
+					if !withCAs && n > 0 && s != d && w.State[s] == verify.Unknown {
 						entries[s] = routes.NoPort
 					}
 				}
@@ -279,7 +277,7 @@ func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 					}
 					if w.From(int32(s), entries, dest.Terminal); w.State[s] < 0 {
 						lost := a.connected.Distance(s, d) >= 0
-						if lost || w.State[s] == walk.Looping || !g.Target(int32(s), entries[s]).IsChannel() {
+						if lost || w.State[s] == verify.Looping || !g.Target(int32(s), entries[s]).IsChannel() {
 							a.r.Row(s)[dest.LID] = routes.NoPort // else they are dropped where the way is cut
 						}
 						dropped, ofCAs = dropped || lost, ofCAs || lost && n > 0

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // refiner gives LIDs other paths than those that they have, where that evens out the load. The
@@ -223,8 +223,8 @@ func (f *refiner) write(dest graph.Dest) {
 }
 
 // dependencies are those of the paths of CAs on the first lane.
-func (f *refiner) dependencies() *cdg.Graph {
-	all := cdg.New(f.g, 1)
+func (f *refiner) dependencies() *verify.DependencyGraph {
+	all := verify.NewDependencyGraph(f.g, 1)
 	for d := range f.g.Switches() {
 		for _, dest := range f.g.DestsOf(d) {
 			if dest.Out == 0 || f.lane[dest.LID] > 0 {

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -57,7 +56,7 @@ func (a *patching) relevel(ctx context.Context) (moved int, ok bool, err error) 
 		lid  mad.LID
 	}
 	var list []open
-	d := cdg.New(g, t.Lanes())
+	d := verify.NewDependencyGraph(g, t.Lanes())
 	for i := range g.Terminals() {
 		if ctx.Err() != nil {
 			return 0, false, context.Cause(ctx)
@@ -110,7 +109,7 @@ func (a *patching) relevel(ctx context.Context) (moved int, ok bool, err error) 
 
 // dependencies are those of a path with a service level, whether it comes by an entry that changed, and
 // whether no switch drops its packets.
-func (a *patching) dependencies(d *cdg.Graph, from int, lid mad.LID, sl uint8, changed []bool) (edges [][2]int32, by, arrives bool) {
+func (a *patching) dependencies(d *verify.DependencyGraph, from int, lid mad.LID, sl uint8, changed []bool) (edges [][2]int32, by, arrives bool) {
 	g, t := a.r.Graph(), a.r
 	at, in, last := int32(g.Terminals()[from].Switch), g.Terminals()[from].Out, int32(-1)
 	for range g.Switches() {
@@ -134,7 +133,7 @@ func (a *patching) dependencies(d *cdg.Graph, from int, lid mad.LID, sl uint8, c
 }
 
 // addAll adds edges to d, or none of them if they close a cycle.
-func addAll(d *cdg.Graph, edges [][2]int32) bool {
+func addAll(d *verify.DependencyGraph, edges [][2]int32) bool {
 	for i, e := range edges {
 		switch {
 		case d.Has(e[0], e[1]):

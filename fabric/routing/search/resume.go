@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // resume starts the search for a LID with the switches settled by which packets of CAs arrive
@@ -15,7 +15,7 @@ func (n *nueSearch) resume(x gap) []bool {
 	n.fix(int32(x.d), graph.NoChannel, 0)
 	n.keep(x)
 	if n.walk == nil {
-		n.walk = walk.New(n.g)
+		n.walk = verify.NewWalk(n.g)
 	}
 	w := n.walk
 	w.Begin()

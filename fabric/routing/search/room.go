@@ -10,10 +10,9 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -22,7 +21,7 @@ import (
 // joined by the links for which the fewest other LIDs lose a dependency.
 type room struct {
 	*patching
-	d     *cdg.Graph
+	d     *verify.DependencyGraph
 	tree  []int32 // of the forest, by switch: the channel to its parent
 	at    []int32 // by switch: the first of its tree
 	users map[dependency][]mad.LID
@@ -52,7 +51,7 @@ const maxLinks = 16
 // Time: for each link between two trees of the forest, a search of the dependency graph for
 // each turn, and each dependency that is in its way; and searches as of nue, for each that is tried.
 func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok bool, err error) {
-	d, err := walk.Dependencies(ctx, a.r, a.onLane(lane))
+	d, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
 		return false, err
 	}
@@ -135,7 +134,7 @@ func (m *room) finish(ctx context.Context, lane int, gaps []gap) error {
 
 // close closes gaps beside the tree, so that none is left.
 func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
-	d, err := walk.Dependencies(ctx, m.r, m.onLane(lane))
+	d, err := verify.Dependencies(ctx, m.r, m.onLane(lane))
 	if err != nil {
 		return err
 	}
@@ -155,13 +154,13 @@ func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
 		n.route(x.d, x.dest)
 		m.changed.addChanged(m.r, []gap{x})
 	}
-	m.graphs[lane], m.toCAs.missing = n.order.Graph, 0
+	m.graphs[lane], m.toCAs.missing = n.order.DependencyGraph, 0
 	return nil
 }
 
 // findUsers finds which LIDs have each dependency on a lane.
 func (m *room) findUsers(lane int) {
-	g, w := m.r.Graph(), walk.New(m.r.Graph())
+	g, w := m.r.Graph(), verify.NewWalk(m.r.Graph())
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {
 			if dest.Out == 0 || m.lane(dest.LID) != lane {
@@ -180,7 +179,7 @@ func (m *room) findUsers(lane int) {
 }
 
 // follow walks from all switches with CAs.
-func (m *room) follow(w *walk.Walk, dest graph.Dest, entries []uint8) {
+func (m *room) follow(w *verify.Walk, dest graph.Dest, entries []uint8) {
 	w.Begin()
 	for s, endpoints := range m.r.Graph().Endpoints() {
 		if endpoints > 0 {
@@ -347,7 +346,7 @@ func (m *room) clear(turn dependency, limit int) (users int) {
 // dropCut drops the entries that lead to dependencies that were cut, and what comes by these, of
 // gaps and of other LIDs, which it returns.
 func (m *room) dropCut(gaps []gap) (others []gap) {
-	g, w := m.r.Graph(), walk.New(m.r.Graph())
+	g, w := m.r.Graph(), verify.NewWalk(m.r.Graph())
 	byLID := map[mad.LID][]dependency{}
 	for _, e := range m.cut {
 		for _, lid := range m.users[e] {

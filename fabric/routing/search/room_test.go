@@ -4,11 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -27,9 +26,9 @@ func (c *interrupted) Err() error {
 
 // TestLinksInterrupted: the search for links that make room ends at the next link when its context does.
 func TestLinksInterrupted(t *testing.T) {
-	g := routingtest.Graph(t, "torus:dims=4/4,hosts=1", graph.Options{})
+	g := routingtest.Graph(t, "torus:dims=4/4,hosts=1", graph.BuildOptions{})
 	r := routes.New(g, 0)
-	n := newNueSearch(r, cdg.New(g, 1), cdg.UpDownOrder(g, graph.RanksFrom(g, []int{0})))
+	n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{0})))
 	n.addTree(0)
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {
@@ -38,7 +37,7 @@ func TestLinksInterrupted(t *testing.T) {
 	}
 	begin := func() *room {
 		a := &patching{addition: addition{r: r}}
-		d, err := walk.Dependencies(t.Context(), r, a.onLane(0))
+		d, err := verify.Dependencies(t.Context(), r, a.onLane(0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,9 @@ package search
 import (
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // nueSearch finds the paths to one LID after the other, such that all of them
@@ -37,15 +36,15 @@ import (
 type nueSearch struct {
 	g         *graph.Graph
 	routes    *routes.Routes
-	order     *cdg.Order // of the dependencies of all paths so far
-	load      []int64    // routes so far, by channel
-	endpoints []int64    // ports of CAs and routers, by switch
-	component []int32    // by switch: the lowest switch of its connected component
-	tree      []int32    // by switch: the channel to its parent in the escape tree
-	escaped   int        // LIDs that took the escape tree
-	tests     int        // channels that the cycle tests of a LID go through, as far as it has paths without more; -1: none; 0: all
-	port      int32      // terminal of the present LID
-	dear      []int32    // channels that cost siblingCost more
+	order     *verify.DependencyOrder // of the dependencies of all paths so far
+	load      []int64                 // routes so far, by channel
+	endpoints []int64                 // ports of CAs and routers, by switch
+	component []int32                 // by switch: the lowest switch of its connected component
+	tree      []int32                 // by switch: the channel to its parent in the escape tree
+	escaped   int                     // LIDs that took the escape tree
+	tests     int                     // channels that the cycle tests of a LID go through, as far as it has paths without more; -1: none; 0: all
+	port      int32                   // terminal of the present LID
+	dear      []int32                 // channels that cost siblingCost more
 
 	// Of the present LID:
 	home     int     // the switch it is on
@@ -58,16 +57,16 @@ type nueSearch struct {
 	rejected []int32 // those channels
 	patient  bool    // see search
 	queue    graph.CostHeap
-	done     []int32    // switches that have a path, nearest first
-	flow     []int64    // by switch: CAs and routers whose packets pass through
-	walk     *walk.Walk // of tables that there are already
-	kept     []int32    // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
-	behind   []int32    // by switch: see linksBehind; with kept
-	changed  *blockSet  // where entries change already
-	fresh    freshCost  // of dependencies, with kept
-	thrifty  bool       // no entry changes that may stay, outside of changed
-	older    [][]int32  // by switch: the channels by which packets come that an entry in force sent; nil: none
-	levels              // without cycle tests
+	done     []int32      // switches that have a path, nearest first
+	flow     []int64      // by switch: CAs and routers whose packets pass through
+	walk     *verify.Walk // of tables that there are already
+	kept     []int32      // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
+	behind   []int32      // by switch: see linksBehind; with kept
+	changed  *blockSet    // where entries change already
+	fresh    freshCost    // of dependencies, with kept
+	thrifty  bool         // no entry changes that may stay, outside of changed
+	older    [][]int32    // by switch: the channels by which packets come that an entry in force sent; nil: none
+	levels                // without cycle tests
 }
 
 // hopCost is the cost of a hop: more than that of the routes on any path, so that
@@ -80,9 +79,9 @@ const changeCost = 8 * hopCost
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
-func newNueSearch(r *routes.Routes, d *cdg.Graph, position []int32) *nueSearch {
+func newNueSearch(r *routes.Routes, d *verify.DependencyGraph, position []int32) *nueSearch {
 	g := r.Graph()
-	n := &nueSearch{port: -1, g: g, routes: r, order: cdg.NewOrder(d, position)}
+	n := &nueSearch{port: -1, g: g, routes: r, order: verify.NewDependencyOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.Channels())), make([]bool, len(g.Channels()))
 	n.component = graph.Components(g)
 	n.endpoints, n.flow = g.Endpoints(), make([]int64, len(g.Switches()))

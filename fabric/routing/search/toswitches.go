@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // closeSwitches searches for the paths to LIDs of switches that are missing from switches with CAs.
@@ -55,8 +54,8 @@ func (a *patching) closeSwitches(ctx context.Context) error {
 
 // searchToSwitches searches for the paths to LIDs of switches beside all others, keeps the LIDs that lack
 // some then, and returns the dependencies. Thrifty: no further blocks change.
-func (a *patching) searchToSwitches(ctx context.Context, thrifty bool) (*cdg.Graph, error) {
-	given, err := walk.WithSwitches(ctx, a.r, a.graphs[0])
+func (a *patching) searchToSwitches(ctx context.Context, thrifty bool) (*verify.DependencyGraph, error) {
+	given, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (a *patching) searchToSwitches(ctx context.Context, thrifty bool) (*cdg.Gra
 }
 
 // beginToSwitches begins a search beside given dependencies with a bound of cycle tests.
-func (a *patching) beginToSwitches(given *cdg.Graph, thrifty bool) *nueSearch {
+func (a *patching) beginToSwitches(given *verify.DependencyGraph, thrifty bool) *nueSearch {
 	n := newNueSearch(a.r, given, given.Positions())
 	n.changed, n.fresh, n.thrifty = a.changed, freshOfMany, thrifty
 	n.order.Budget = testsOfLast * len(n.g.Channels())
@@ -75,9 +74,9 @@ func (a *patching) beginToSwitches(given *cdg.Graph, thrifty bool) *nueSearch {
 
 // closeFew searches for all paths to the LIDs of switches that are left, as long as not too many blocks
 // change; what the others get changes no further blocks.
-func (a *patching) closeFew(ctx context.Context) (*cdg.Graph, error) {
+func (a *patching) closeFew(ctx context.Context) (*verify.DependencyGraph, error) {
 	a.restore(a.switches)
-	given, err := walk.WithSwitches(ctx, a.r, a.graphs[0])
+	given, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +99,11 @@ func (a *patching) closeFew(ctx context.Context) (*cdg.Graph, error) {
 		}
 	}
 	a.switches = left
-	return n.order.Graph, nil
+	return n.order.DependencyGraph, nil
 }
 
 // turnFew is byTurning, where not too many blocks change by it.
-func (a *patching) turnFew(ctx context.Context, given *cdg.Graph) error {
+func (a *patching) turnFew(ctx context.Context, given *verify.DependencyGraph) error {
 	list, before := slices.Clone(a.switches), make([][]uint8, len(a.switches))
 	for i, x := range list {
 		before[i] = a.r.Column(x.dest.LID)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 )
 
 // countLeast counts the blocks of which an entry was on a shortest path, and leads along none now.
@@ -42,13 +41,13 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 		return nil
 	}
 	// With the dependencies of packets to switches, or, where that leaves some out, without.
-	given := []*cdg.Graph{a.graphs[lane]}
+	given := []*verify.DependencyGraph{a.graphs[lane]}
 	if lane == 0 {
-		both, err := walk.WithSwitches(ctx, a.r, a.graphs[0])
+		both, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
 		if err != nil {
 			return err
 		}
-		given = []*cdg.Graph{both, a.graphs[0]}
+		given = []*verify.DependencyGraph{both, a.graphs[0]}
 	}
 	if a.allowed > 0 {
 		if done, err := a.closeBest(ctx, lane, given, cas); done || err != nil {
@@ -82,7 +81,7 @@ func (a *patching) tooMany() int { return a.least * (fewBlocks + mostBlocks) / 2
 // closeBest closes the gaps on a lane in the way by which the fewest blocks change, and reports
 // whether there is one. given are dependencies to go beside, the best first. Ways that take long, or that
 // change other LIDs, are tried where the others change many blocks.
-func (a *patching) closeBest(ctx context.Context, lane int, given []*cdg.Graph, gaps []gap) (bool, error) {
+func (a *patching) closeBest(ctx context.Context, lane int, given []*verify.DependencyGraph, gaps []gap) (bool, error) {
 	w := ways{alone: given[len(given)-1]}
 	type attempt struct {
 		close laneWay
@@ -120,10 +119,10 @@ func (a *patching) closeBest(ctx context.Context, lane int, given []*cdg.Graph, 
 
 // ways are those to close the gaps on a lane.
 type ways struct {
-	alone *cdg.Graph // the dependencies of the paths on the lane
-	tree  []int32    // an escape tree beside these, if there is one
-	root  int        // of the tree, or of that to most switches
-	known bool       // they have been looked for
+	alone *verify.DependencyGraph // the dependencies of the paths on the lane
+	tree  []int32                 // an escape tree beside these, if there is one
+	root  int                     // of the tree, or of that to most switches
+	known bool                    // they have been looked for
 }
 
 // findTree looks for the escape tree once.
@@ -137,7 +136,7 @@ func (w *ways) findTree(ctx context.Context, a *patching) (err error) {
 
 // beside adds the paths that are missing, beside given dependencies. LIDs that lack some still get
 // others altogether.
-func (w *ways) beside(given *cdg.Graph) laneWay {
+func (w *ways) beside(given *verify.DependencyGraph) laneWay {
 	return func(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
 		return a.patchOrPlace(ctx, lane, given, gaps, nil)
 	}
@@ -166,7 +165,7 @@ func (w *ways) again(ctx context.Context, a *patching, lane int, gaps []gap) (bo
 
 // patchOrPlace adds the paths that are missing, beside given dependencies and the turns of a tree; then
 // it places the LIDs that lack some.
-func (a *patching) patchOrPlace(ctx context.Context, lane int, given *cdg.Graph, gaps []gap, tree []int32) (bool, error) {
+func (a *patching) patchOrPlace(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32) (bool, error) {
 	if err := a.try(ctx, lane, given, gaps, tree); err != nil {
 		return false, err
 	}
@@ -179,7 +178,7 @@ func (a *patching) patchOrPlace(ctx context.Context, lane int, given *cdg.Graph,
 
 // try searches for paths beside given dependencies, and the turns of an escape tree, if
 // tree is not nil.
-func (a *patching) try(ctx context.Context, lane int, given *cdg.Graph, gaps []gap, tree []int32) (err error) {
+func (a *patching) try(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32) (err error) {
 	a.toCAs = tally{}
 	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
 		d := given.Clone()

@@ -5,7 +5,7 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -139,9 +139,9 @@ func MeasureAdaptiveBalance(ctx context.Context, r *routes.Routes, class graph.C
 }
 
 // measureAll measures so many flows of each terminal to each LID that is wanted of another.
-func measureAll(ctx context.Context, r *routes.Routes, e *walk.Endpoints, flows []int64, sl uint8) (*AdaptiveLoad, error) {
+func measureAll(ctx context.Context, r *routes.Routes, e *verify.Endpoints, flows []int64, sl uint8) (*AdaptiveLoad, error) {
 	g := r.Graph()
-	counts, err := walk.CountRoutes(ctx, r, e, nil)
+	counts, err := verify.CountRoutes(ctx, r, e, nil)
 	if err != nil {
 		return nil, err
 	}

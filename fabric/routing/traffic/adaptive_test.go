@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -199,10 +199,10 @@ func TestAdaptiveOracle(t *testing.T) {
 	solved, better, worse, lost := 0, 0, 0, int64(0)
 	for i := range tables {
 		net := nets[i%len(nets)]
-		g := routingtest.Graph(t, net, graph.Options{Workers: 1 + i%3})
-		r, err := engine.Compute(t.Context(), g, "minhop", engine.Options{Adaptive: true})
-		if p := new(engine.Precondition); errors.As(err, &p) {
-			r = compute(t, g, "updn", engine.Options{Adaptive: true})
+		g := routingtest.Graph(t, net, graph.BuildOptions{Workers: 1 + i%3})
+		r, err := engines.Compute(t.Context(), g, "minhop", engines.Options{Adaptive: true})
+		if p := new(engines.Precondition); errors.As(err, &p) {
+			r = compute(t, g, "updn", engines.Options{Adaptive: true})
 		}
 		vary(random, r)
 		if !r.HasChoices() {
@@ -252,8 +252,8 @@ func TestAdaptivePatterns(t *testing.T) {
 	for _, net := range []string{"fattree:k=4,levels=3,remove_links=3,seed=4", "dragonfly:a=4,p=2,h=2,remove_links=10%,seed=1"} {
 		var first []*traffic.AdaptiveLoad
 		for _, workers := range []int{1, 2, 7} {
-			g := routingtest.Graph(t, net, graph.Options{Workers: workers})
-			r := compute(t, g, "updn", engine.Options{Adaptive: true})
+			g := routingtest.Graph(t, net, graph.BuildOptions{Workers: workers})
+			r := compute(t, g, "updn", engines.Options{Adaptive: true})
 			order := graph.Order(g)
 			var loads []*traffic.AdaptiveLoad
 			for _, pattern := range traffic.Patterns() {
@@ -308,8 +308,8 @@ func TestAdaptivePatterns(t *testing.T) {
 			}
 		}
 	}
-	g := routingtest.Graph(t, "ring:n=4,hosts=1", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{})
+	g := routingtest.Graph(t, "ring:n=4,hosts=1", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{})
 	for _, o := range []traffic.CongestionOptions{{Pattern: traffic.Shift}, {Pattern: traffic.AllToAll}} {
 		if l, err := traffic.MeasureAdaptive(t.Context(), r, o, 0); l != nil || err != nil {
 			t.Errorf("static tables: %+v, %v", l, err)

@@ -23,7 +23,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -98,7 +98,7 @@ func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids [
 	}
 	dlids := make([][]int64, g.Workers())
 	b := &Balance{DLIDs: make([]int64, len(g.Channels())), routes: r}
-	b.PerChannel, err = walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, _ mad.LID) {
+	b.PerChannel, err = verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, _ mad.LID) {
 		if dlids[worker] == nil {
 			dlids[worker] = make([]int64, len(g.Channels()))
 		}
@@ -121,8 +121,8 @@ func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids [
 }
 
 // balanceEndpoints are the endpoints that MeasureBalance counts the routes between.
-func balanceEndpoints(g *graph.Graph, c graph.Class, lids []mad.LID) (*walk.Endpoints, error) {
-	e := walk.SelectEndpoints(g, c)
+func balanceEndpoints(g *graph.Graph, c graph.Class, lids []mad.LID) (*verify.Endpoints, error) {
+	e := verify.SelectEndpoints(g, c)
 	if lids != nil {
 		clear(e.Wanted)
 		for _, lid := range lids {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -62,11 +62,11 @@ func BenchmarkAdaptive(b *testing.B) {
 
 // withChoices has the tables of a network, with choices.
 func withChoices(b *testing.B, net string) *routes.Routes {
-	g := routingtest.Graph(b, net, graph.Options{})
+	g := routingtest.Graph(b, net, graph.BuildOptions{})
 	if strings.HasPrefix(net, "ft") || strings.HasPrefix(net, "pgft") {
-		return compute(b, g, "updn", engine.Options{Adaptive: true})
+		return compute(b, g, "updn", engines.Options{Adaptive: true})
 	}
-	r := compute(b, g, "minhop", engine.Options{})
+	r := compute(b, g, "minhop", engines.Options{})
 	h, err := graph.AllHops(b.Context(), g)
 	if err != nil {
 		b.Fatal(err)

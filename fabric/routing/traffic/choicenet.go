@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -27,7 +27,7 @@ type choiceNet struct {
 
 // levelNet are the paths of a service level.
 type levelNet struct {
-	kind walk.Kind
+	kind verify.PacketKind
 	of   []*classNet // by LID; nil: not wanted
 
 	mu    []sync.Mutex // by switch
@@ -80,10 +80,10 @@ func newChoiceNet(ctx context.Context, r *routes.Routes, sources []int32, wanted
 func (x *choiceNet) addLevel(ctx context.Context, sl uint8, wanted []bool) error {
 	g := x.g
 	l := &levelNet{
-		kind: walk.Kind{SL: sl, SLs: 1 << sl, Transport: adaptive.RC}, of: make([]*classNet, len(wanted)),
+		kind: verify.PacketKind{SL: sl, SLs: 1 << sl, Transport: adaptive.RC}, of: make([]*classNet, len(wanted)),
 		mu: make([]sync.Mutex, len(g.Switches())), known: make([]map[adaptive.Ports][]hop, len(g.Switches())),
 	}
-	classes, err := walk.Classes(ctx, x.r, l.kind, wanted)
+	classes, err := verify.ChoiceClasses(ctx, x.r, l.kind, wanted)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -207,7 +207,7 @@ func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.L
 	g := r.Graph()
 	e := endpointsOf(g, lids)
 	lost := make([]int64, g.Workers())
-	loads, err := walk.CountRoutes(ctx, r, e, func(worker int, w *walk.Walk, lid mad.LID) {
+	loads, err := verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, lid mad.LID) {
 		for _, s := range e.Sources {
 			if w.State[s] < 0 {
 				lost[worker] += int64(e.On[s])
@@ -226,8 +226,8 @@ func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.L
 }
 
 // endpointsOf are the endpoints that have lids.
-func endpointsOf(g *graph.Graph, lids []mad.LID) *walk.Endpoints {
-	e := &walk.Endpoints{Is: make([]bool, len(g.Terminals())), On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
+func endpointsOf(g *graph.Graph, lids []mad.LID) *verify.Endpoints {
+	e := &verify.Endpoints{Is: make([]bool, len(g.Terminals())), On: make([]uint32, len(g.Switches())), Wanted: make([]bool, int(g.Top())+1)}
 	for _, lid := range lids {
 		t := g.TerminalByLID(lid)
 		s := g.Terminals()[t].Switch

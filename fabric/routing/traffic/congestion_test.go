@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -14,8 +14,8 @@ import (
 
 // TestBalanceOracle: routes and LIDs of a channel, path by path.
 func TestBalanceOracle(t *testing.T) {
-	g := routingtest.Graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", graph.Options{})
-	r := compute(t, g, "minhop", engine.Options{})
+	g := routingtest.Graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", graph.BuildOptions{})
+	r := compute(t, g, "minhop", engines.Options{})
 	b, err := traffic.MeasureBalance(t.Context(), r, graph.ClassCN, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func TestBalanceOracle(t *testing.T) {
 
 // TestCongestion: on one switch that all paths cross, flow by flow.
 func TestCongestion(t *testing.T) {
-	g := routingtest.Graph(t, "pgft:m=3/2,w=1/1,p=1/1", graph.Options{}) // two leaves, one link each to the spine
-	r := compute(t, g, "ftree", engine.Options{})
+	g := routingtest.Graph(t, "pgft:m=3/2,w=1/1,p=1/1", graph.BuildOptions{}) // two leaves, one link each to the spine
+	r := compute(t, g, "ftree", engines.Options{})
 	congestion := func(o traffic.CongestionOptions) traffic.Congestion {
 		t.Helper()
 		c, err := traffic.MeasureCongestion(t.Context(), r, o)
@@ -99,7 +99,7 @@ func TestCongestion(t *testing.T) {
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"torus:dims=4/4,hosts=2", "fattree:k=8,levels=2,remove_links=10%,seed=2"} {
-		r := compute(t, routingtest.Graph(t, spec, graph.Options{}), "minhop", engine.Options{})
+		r := compute(t, routingtest.Graph(t, spec, graph.BuildOptions{}), "minhop", engines.Options{})
 		g := r.Graph()
 		order := graph.Order(g)
 		row := r.EditRow(g.Terminals()[g.TerminalByLID(order[0])].Switch)

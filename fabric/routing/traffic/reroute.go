@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -151,16 +151,16 @@ func (x *reroute) hopDiffers(s int32, lid, was int) bool {
 // Time: O(S) for each LID of the older tables, and O(D*H) for D switches that differ
 // and H hops, or O(S), for each of the newer.
 func (x *reroute) count(ctx context.Context) (Rerouted, error) {
-	olds, news := walk.SelectEndpoints(x.old.Graph(), 0), walk.SelectEndpoints(x.new.Graph(), 0)
+	olds, news := verify.SelectEndpoints(x.old.Graph(), 0), verify.SelectEndpoints(x.new.Graph(), 0)
 	p := x.newPatches(olds, news)
-	paired, err := walk.CountRoutes(ctx, x.old, olds.Only(p.was), p.patch) // by channel of the older graph
+	paired, err := verify.CountRoutes(ctx, x.old, olds.Only(p.was), p.patch) // by channel of the older graph
 	if err != nil {
 		return Rerouted{}, err
 	}
 	sum := p.found()
 	changed := make([][]bool, x.new.Graph().Workers())
 	found := make([]Rerouted, x.new.Graph().Workers())
-	now, err := walk.CountRoutes(ctx, x.new, news.Without(p.is), func(worker int, w *walk.Walk, lid mad.LID) {
+	now, err := verify.CountRoutes(ctx, x.new, news.Without(p.is), func(worker int, w *verify.Walk, lid mad.LID) {
 		if !x.differs[lid] {
 			return
 		}
@@ -175,7 +175,7 @@ func (x *reroute) count(ctx context.Context) (Rerouted, error) {
 	if err != nil || sum.Pairs == 0 {
 		return sum, err
 	}
-	before, err := walk.CountRoutes(ctx, x.old, olds.Without(p.was), nil)
+	before, err := verify.CountRoutes(ctx, x.old, olds.Without(p.was), nil)
 	if err != nil {
 		return sum, err
 	}
@@ -201,7 +201,7 @@ func addTo(sum, more []int64) {
 
 // countTo adds the pairs whose destination is a LID, which w has followed from all
 // switches with endpoints. changed is memory, by switch: the path from it differs.
-func (x *reroute) countTo(w *walk.Walk, lid int, changed []bool, found *Rerouted) {
+func (x *reroute) countTo(w *verify.Walk, lid int, changed []bool, found *Rerouted) {
 	g := x.new.Graph()
 	t := int32(g.TerminalByLID(mad.LID(lid)))
 	for s, n := range x.on {
@@ -214,7 +214,7 @@ func (x *reroute) countTo(w *walk.Walk, lid int, changed []bool, found *Rerouted
 	for _, s := range w.Order { // each after its next hop, but where packets loop
 		c := w.Via[s]
 		changed[s] = c >= 0 && changed[g.ChannelTo(c)] || !x.alike[s] && x.hopDiffers(s, lid, int(x.was[lid]))
-		loops = loops || w.State[s] == walk.Looping
+		loops = loops || w.State[s] == verify.Looping
 	}
 	for _, s := range w.Order {
 		if c := w.Via[s]; loops && c >= 0 && changed[g.ChannelTo(c)] { // what is so anywhere on a loop

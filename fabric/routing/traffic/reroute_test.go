@@ -10,12 +10,12 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -64,7 +64,7 @@ func reroutedByHand(t *testing.T, r, old *routes.Routes, before func(*fabric.Por
 	}
 	if sum.Pairs > 0 {
 		for of, most := range map[*routes.Routes]*int64{old: &sum.Before, r: &sum.After} {
-			loads, err := walk.CountAllRoutes(t.Context(), of)
+			loads, err := verify.CountAllRoutes(t.Context(), of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestRerouted(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		of := func(spec string) *routes.Routes {
-			return compute(t, routingtest.Graph(t, spec, graph.Options{}), "minhop", engine.Options{})
+			return compute(t, routingtest.Graph(t, spec, graph.BuildOptions{}), "minhop", engines.Options{})
 		}
 		scramble := func(r *routes.Routes, switches, entries int) {
 			for range switches {
@@ -134,7 +134,7 @@ func TestRerouted(t *testing.T) {
 // withWorkers is a copy of r for so many workers.
 func withWorkers(t *testing.T, r *routes.Routes, workers int) *routes.Routes {
 	t.Helper()
-	g, err := graph.New(r.Graph().Fabric(), graph.Options{Workers: workers})
+	g, err := graph.New(r.Graph().Fabric(), graph.BuildOptions{Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func withWorkers(t *testing.T, r *routes.Routes, workers int) *routes.Routes {
 
 // TestReroutedChoices: pairs count if a switch that their packets may pass chooses otherwise.
 func TestReroutedChoices(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	old := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	old := compute(t, g, "updn", engines.Options{Adaptive: true})
 	at := func(name string) int { return routingtest.SwitchNamed(t, g, name) }
 	same := func(p *fabric.Port) *fabric.Port { return p }
 	for _, x := range []struct {

@@ -6,7 +6,7 @@ import (
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -14,7 +14,7 @@ import (
 // memory of a worker.
 type chosenPaths struct {
 	x      *reroute
-	kinds  []walk.Kind
+	kinds  []verify.PacketKind
 	plfts  [][]uint8 // by switch: the private LFTs that packets may follow
 	state  []chosen  // by switch
 	differ []func(lid mad.LID) bool
@@ -38,7 +38,7 @@ const (
 func (x *reroute) countChoices(ctx context.Context) (Rerouted, error) {
 	x.compare() // finds the LIDs that both have
 	g := x.new.Graph()
-	kinds := walk.Kinds(x.new)
+	kinds := verify.PacketKinds(x.new)
 	before, now := routes.ActiveSwitches(x.old), routes.ActiveSwitches(x.new)
 	plfts := make([][]uint8, len(now))
 	for s, a := range now {
@@ -78,7 +78,7 @@ func (x *reroute) countChoices(ctx context.Context) (Rerouted, error) {
 		r  *routes.Routes
 		to *int64
 	}{{x.old, &sum.Before}, {x.new, &sum.After}} {
-		load, err := walk.CountAllRoutes(ctx, t.r)
+		load, err := verify.CountAllRoutes(ctx, t.r)
 		if err != nil {
 			return sum, err
 		}

@@ -2,7 +2,7 @@ package traffic
 
 import (
 	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/walk"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -31,7 +31,7 @@ type patchWork struct {
 const fewSwitches = 8
 
 // newPatches finds the LIDs that can be patched.
-func (x *reroute) newPatches(olds, news *walk.Endpoints) *patches {
+func (x *reroute) newPatches(olds, news *verify.Endpoints) *patches {
 	g, o := x.new.Graph(), x.old.Graph()
 	p := &patches{x: x, was: make([]bool, int(o.Top())+1), is: make([]bool, int(g.Top())+1), lid: make([]int32, int(o.Top())+1), work: make([]patchWork, o.Workers())}
 	for s, alike := range x.alike {
@@ -61,7 +61,7 @@ func (x *reroute) newPatches(olds, news *walk.Endpoints) *patches {
 // patch takes the packets to a LID that come to a switch that differs off the cables
 // behind it, and puts them on those that they take now. w has followed the older
 // paths, and has the endpoints behind each switch.
-func (p *patches) patch(worker int, w *walk.Walk, was mad.LID) {
+func (p *patches) patch(worker int, w *verify.Walk, was mad.LID) {
 	lid := int(p.lid[was])
 	if !p.x.differs[lid] {
 		return
@@ -74,7 +74,7 @@ func (p *patches) patch(worker int, w *walk.Walk, was mad.LID) {
 	arrive := true
 	m.at = m.at[:0]
 	for _, s := range p.different {
-		if of := p.x.switches[s]; w.State[of] != walk.Unknown && p.x.hopDiffers(s, lid, int(was)) {
+		if of := p.x.switches[s]; w.State[of] != verify.Unknown && p.x.hopDiffers(s, lid, int(was)) {
 			m.at = append(m.at, s)
 			m.first[s], m.isAt[of] = int64(w.Flow[of]), true
 			arrive = arrive && w.State[of] >= 0
@@ -97,7 +97,7 @@ func (p *patches) patch(worker int, w *walk.Walk, was mad.LID) {
 }
 
 // take takes off the packets, up to where the next switch that differs does so.
-func (p *patches) take(m *patchWork, w *walk.Walk) {
+func (p *patches) take(m *patchWork, w *verify.Walk) {
 	for _, s := range m.at {
 		at := p.x.switches[s]
 		n := int64(w.Flow[at])

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -142,18 +140,18 @@ func adaptiveHops(ctx context.Context, r *routes.Routes, a Adaptive) (h *graph.H
 }
 
 // graph is the graph of all that packets may wait for.
-func (x *choices) graph(ctx context.Context, r *routes.Routes) (*cdg.Graph, error) {
+func (x *choices) graph(ctx context.Context, r *routes.Routes) (*DependencyGraph, error) {
 	v := x.v
-	graphs := make([]*cdg.Graph, v.g.Workers())
+	graphs := make([]*DependencyGraph, v.g.Workers())
 	walks := make([]choiceWalk, v.g.Workers())
 	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
-		err := walk.EachDest(ctx, t, v.g.Workers(), v.Wanted, func(worker int, w *walk.Walk, lid mad.LID) {
+		err := EachDest(ctx, t, v.g.Workers(), v.Wanted, func(worker int, w *Walk, lid mad.LID) {
 			c := &walks[worker]
 			if graphs[worker] == nil {
-				graphs[worker] = cdg.New(v.g, 1)
+				graphs[worker] = NewDependencyGraph(v.g, 1)
 				*c = x.newWalk()
 			}
 			if home := v.g.Terminals()[v.g.TerminalByLID(lid)].Switch; home >= 0 {
@@ -164,7 +162,7 @@ func (x *choices) graph(ctx context.Context, r *routes.Routes) (*cdg.Graph, erro
 			return nil, err
 		}
 	}
-	d := cdg.New(v.g, 1)
+	d := NewDependencyGraph(v.g, 1)
 	for _, part := range graphs {
 		if part != nil {
 			d.Union(part)
@@ -206,7 +204,7 @@ func (x *choices) newWalk() choiceWalk {
 
 // follow adds what packets to a LID on switch home, whose entries are ports, may wait
 // for.
-func (x *choices) follow(d *cdg.Graph, c *choiceWalk, home int, ports []uint8) {
+func (x *choices) follow(d *DependencyGraph, c *choiceWalk, home int, ports []uint8) {
 	g := x.v.g
 	if c.home != home {
 		c.home = home
@@ -255,7 +253,7 @@ func (x *choices) chooseAt(mask []uint64, s, home int) {
 
 // spread adds the dependencies of all paths to switch home from switches with
 // endpoints, where mask are the channels that packets may take.
-func (x *choices) spread(d *cdg.Graph, c *choiceWalk, mask []uint64, reached []bool, home int) {
+func (x *choices) spread(d *DependencyGraph, c *choiceWalk, mask []uint64, reached []bool, home int) {
 	g := x.v.g
 	clear(reached)
 	reached[home] = true
@@ -293,7 +291,7 @@ func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 	g := x.v.g
 	found := make([]mad.LID, len(cycle))
 	c := x.newWalk()
-	scratch := cdg.New(g, 1)
+	scratch := NewDependencyGraph(g, 1)
 	ports := make([]uint8, len(g.Switches()))
 	left := len(cycle)
 	for _, t := range []*routes.Routes{r, x.v.o.Union} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -107,9 +107,9 @@ func TestAdaptiveMinimal(t *testing.T) {
 	}
 	ok := map[bool]int{}
 	for _, spec := range specs {
-		g := routingtest.Graph(t, spec, graph.Options{})
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		for _, name := range []string{"minhop", "updn", "nue"} {
-			r := compute(t, g, name, engine.Options{})
+			r := compute(t, g, name, engines.Options{})
 			v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveMinimal})
 			want := enumerate(r)
 			if v.Dependencies != len(want) {
@@ -141,16 +141,16 @@ func TestAdaptiveMinimal(t *testing.T) {
 func TestAdaptiveUpDown(t *testing.T) {
 	t.Parallel()
 	for _, spec := range routingtest.SmallNets() {
-		g := routingtest.Graph(t, spec, graph.Options{})
-		r := compute(t, g, "updn", engine.Options{})
-		if engine.BasisOf(r).Missing > 0 || engine.BasisOf(r).Gaps {
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
+		r := compute(t, g, "updn", engines.Options{})
+		if engines.BasisOf(r).Missing > 0 || engines.BasisOf(r).Gaps {
 			continue // paths were added that are none of up*/down*
 		}
 		if v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); !v.Acyclic {
 			t.Errorf("%s: a credit loop:\n%s", spec, verify.FormatCycle(v.Cycle))
 		}
 	}
-	r := compute(t, routingtest.Graph(t, "torus:dims=4/4,hosts=2", graph.Options{}), "minhop", engine.Options{})
+	r := compute(t, routingtest.Graph(t, "torus:dims=4/4,hosts=2", graph.BuildOptions{}), "minhop", engines.Options{})
 	if v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); v.Acyclic || v.OK() {
 		t.Error("minhop on a torus, with any choice of up/down ports: no credit loop")
 	}

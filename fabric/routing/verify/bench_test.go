@@ -3,12 +3,11 @@ package verify_test
 import (
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 )
 
 // BenchmarkVerify: reachability, hops, detours and credit loops.
@@ -48,13 +47,13 @@ func BenchmarkVerifyAdaptive(b *testing.B) {
 // BenchmarkDisjointness: of the paths to the two LIDs of each port, alone; and ftree with
 // two LIDs for each port.
 func BenchmarkDisjointness(b *testing.B) {
-	g, err := graph.New(routingtest.WithLMC(b, routingtest.Topology(b, "ft11664"), 1), graph.Options{})
+	g, err := graph.New(routingtest.WithLMC(b, routingtest.Topology(b, "ft11664"), 1), graph.BuildOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := compute(b, g, "ftree", engine.Options{})
+	r := compute(b, g, "ftree", engines.Options{})
 	b.Run("ft11664", func(b *testing.B) {
-		e := walk.SelectEndpoints(g, 0)
+		e := verify.SelectEndpoints(g, 0)
 		for b.Loop() {
 			if _, err := verify.MeasureDisjointness(b.Context(), r, e); err != nil {
 				b.Fatal(err)
@@ -63,7 +62,7 @@ func BenchmarkDisjointness(b *testing.B) {
 	})
 	b.Run("ftree/ft11664", func(b *testing.B) {
 		for b.Loop() {
-			compute(b, g, "ftree", engine.Options{})
+			compute(b, g, "ftree", engines.Options{})
 		}
 	})
 }
@@ -71,7 +70,7 @@ func BenchmarkDisjointness(b *testing.B) {
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
-		d, err := walk.Dependencies(b.Context(), r, walk.SelectEndpoints(r.Graph(), 0))
+		d, err := verify.Dependencies(b.Context(), r, verify.SelectEndpoints(r.Graph(), 0))
 		if err == nil {
 			d.Cycle()
 		}
@@ -83,7 +82,7 @@ func BenchmarkCreditLoops(b *testing.B) {
 func BenchmarkVerifyChoices(b *testing.B) {
 	for _, net := range []string{"ft1728", "ft11664", "wide"} {
 		b.Run(net, func(b *testing.B) {
-			r := compute(b, routingtest.Graph(b, net, graph.Options{}), "updn", engine.Options{Adaptive: true})
+			r := compute(b, routingtest.Graph(b, net, graph.BuildOptions{}), "updn", engines.Options{Adaptive: true})
 			b.ReportAllocs()
 			for b.Loop() {
 				if v := verified(b, r, verify.Options{}); !v.OK() {

@@ -7,10 +7,8 @@ import (
 
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -19,29 +17,29 @@ import (
 // dependency graph.
 type choiceSets struct {
 	v      *verification
-	kinds  []walk.Kind // packets that not all switches send by their rows
-	rows   uint16      // service levels with packets that all do, a bit each
-	groups []vlGroup   // where packets begin
-	index  []int32     // by switch: its group, from 1, where each has one; nil: several
+	kinds  []PacketKind // packets that not all switches send by their rows
+	rows   uint16       // service levels with packets that all do, a bit each
+	groups []vlGroup    // where packets begin
+	index  []int32      // by switch: its group, from 1, where each has one; nil: several
 	found  []kindStates
 }
 
 // kindStates are what becomes of packets of a kind.
 type kindStates struct {
 	class  []int32   // by LID: its class, or -1
-	states [][]int32 // by class, then group: as of walk.Choices
+	states [][]int32 // by class, then group: as of Choices
 }
 
 // prepareChoices makes the choiceSets of r and of Options.Union, where they have choices, and
 // sets the virtual lanes of v to those that all packets use.
 func (v *verification) prepareChoices(r *routes.Routes) {
 	tables := []*routes.Routes{r, v.o.Union}
-	var kinds [2][]walk.Kind
+	var kinds [2][]PacketKind
 	for i, t := range tables {
 		if t == nil || !t.HasChoices() {
 			continue
 		}
-		kinds[i] = walk.Kinds(t)
+		kinds[i] = PacketKinds(t)
 		v.inLanes = v.inLanes || t.SL.Any()
 		for _, k := range kinds[i] {
 			v.inLanes = v.inLanes || k.PerPort
@@ -56,7 +54,7 @@ func (v *verification) prepareChoices(r *routes.Routes) {
 }
 
 // newChoiceSets decides what must be followed.
-func (v *verification) newChoiceSets(r *routes.Routes, kinds []walk.Kind) *choiceSets {
+func (v *verification) newChoiceSets(r *routes.Routes, kinds []PacketKind) *choiceSets {
 	x := &choiceSets{v: v}
 	for _, k := range kinds {
 		if k.Static && (k.Expected || !v.inLanes) {
@@ -92,7 +90,7 @@ func (x *choiceSets) follow(ctx context.Context, r *routes.Routes) error {
 	x.found = nil
 	for i := range x.kinds {
 		k := &x.kinds[i]
-		classes, err := walk.Classes(ctx, r, *k, v.Wanted)
+		classes, err := ChoiceClasses(ctx, r, *k, v.Wanted)
 		if err != nil {
 			return err
 		}
@@ -105,21 +103,21 @@ func (x *choiceSets) follow(ctx context.Context, r *routes.Routes) error {
 				states.class[lid] = int32(c)
 			}
 		}
-		walks := make([]*walk.Choices, v.g.Workers())
+		walks := make([]*Choices, v.g.Workers())
 		err = graph.Each(ctx, v.g.Workers(), len(classes), func(worker, c int) {
 			f := &v.workers[worker]
 			if f.graph == nil {
-				f.graph = cdg.New(v.g, v.vls)
+				f.graph = NewDependencyGraph(v.g, v.vls)
 			}
 			if walks[worker] == nil {
-				walks[worker] = walk.NewChoices(r, *k, v.vls)
+				walks[worker] = NewChoices(r, *k, v.vls)
 			}
 			w := walks[worker]
 			w.Begin(classes[c][0])
 			list := make([]int32, len(x.groups))
 			for at := range x.groups {
 				group := &x.groups[at]
-				list[at] = walk.NoPacket
+				list[at] = noPacket
 				if x.sends(r, k, group, classes[c]) {
 					list[at] = w.From(f.graph, group.on, v.g.Terminals()[group.first].Out)
 				}
@@ -135,7 +133,7 @@ func (x *choiceSets) follow(ctx context.Context, r *routes.Routes) error {
 }
 
 // sends reports whether a group sends packets of a kind to some of lids.
-func (x *choiceSets) sends(r *routes.Routes, k *walk.Kind, group *vlGroup, lids []mad.LID) bool {
+func (x *choiceSets) sends(r *routes.Routes, k *PacketKind, group *vlGroup, lids []mad.LID) bool {
 	for _, lid := range lids {
 		if group.sendsTo(int32(x.v.g.TerminalByLID(lid))) && x.levelOf(r, k, group, lid) {
 			return true
@@ -145,16 +143,16 @@ func (x *choiceSets) sends(r *routes.Routes, k *walk.Kind, group *vlGroup, lids 
 }
 
 // levelOf reports whether the packets of a group to lid have a service level of the kind.
-func (x *choiceSets) levelOf(r *routes.Routes, k *walk.Kind, group *vlGroup, lid mad.LID) bool {
+func (x *choiceSets) levelOf(r *routes.Routes, k *PacketKind, group *vlGroup, lid mad.LID) bool {
 	return r.SL == nil || k.SLs>>(r.SL.Of(int(group.first), lid)&15)&1 != 0
 }
 
 // worst is the worst that becomes of packets of a group to lid, of all kinds.
 func (x *choiceSets) worst(r *routes.Routes, group int, lid mad.LID) int32 {
-	state := int32(walk.NoPacket)
+	state := int32(noPacket)
 	for i := range x.kinds {
 		if class := x.found[i].class[lid]; class >= 0 && x.levelOf(r, &x.kinds[i], &x.groups[group], lid) {
-			state = walk.Worse(state, x.found[i].states[class][group])
+			state = worseHops(state, x.found[i].states[class][group])
 		}
 	}
 	return state
@@ -164,9 +162,9 @@ func (x *choiceSets) worst(r *routes.Routes, group int, lid mad.LID) int32 {
 // are in state rows. Each switch has one group.
 func (x *choiceSets) withRows(r *routes.Routes, s int32, lid mad.LID, rows int32) int32 {
 	if x.rows == 0 {
-		rows = walk.NoPacket
+		rows = noPacket
 	}
-	return walk.Worse(rows, x.worst(r, int(x.index[s])-1, lid))
+	return worseHops(rows, x.worst(r, int(x.index[s])-1, lid))
 }
 
 // explain is the reason why packets from a terminal to lid may not arrive; "": they do.
@@ -175,7 +173,7 @@ func (x *choiceSets) explain(r *routes.Routes, from int32, lid mad.LID) string {
 	group := vlGroup{first: from}
 	for i := range x.kinds {
 		if k := &x.kinds[i]; t.Switch >= 0 && x.levelOf(r, k, &group, lid) {
-			w := walk.NewChoices(r, *k, x.v.vls)
+			w := NewChoices(r, *k, x.v.vls)
 			w.Begin(lid)
 			if why := w.Explain(int32(t.Switch), t.Out); why != "" {
 				return why
@@ -189,10 +187,10 @@ func (x *choiceSets) explain(r *routes.Routes, from int32, lid mad.LID) string {
 // dependency graph; 0: none.
 func (x *choiceSets) example(r *routes.Routes, at, next int32) mad.LID {
 	v := x.v
-	d := cdg.New(v.g, v.vls)
+	d := NewDependencyGraph(v.g, v.vls)
 	for i := range x.kinds {
 		k := &x.kinds[i]
-		w := walk.NewChoices(r, *k, v.vls)
+		w := NewChoices(r, *k, v.vls)
 		done := make([]bool, len(x.found[i].states))
 		for lid, class := range x.found[i].class {
 			if class < 0 || done[class] {
@@ -202,7 +200,7 @@ func (x *choiceSets) example(r *routes.Routes, at, next int32) mad.LID {
 			d.Clear()
 			w.Begin(mad.LID(lid))
 			for g := range x.groups {
-				if x.found[i].states[class][g] != walk.NoPacket {
+				if x.found[i].states[class][g] != noPacket {
 					w.From(d, x.groups[g].on, v.g.Terminals()[x.groups[g].first].Out)
 				}
 			}

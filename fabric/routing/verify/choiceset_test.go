@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -340,9 +340,9 @@ func TestChoicesAgree(t *testing.T) {
 	seen := map[string]int{}
 	for i := range tables {
 		net := nets[i%len(nets)]
-		g := routingtest.Graph(t, net, graph.Options{Workers: 1 + i%2})
+		g := routingtest.Graph(t, net, graph.BuildOptions{Workers: 1 + i%2})
 		name := []string{"updn", "minhop"}[random.IntN(2)]
-		r := compute(t, g, name, engine.Options{})
+		r := compute(t, g, name, engines.Options{})
 		h, err := graph.AllHops(t.Context(), g)
 		if name == "updn" && err == nil && random.IntN(2) == 0 {
 			h, err = graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{0}))
@@ -375,7 +375,7 @@ func TestChoicesAgree(t *testing.T) {
 // TestChoicesInjected: credit loops and loops that only choices have are found, in a fat tree
 // whose tables have none.
 func TestChoicesInjected(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
 	at := func(name string) int { return routingtest.SwitchNamed(t, g, name) }
 	portTo := func(a, b string) uint8 {
 		for _, n := range g.Neighbours(at(a)) {
@@ -424,7 +424,7 @@ func TestChoicesInjected(t *testing.T) {
 			r.SetChoices(at("leaf-1"), []mad.LID{lidOn("leaf-3")}, adaptive.PortSet(1, portTo("leaf-1", "spine-1")))
 		}, `unreachable: "leaf-1" (0x0002c90300100000) may send LID 21 to port 1 of "node-0001 HCA-1" (0x0002c90310000000), which has another LID`},
 	} {
-		r := compute(t, g, "updn", engine.Options{Adaptive: true})
+		r := compute(t, g, "updn", engines.Options{Adaptive: true})
 		x.do(r)
 		v := verified(t, r, verify.Options{})
 		got := "ok"
@@ -448,8 +448,8 @@ func TestChoicesInjected(t *testing.T) {
 }
 
 func TestAdaptiveState(t *testing.T) {
-	g := routingtest.Graph(t, "fattree", graph.Options{})
-	all := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree", graph.BuildOptions{})
+	all := compute(t, g, "updn", engines.Options{Adaptive: true})
 	some := all.Clone()
 	some.SetAdaptive(0, nil)
 	off := all.StaticPart()

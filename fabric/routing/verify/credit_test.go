@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -161,9 +161,9 @@ func TestChoicesNeverDeadlock(t *testing.T) {
 	accepted, looping, deadlocked := 0, 0, 0
 	for i := 0; accepted*perTable < runs; i++ {
 		net := nets[i%len(nets)]
-		g := routingtest.Graph(t, net, graph.Options{Workers: 1})
+		g := routingtest.Graph(t, net, graph.BuildOptions{Workers: 1})
 		name := []string{"updn", "minhop"}[random.IntN(2)]
-		r := compute(t, g, name, engine.Options{})
+		r := compute(t, g, name, engines.Options{})
 		h, err := graph.AllHops(t.Context(), g)
 		if name == "updn" && err == nil {
 			h, err = graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{0}))
@@ -208,7 +208,7 @@ func TestChoicesNeverDeadlock(t *testing.T) {
 // switches ahead, which are for this group.
 func clockwise(t *testing.T, g *graph.Graph, set func(a *adaptive.Switch, e *adaptive.Entry)) *routes.Routes {
 	t.Helper()
-	r := compute(t, g, "updn", engine.Options{})
+	r := compute(t, g, "updn", engines.Options{})
 	n := len(g.Switches())
 	for s := range n {
 		next := (s + 1) % n
@@ -250,7 +250,7 @@ func clockwise(t *testing.T, g *graph.Graph, set func(a *adaptive.Switch, e *ada
 // TestChoicesOfEachKind: a credit loop that only packets of one kind can close is found, and is
 // gone without these; by its choices, traffic of this kind deadlocks.
 func TestChoicesOfEachKind(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=5,hosts=1", graph.Options{})
+	g := routingtest.Graph(t, "ring:n=5,hosts=1", graph.BuildOptions{})
 	hop := func(a *adaptive.Switch, e *adaptive.Entry) { e.State = adaptive.Free }
 	with := func(change func(a *adaptive.Switch)) func(a *adaptive.Switch, e *adaptive.Entry) {
 		return func(a *adaptive.Switch, e *adaptive.Entry) { hop(a, e); change(a) }
@@ -383,8 +383,8 @@ func TestChoicesInjectedAtRandom(t *testing.T) {
 	found := map[string]int{}
 	for i := range tables {
 		net := nets[i%len(nets)]
-		g := routingtest.Graph(t, net, graph.Options{})
-		r := compute(t, g, "updn", engine.Options{Adaptive: true})
+		g := routingtest.Graph(t, net, graph.BuildOptions{})
+		r := compute(t, g, "updn", engines.Options{Adaptive: true})
 		if v := verified(t, r, verify.Options{}); !v.OK() {
 			t.Fatalf("%s: the tables are not ok before", net)
 		}

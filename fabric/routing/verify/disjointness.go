@@ -5,7 +5,6 @@ import (
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 )
 
 // Disjointness describes how far apart the paths to the LIDs of one port are (LMC, IBA
@@ -25,7 +24,7 @@ type Disjointness struct {
 // several LIDs.
 //
 // Time: O(P) for each LID of several and each switch with endpoints, P links a path.
-func measureDisjointness(ctx context.Context, r *routes.Routes, e *walk.Endpoints) (*Disjointness, error) {
+func measureDisjointness(ctx context.Context, r *routes.Routes, e *Endpoints) (*Disjointness, error) {
 	g := r.Graph()
 	var several []int
 	for i := range g.Terminals() {
@@ -37,14 +36,14 @@ func measureDisjointness(ctx context.Context, r *routes.Routes, e *walk.Endpoint
 		return nil, nil
 	}
 	type worker struct {
-		*walk.Siblings
+		*Siblings
 		sum Disjointness
 	}
 	workers := make([]worker, g.Workers())
 	err := graph.Each(ctx, g.Workers(), len(several), func(number, i int) {
 		x := &workers[number]
 		if x.Siblings == nil {
-			x.Siblings = walk.NewSiblings(g)
+			x.Siblings = NewSiblings(g)
 		}
 		t := &g.Terminals()[several[i]]
 		x.Read(r, t)

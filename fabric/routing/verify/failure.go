@@ -6,7 +6,6 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 )
 
 // LinkFailure is what the failure of one link between switches breaks.
@@ -30,7 +29,7 @@ type LinkFailure struct {
 // Time: O(L*S), and O(S + C) for the bridges; with choices, O(C*S/64) for each class of LIDs.
 func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) (list []LinkFailure, byChoice bool, err error) {
 	g := r.Graph()
-	e := walk.SelectEndpoints(g, endpoints)
+	e := SelectEndpoints(g, endpoints)
 	var loads []int64
 	if r.HasChoices() {
 		if loads, err = choiceFailures(ctx, r, e); err != nil {
@@ -39,7 +38,7 @@ func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) 
 		byChoice = loads != nil
 	}
 	if !byChoice {
-		if loads, err = walk.CountRoutes(ctx, r, e, nil); err != nil {
+		if loads, err = CountRoutes(ctx, r, e, nil); err != nil {
 			return nil, false, err
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
@@ -22,11 +22,11 @@ func TestFailEachLink(t *testing.T) {
 			continue
 		}
 		f := routingtest.Topology(t, spec)
-		g, err := graph.New(f, graph.Options{})
+		g, err := graph.New(f, graph.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := compute(t, g, "sssp", engine.Options{})
+		r := compute(t, g, "sssp", engines.Options{})
 		before := verified(t, r, verify.Options{})
 		list, _, err := verify.FailEachLink(t.Context(), r, 0)
 		if err != nil {
@@ -36,12 +36,12 @@ func TestFailEachLink(t *testing.T) {
 			t.Errorf("%s: %d links, want %d", spec, len(list), len(g.Channels())/2)
 		}
 		for _, l := range list {
-			less, err := graph.New(f, graph.Options{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
+			less, err := graph.New(f, graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			after := verified(t, r.On(less), verify.Options{})
-			best := verified(t, compute(t, less, "sssp", engine.Options{}), verify.Options{})
+			best := verified(t, compute(t, less, "sssp", engines.Options{}), verify.Options{})
 			if after.Unreachable-before.Unreachable != l.Pairs || best.Unreachable-before.Unreachable != l.Lost || l.Cuts && l.Lost == 0 != (best.Unreachable == before.Unreachable) {
 				t.Errorf("%s without %s: %+v; %d pairs are lost, %d for good", spec, l.Port.Label(), l, after.Unreachable-before.Unreachable, best.Unreachable-before.Unreachable)
 			}

@@ -7,7 +7,6 @@ import (
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -19,7 +18,7 @@ import (
 // nil: paths have service levels, choices depend on input ports, are unknown, or loop.
 //
 // Time: O(C*S/64) for each class of LIDs, and O(S) for each of its channels without another.
-func choiceFailures(ctx context.Context, r *routes.Routes, e *walk.Endpoints) ([]int64, error) {
+func choiceFailures(ctx context.Context, r *routes.Routes, e *Endpoints) ([]int64, error) {
 	g := r.Graph()
 	switches := routes.ActiveSwitches(r)
 	if r.SL.Any() {
@@ -30,7 +29,7 @@ func choiceFailures(ctx context.Context, r *routes.Routes, e *walk.Endpoints) ([
 			return nil, nil
 		}
 	}
-	classes, err := walk.Classes(ctx, r, walk.Kind{SLs: 1, Transport: adaptive.RC}, e.Wanted)
+	classes, err := ChoiceClasses(ctx, r, PacketKind{SLs: 1, Transport: adaptive.RC}, e.Wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func choiceFailures(ctx context.Context, r *routes.Routes, e *walk.Endpoints) ([
 type failureWalk struct {
 	r        *routes.Routes
 	g        *graph.Graph
-	e        *walk.Endpoints
+	e        *Endpoints
 	switches []*adaptive.Switch // nil: static
 	lost     []int64            // pairs, by channel
 	loops    bool
@@ -75,7 +74,7 @@ type failureWalk struct {
 	from  []uint64 // by switch: the switches whose packets reach it, a bit each
 }
 
-func newFailureWalk(r *routes.Routes, e *walk.Endpoints, switches []*adaptive.Switch) *failureWalk {
+func newFailureWalk(r *routes.Routes, e *Endpoints, switches []*adaptive.Switch) *failureWalk {
 	g, n := r.Graph(), len(switches)
 	w := &failureWalk{r: r, g: g, e: e, switches: switches, lost: make([]int64, len(g.Channels()))}
 	w.ports, w.state, w.words = make([]adaptive.Ports, n), make([]uint8, n), (n+63)/64

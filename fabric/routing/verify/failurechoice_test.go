@@ -5,19 +5,18 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
 // lostBy is how many pairs lose packets without a link, by following each pair for itself.
 func lostBy(r *routes.Routes, port *graph.Channel) (lost int64) {
 	g := r.Graph()
-	e := walk.SelectEndpoints(g, 0)
+	e := verify.SelectEndpoints(g, 0)
 	failed := func(s int32, p uint8) bool {
 		return s == port.From && p == port.Port || s == port.To && p == port.PeerPort
 	}
@@ -64,8 +63,8 @@ func lostBy(r *routes.Routes, port *graph.Channel) (lost int64) {
 func TestFailEachLinkChoices(t *testing.T) {
 	fewer, judged := 0, 0
 	for i, x := range [][2]string{{"fattree:k=4", "updn"}, {"fattree:k=4,levels=3", "ftree"}, {"pgft:m=4/4,w=1/2,p=1/3", "updn"}, {"fattree:k=8,levels=2,remove_links=10%,seed=1", "updn"}, {"dragonfly:a=4,p=2,h=1", "updn"}, {"torus:dims=5,hosts=1,links=2", "updn"}} {
-		g := routingtest.Graph(t, x[0], graph.Options{})
-		whole := compute(t, g, x[1], engine.Options{Adaptive: true})
+		g := routingtest.Graph(t, x[0], graph.BuildOptions{})
+		whole := compute(t, g, x[1], engines.Options{Adaptive: true})
 		rng := rand.New(rand.NewPCG(uint64(i), 1))
 		some := whole.Clone()
 		for s := range g.Switches() {
@@ -131,8 +130,8 @@ func TestFailEachLinkChoices(t *testing.T) {
 		t.Errorf("%d links lose no packets, %d tables judged: that proves little", fewer, judged)
 	}
 	// Where choices are unknown, static ports are judged.
-	g := routingtest.Graph(t, "fattree:k=4", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree:k=4", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	a := r.Adaptive(0).Clone()
 	a.Unknown = "no answer"
 	r.SetAdaptive(0, a)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -31,8 +31,8 @@ func groupFaults(t *testing.T, r *routes.Routes) (list []string) {
 func TestGroups(t *testing.T) {
 	for _, net := range routingtest.SmallNets() {
 		for _, name := range []string{"updn", "ftree", "minhop", "dor"} {
-			g := routingtest.Graph(t, net, graph.Options{})
-			r, err := engine.Compute(t.Context(), g, name, engine.Options{Adaptive: true})
+			g := routingtest.Graph(t, net, graph.BuildOptions{})
+			r, err := engines.Compute(t.Context(), g, name, engines.Options{Adaptive: true})
 			if err != nil {
 				continue // the engine does not apply
 			}
@@ -41,8 +41,8 @@ func TestGroups(t *testing.T) {
 			}
 		}
 	}
-	g := routingtest.Graph(t, "fattree:k=4", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree:k=4", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	leaf, spine := routingtest.SwitchNamed(t, g, "leaf-1"), routingtest.SwitchNamed(t, g, "spine-1")
 	far := routingtest.LID(t, g, "node-0003 HCA-1")
 	for _, x := range []struct {
@@ -97,8 +97,8 @@ func TestGroups(t *testing.T) {
 // TestGroupsPrivate: group 0 may be empty with several private LFTs, whose tables are checked
 // each.
 func TestGroupsPrivate(t *testing.T) {
-	g := routingtest.Graph(t, "fattree:k=4", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree:k=4", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	leaf, far := routingtest.SwitchNamed(t, g, "leaf-1"), routingtest.LID(t, g, "node-0003 HCA-1")
 	a := r.Adaptive(leaf).Clone()
 	a.Tables = append(a.Tables, a.Tables[0].WithPorts(slices.Clone(r.Row(leaf))).Clone())

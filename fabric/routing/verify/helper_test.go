@@ -3,16 +3,16 @@ package verify_test
 import (
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
 )
 
-func compute(t testing.TB, g *graph.Graph, name string, o engine.Options) *routes.Routes {
+func compute(t testing.TB, g *graph.Graph, name string, o engines.Options) *routes.Routes {
 	t.Helper()
-	r, err := engine.Compute(t.Context(), g, name, o)
+	r, err := engines.Compute(t.Context(), g, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func verified(t testing.TB, r *routes.Routes, o verify.Options) *verify.Verdict 
 func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *routes.Routes) error) {
 	for _, net := range []string{"ft1728", "ft11664"} {
 		b.Run(net, func(b *testing.B) {
-			r := compute(b, routingtest.Graph(b, net, graph.Options{}), "ftree", engine.Options{})
+			r := compute(b, routingtest.Graph(b, net, graph.BuildOptions{}), "ftree", engines.Options{})
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := do(b, r); err != nil {

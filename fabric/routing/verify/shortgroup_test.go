@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -34,13 +34,13 @@ func shortGroups(t *testing.T, r *routes.Routes) string {
 // they are those of its leaf to all others, and those of all others to it.
 func TestShortGroups(t *testing.T) {
 	for _, x := range [][2]string{{"fattree:k=8", "updn"}, {"fattree:k=4,levels=3", "ftree"}, {"pgft:m=3/4/2,w=1/2/3,p=1/1/2", "updn"}} {
-		g := routingtest.Graph(t, x[0], graph.Options{})
-		if got := shortGroups(t, compute(t, g, x[1], engine.Options{Adaptive: true})); got != "" {
+		g := routingtest.Graph(t, x[0], graph.BuildOptions{})
+		if got := shortGroups(t, compute(t, g, x[1], engines.Options{Adaptive: true})); got != "" {
 			t.Errorf("%s, %s: %s", x[0], x[1], got)
 		}
 	}
-	g := routingtest.Graph(t, "fattree:k=8,levels=2,remove_links=1,seed=1", graph.Options{})
-	r := compute(t, g, "updn", engine.Options{Adaptive: true})
+	g := routingtest.Graph(t, "fattree:k=8,levels=2,remove_links=1,seed=1", graph.BuildOptions{})
+	r := compute(t, g, "updn", engines.Options{Adaptive: true})
 	var leaf string // with three links up
 	var others []string
 	for s, n := range g.Switches() {
@@ -56,8 +56,8 @@ func TestShortGroups(t *testing.T) {
 	}
 	// A group is short also where a port of it has no link; and where switches are static or
 	// unknown, the number is unknown.
-	g = routingtest.Graph(t, "fattree:k=8", graph.Options{})
-	r = compute(t, g, "updn", engine.Options{Adaptive: true})
+	g = routingtest.Graph(t, "fattree:k=8", graph.BuildOptions{})
+	r = compute(t, g, "updn", engines.Options{Adaptive: true})
 	for i, change := range []func(a *adaptive.Switch, group int){
 		func(a *adaptive.Switch, group int) { a.Tables[0].Groups.Set(group, 0, adaptive.PortSet(5, 6, 7, 40)) },
 		func(a *adaptive.Switch, _ int) { a.Unknown = "no answer" },

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -133,13 +133,13 @@ func TestDisjointness(t *testing.T) {
 			sample{fmt.Sprintf("fattree:k=4,levels=3,remove_links=4,seed=%d", seed+1), 1, true})
 	}
 	for _, x := range samples {
-		g, err := graph.New(routingtest.WithLMC(t, routingtest.Topology(t, x.spec), x.lmc), graph.Options{})
+		g, err := graph.New(routingtest.WithLMC(t, routingtest.Topology(t, x.spec), x.lmc), graph.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"minhop", "updn", "sssp", "nue"} {
 			lids := 1 << x.lmc
-			r := compute(t, g, name, engine.Options{})
+			r := compute(t, g, name, engines.Options{})
 			d := verified(t, r, verify.Options{}).Disjoint
 			links, switches, possible := apartOf(t, r, lids)
 			if !slices.Equal(d.Links, links) || !slices.Equal(d.Switches, switches) || d.LIDs != lids || d.Pairs != above(links, -1) {

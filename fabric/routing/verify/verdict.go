@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -108,7 +106,7 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	if v.o.Adaptive == AdaptiveOn && v.sets == nil { // the caller knows, the tables do not
 		s.Adaptive = AdaptiveUnknown
 	}
-	graph := cdg.New(v.g, v.vls)
+	graph := NewDependencyGraph(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
 		s.SwitchPairs += f.switchPairs
@@ -173,7 +171,7 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 }
 
 // judgeCycle looks for a credit loop in graph.
-func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *cdg.Graph) {
+func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *DependencyGraph) {
 	s.Channels, s.Dependencies = graph.Size()
 	cycle := graph.Cycle()
 	s.Acyclic = cycle == nil
@@ -191,7 +189,7 @@ func (v *verification) judgeCycle(s *Verdict, r *routes.Routes, graph *cdg.Graph
 // or in the tables of Union.
 func (v *verification) example(r *routes.Routes, c, next int) mad.LID {
 	a, b := v.g.Channels()[c], v.g.Channels()[next]
-	w := walk.New(v.g)
+	w := NewWalk(v.g)
 	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
 			continue
@@ -209,7 +207,7 @@ func (v *verification) example(r *routes.Routes, c, next int) mad.LID {
 			for _, s := range v.Sources {
 				w.From(s, ports, int32(v.g.TerminalByLID(mad.LID(lid))))
 			}
-			if w.State[a.From] != walk.Unknown {
+			if w.State[a.From] != Unknown {
 				return mad.LID(lid)
 			}
 		}

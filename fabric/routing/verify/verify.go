@@ -11,7 +11,7 @@
 //	disjointness.go how disjoint the paths to the LIDs of one port are
 //	failure.go      what the failure of each link would break; failurechoice.go, by choices
 //
-// The functions use all cores (graph.Options.Workers), and may run at the same time on the
+// The functions use all cores (graph.BuildOptions.Workers), and may run at the same time on the
 // same tables, which must not change meanwhile. Verdicts belong to the caller. Package
 // graph explains the letters of times.
 package verify
@@ -20,10 +20,8 @@ import (
 	"cmp"
 	"context"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -50,7 +48,7 @@ type Options struct {
 }
 
 // Tables follows the packets between all pairs of endpoints, and looks for a cycle
-// in the channel dependency graph of their paths (see cdg.Graph).
+// in the channel dependency graph of their paths (see DependencyGraph).
 //
 // Time: O(L*S) for the paths, or O(L*(T + C*V)) where service levels and virtual
 // lanes matter, T terminals and V lanes; and O(C*V + E) for the cycle, E edges.
@@ -59,7 +57,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 		o.Examples = 10
 	}
 	o.Union = o.Union.SeenOn(r.Graph())
-	v := &verification{Endpoints: walk.SelectEndpoints(r.Graph(), o.Endpoints), g: r.Graph(), o: o, vls: 1}
+	v := &verification{Endpoints: SelectEndpoints(r.Graph(), o.Endpoints), g: r.Graph(), o: o, vls: 1}
 	for _, t := range []*routes.Routes{r, o.Union} {
 		if t != nil {
 			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
@@ -134,23 +132,23 @@ func (v *verification) judged(r *routes.Routes) string {
 
 // verification is the state of Tables.
 type verification struct {
-	*walk.Endpoints
+	*Endpoints
 	g         *graph.Graph
 	o         Options
 	vls       int         // virtual lanes
 	inLanes   bool        // it matters which are used
 	nearest   *graph.Hops // distances in links
 	workers   []findings
-	sets      *choiceSets // of the tables; nil: they are static
-	unionSets *choiceSets // of Options.Union
-	reason    string      // why adaptive routing is unknown or mixed
-	choices   *choices    // of adaptive routing; nil: the tables alone
-	chosen    *cdg.Graph  // what packets may wait for under these
+	sets      *choiceSets      // of the tables; nil: they are static
+	unionSets *choiceSets      // of Options.Union
+	reason    string           // why adaptive routing is unknown or mixed
+	choices   *choices         // of adaptive routing; nil: the tables alone
+	chosen    *DependencyGraph // what packets may wait for under these
 }
 
 // findings are those of a worker; for most fields see Verdict.
 type findings struct {
-	graph       *cdg.Graph
+	graph       *DependencyGraph
 	walk        *vlWalk
 	levels      []uint16   // of followDirect
 	edges       *laneEdges // the same
@@ -184,10 +182,10 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 	if v.inLanes {
 		groups, direct = v.vlGroups(r), r.SL2VL.Direct()
 	}
-	err := walk.EachDest(ctx, r, workers, v.Wanted, func(worker int, w *walk.Walk, lid mad.LID) {
+	err := EachDest(ctx, r, workers, v.Wanted, func(worker int, w *Walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
-			f.graph = cdg.New(v.g, v.vls)
+			f.graph = NewDependencyGraph(v.g, v.vls)
 		}
 		switch {
 		case !v.inLanes:
@@ -210,7 +208,7 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 }
 
 // follow walks to lid from all sources, and adds the dependencies of these paths.
-func (v *verification) follow(f *findings, w *walk.Walk, lid mad.LID) {
+func (v *verification) follow(f *findings, w *Walk, lid mad.LID) {
 	t := int32(v.g.TerminalByLID(lid))
 	ports := w.Column(lid)
 	if v.sets != nil && v.sets.rows == 0 {
@@ -223,7 +221,7 @@ func (v *verification) follow(f *findings, w *walk.Walk, lid mad.LID) {
 }
 
 // countPairs counts the pairs of a walk to lid.
-func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk.Walk, lid mad.LID) {
+func (v *verification) countPairs(f *findings, r *routes.Routes, w *Walk, lid mad.LID) {
 	dst := &v.g.Terminals()[v.g.TerminalByLID(lid)]
 	for _, s := range v.Sources {
 		n := int64(v.On[s])
@@ -238,7 +236,7 @@ func (v *verification) countPairs(f *findings, r *routes.Routes, w *walk.Walk, l
 			state = int(v.sets.withRows(r, s, lid, w.State[s]))
 		}
 		if state < 0 {
-			v.fail(f, r, s, lid, n, state == walk.Looping)
+			v.fail(f, r, s, lid, n, state == Looping)
 			continue
 		}
 		detour := v.detour(int(s), dst.Switch, state)
@@ -263,7 +261,7 @@ func (v *verification) followToSwitches(ctx context.Context, r *routes.Routes) e
 	for _, d := range v.g.Dests() {
 		ofSwitch[d.LID] = d.Out == 0 && !v.Wanted[d.LID]
 	}
-	return walk.EachDest(ctx, r, v.g.Workers(), ofSwitch, func(worker int, w *walk.Walk, lid mad.LID) {
+	return EachDest(ctx, r, v.g.Workers(), ofSwitch, func(worker int, w *Walk, lid mad.LID) {
 		f, ports := &v.workers[worker], w.Column(lid)
 		for _, s := range v.Sources {
 			w.From(s, ports, int32(v.g.TerminalByLID(lid)))

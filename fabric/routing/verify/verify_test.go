@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 
 	"fabsh/fabric"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -27,13 +27,13 @@ func TestVerifyOracle(t *testing.T) {
 			continue
 		}
 		random := rand.New(rand.NewPCG(uint64(i), 0))
-		g := routingtest.Graph(t, spec, graph.Options{})
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		for _, kind := range []string{"minhop", "updn", "nue", "damaged"} {
 			name := kind
 			if kind == "damaged" {
 				name = "minhop"
 			}
-			r := compute(t, g, name, engine.Options{})
+			r := compute(t, g, name, engines.Options{})
 			for k := 0; kind == "damaged" && k < 10; k++ {
 				r.Row(random.IntN(len(g.Switches())))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
 			}
@@ -122,13 +122,13 @@ func TestVerifyOracle(t *testing.T) {
 
 // TestVerifyMixture: tables that are fine each may deadlock together.
 func TestVerifyMixture(t *testing.T) {
-	g := routingtest.Graph(t, "mesh:dims=2/2,hosts=1", graph.Options{})
-	xy := compute(t, g, "dor", engine.Options{})
-	yx, err := graph.New(g.Fabric(), graph.Options{PortOrder: func(*fabric.Node) []int { return []int{4, 5, 2, 3} }})
+	g := routingtest.Graph(t, "mesh:dims=2/2,hosts=1", graph.BuildOptions{})
+	xy := compute(t, g, "dor", engines.Options{})
+	yx, err := graph.New(g.Fabric(), graph.BuildOptions{PortOrder: func(*fabric.Node) []int { return []int{4, 5, 2, 3} }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := compute(t, yx, "dor", engine.Options{})
+	other := compute(t, yx, "dor", engines.Options{})
 	for _, r := range []*routes.Routes{xy, other} {
 		if v := verified(t, r, verify.Options{}); !v.OK() {
 			t.Errorf("%+v", v)
@@ -144,8 +144,8 @@ func TestVerifyMixture(t *testing.T) {
 }
 
 func TestVerifyWords(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=5", graph.Options{})
-	r := compute(t, g, "minhop", engine.Options{})
+	g := routingtest.Graph(t, "ring:n=5", graph.BuildOptions{})
+	r := compute(t, g, "minhop", engines.Options{})
 	v := verified(t, r, verify.Options{})
 	want := `switch-1/2 -> switch-5/3, VL 0, to LID 9
 switch-5/2 -> switch-4/3, VL 0, to LID 8

@@ -8,7 +8,6 @@ import (
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -30,7 +29,7 @@ type Violation struct {
 // viaWalk follows the paths to one LID, of packets of a kind.
 type viaWalk struct {
 	r        *routes.Routes
-	kind     walk.Kind
+	kind     PacketKind
 	switches []*adaptive.Switch // nil: static
 	nodes    []bool             // by node id
 	ports    []bool             // by port id: of both ports of a link
@@ -58,9 +57,9 @@ const (
 // Time: O(L*(C+T)) a rule, and each kind of packets.
 func checkVia(ctx context.Context, r *routes.Routes, rules []ViaRule, examples int) (n int64, found []Violation, err error) {
 	g := r.Graph()
-	kinds := []walk.Kind{{SLs: 0xFFFF}}
+	kinds := []PacketKind{{SLs: 0xFFFF}}
 	if r.HasChoices() {
-		kinds = walk.Kinds(r)
+		kinds = PacketKinds(r)
 	}
 	switches := routes.ActiveSwitches(r)
 	numbers := map[bool]int{}
@@ -105,7 +104,7 @@ func checkVia(ctx context.Context, r *routes.Routes, rules []ViaRule, examples i
 	return n, found, nil
 }
 
-func newViaWalk(r *routes.Routes, switches []*adaptive.Switch, kind walk.Kind, rule *ViaRule) *viaWalk {
+func newViaWalk(r *routes.Routes, switches []*adaptive.Switch, kind PacketKind, rule *ViaRule) *viaWalk {
 	f := r.Graph().Fabric()
 	w := &viaWalk{r: r, kind: kind, switches: switches, nodes: make([]bool, len(f.Nodes())), ports: make([]bool, len(f.Ports())), state: make([]viaState, len(switches))}
 	for _, n := range rule.Nodes {

@@ -8,7 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -21,8 +21,8 @@ func TestViaOracle(t *testing.T) {
 	total := map[bool]int64{}
 	for i, spec := range routingtest.SmallNets() {
 		random := rand.New(rand.NewPCG(uint64(i), 1))
-		g := routingtest.Graph(t, spec, graph.Options{})
-		r := compute(t, g, "minhop", engine.Options{})
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
+		r := compute(t, g, "minhop", engines.Options{})
 		for k := 0; i%2 == 0 && k < 10; k++ { // some do not arrive, or loop
 			r.Row(random.IntN(len(g.Switches())))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
 		}
@@ -79,8 +79,8 @@ func TestViaOracle(t *testing.T) {
 }
 
 func TestViaVerdict(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=4", graph.Options{})
-	r := compute(t, g, "minhop", engine.Options{})
+	g := routingtest.Graph(t, "ring:n=4", graph.BuildOptions{})
+	r := compute(t, g, "minhop", engines.Options{})
 	rule := verify.ViaRule{From: []int{4}, To: []int{6}, Nodes: []*fabric.Node{g.Switches()[0]}, Must: true}
 	if v := verified(t, r, verify.Options{Via: []verify.ViaRule{rule}}); !v.OK() || v.Violations != 0 {
 		t.Errorf("got %+v", v)
@@ -103,8 +103,8 @@ func TestViaChoices(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2))
 	total := map[bool]int64{}
 	for i := range 150 {
-		g := routingtest.Graph(t, nets[i%len(nets)], graph.Options{})
-		r := compute(t, g, "updn", engine.Options{})
+		g := routingtest.Graph(t, nets[i%len(nets)], graph.BuildOptions{})
+		r := compute(t, g, "updn", engines.Options{})
 		h, err := graph.UpDown(t.Context(), g, graph.RanksFrom(g, []int{0}))
 		if err != nil {
 			t.Fatal(err)

@@ -4,10 +4,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"fabsh/fabric/routing/cdg"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/walk"
 	"fabsh/mad"
 )
 
@@ -49,7 +47,7 @@ type vlGroup struct {
 func newVLWalk(g *graph.Graph, vls int) *vlWalk {
 	l := &vlWalk{state: make([]pathState, len(g.Channels())*vls)}
 	for i := range l.state {
-		l.state[i] = walk.Unknown
+		l.state[i] = Unknown
 	}
 	return l
 }
@@ -57,7 +55,7 @@ func newVLWalk(g *graph.Graph, vls int) *vlWalk {
 // forget forgets the paths of one flow.
 func (l *vlWalk) forget() {
 	for _, vertex := range l.seen {
-		l.state[vertex] = walk.Unknown
+		l.state[vertex] = Unknown
 	}
 	l.seen = l.seen[:0]
 }
@@ -91,12 +89,12 @@ func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 // followDirect is follow where the lanes of a path are all that of its service level: the
 // paths to a LID are one tree, and a link has the lanes of all service levels behind it.
 // False: some packets loop, and the tree is not one.
-func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *walk.Walk, lid mad.LID) bool {
+func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *Walk, lid mad.LID) bool {
 	t, ports := int32(v.g.TerminalByLID(lid)), w.Column(lid)
 	for _, s := range v.Sources {
 		w.From(s, ports, t)
 	}
-	if slices.ContainsFunc(w.Order, func(s int32) bool { return w.State[s] == walk.Looping }) {
+	if slices.ContainsFunc(w.Order, func(s int32) bool { return w.State[s] == Looping }) {
 		w.Begin()
 		return false
 	}
@@ -149,7 +147,7 @@ func newLaneEdges(g *graph.Graph) *laneEdges {
 }
 
 // addTo adds the dependencies to d.
-func (e *laneEdges) addTo(d *cdg.Graph) {
+func (e *laneEdges) addTo(d *DependencyGraph) {
 	for c, ch := range e.g.Channels() {
 		to := ch.To
 		for m := e.used[c]; m != 0; m &= m - 1 {
@@ -166,7 +164,7 @@ func (e *laneEdges) addTo(d *cdg.Graph) {
 
 // followVLs is follow and countPairs where lanes matter. Paths to a LID use the same
 // links whatever their service level, but perhaps other lanes.
-func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup, w *walk.Walk, lid mad.LID, whole bool) {
+func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup, w *Walk, lid mad.LID, whole bool) {
 	if f.walk == nil {
 		f.walk = newVLWalk(v.g, v.vls)
 	}
@@ -180,19 +178,19 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 			if !x.sendsTo(flow.dst) {
 				continue
 			}
-			state := pathState(walk.NoPacket)
+			state := pathState(noPacket)
 			if v.sets == nil || v.sets.rows>>sl&1 != 0 {
 				state = l.from(f.graph, r, &flow, x.on, v.g.Terminals()[x.first].Out)
 			}
 			if v.sets != nil && whole {
-				state = pathState(walk.Worse(int32(state), v.sets.worst(r, int(i), lid)))
+				state = pathState(worseHops(int32(state), v.sets.worst(r, int(i), lid)))
 			}
 			switch {
-			case !whole, state == walk.NoPacket: // only the dependencies matter
+			case !whole, state == noPacket: // only the dependencies matter
 			case state.arrives():
 				v.countArrived(f, x, flow.dst, int(state))
 			default:
-				v.failGroup(f, r, x, lid, state == walk.Looping)
+				v.failGroup(f, r, x, lid, state == Looping)
 			}
 		}
 		// From the same channel and lane, another SL may go on by another lane.
@@ -258,7 +256,7 @@ func (v *verification) failGroup(f *findings, r *routes.Routes, x *vlGroup, lid 
 
 // from follows the packets of a flow that come into switch at by port in, and adds
 // their dependencies to d.
-func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, flow *vlFlow, at int32, in uint8) pathState {
+func (l *vlWalk) from(d *DependencyGraph, r *routes.Routes, flow *vlFlow, at int32, in uint8) pathState {
 	g := r.Graph()
 	for {
 		out := flow.ports[at]
@@ -267,11 +265,11 @@ func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, flow *vlFlow, at int32, in
 			if target == graph.ToTerminal(flow.dst) {
 				return l.finish(0)
 			}
-			return l.finish(walk.Misrouted)
+			return l.finish(misrouted)
 		}
 		vl := r.SL2VL.VL(int(at), in, out, flow.sl)
 		if vl >= mad.DropVL {
-			return l.finish(walk.Misrouted)
+			return l.finish(misrouted)
 		}
 		vertex := d.Vertex(target.Channel(), vl)
 		d.Use(vertex)
@@ -279,13 +277,13 @@ func (l *vlWalk) from(d *cdg.Graph, r *routes.Routes, flow *vlFlow, at int32, in
 			d.Add(l.stack[n-1], vertex)
 		}
 		switch state := l.state[vertex]; state {
-		case walk.Unknown:
-			l.state[vertex] = walk.OnStack
+		case Unknown:
+			l.state[vertex] = onStack
 			l.seen = append(l.seen, vertex)
 			l.stack = append(l.stack, vertex)
 			at, in = g.Channels()[target].To, g.Channels()[target].PeerPort
-		case walk.OnStack: // the path meets itself
-			return l.finish(walk.Looping)
+		case onStack: // the path meets itself
+			return l.finish(Looping)
 		default: // it joins one that was followed before
 			return l.finish(state)
 		}

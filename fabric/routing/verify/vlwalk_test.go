@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/fabric/routing/engine"
+	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
@@ -13,8 +13,8 @@ import (
 )
 
 func TestLanes(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=3", graph.Options{})
-	r := compute(t, g, "minhop", engine.Options{})
+	g := routingtest.Graph(t, "ring:n=3", graph.BuildOptions{})
+	r := compute(t, g, "minhop", engines.Options{})
 	from, to := routingtest.LID(t, g, "node-0001 HCA-1"), routingtest.LID(t, g, "node-0002 HCA-1")
 	r.SL = &routes.SL{Dest: []uint8{0, 1, 2, 3, 4, 5, 6}}
 	if p, _ := r.Trace(from, to); p.SL != uint8(to) || p.Hops[0].VL != 0 {
@@ -57,8 +57,8 @@ func TestLanes(t *testing.T) {
 // TestLanesBreakLoops: a ring's credit loop is gone when packets change lanes
 // where they pass the dateline.
 func TestLanesBreakLoops(t *testing.T) {
-	g := routingtest.Graph(t, "ring:n=6,hosts=1", graph.Options{})
-	r := compute(t, g, "minhop", engine.Options{})
+	g := routingtest.Graph(t, "ring:n=6,hosts=1", graph.BuildOptions{})
+	r := compute(t, g, "minhop", engines.Options{})
 	if v := verified(t, r, verify.Options{}); v.Acyclic || len(v.Cycle) != 6 || v.OK() {
 		t.Errorf("%+v", v)
 	}
@@ -83,7 +83,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		t.Errorf("%+v\n%s", v, verify.FormatCycle(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.
-	again, err := graph.New(g.Fabric(), graph.Options{})
+	again, err := graph.New(g.Fabric(), graph.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,32 +6,20 @@
 package agent
 
 import (
-	"fabsh/fabric/sim/agent/bm"
-	"fabsh/fabric/sim/agent/cc"
-	"fabsh/fabric/sim/agent/devmgt"
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/fabric/sim/agent/pma"
-	"fabsh/fabric/sim/agent/sa"
-	"fabsh/fabric/sim/agent/sma"
-	"fabsh/fabric/sim/agent/vendor"
-	"fabsh/fabric/sim/fault"
-	"fabsh/fabric/sim/notice"
-	"fabsh/fabric/sim/sm"
 	"fabsh/fabric/sim/state"
-	"fabsh/fabric/sim/traffic"
 	"fabsh/mad"
 )
 
 // Agents are those of a subnet, and the state that they share.
 type Agents struct {
 	Subnet     *state.Subnet
-	Faults     *fault.Faults
-	Traffic    *traffic.Traffic
-	Notices    *notice.Notices
-	SM         *sm.Manager
-	SA         *sa.Administrator
-	Congestion cc.Settings
-	Baseboards bm.Settings
+	Faults     *state.Faults
+	Traffic    *state.Traffic
+	Notices    *state.Notices
+	SM         *Manager
+	SA         *Administrator
+	Congestion CCSettings
+	Baseboards BMSettings
 	// Seen is called with each request that reaches the agents of a node; nil: it is not. It
 	// may be called from any goroutine, and must not call the subnet.
 	Seen func(node mad.GUID, h mad.Header)
@@ -46,13 +34,13 @@ type class struct {
 
 // classes are the agents of a node, by class.
 var classes = [256]*class{
-	mad.ClassSubn:       {sma.Handlers.Lookup, runSubn, mad.StatusBadMethod},
-	mad.ClassPerf:       {pma.Handlers.Lookup, runPerf, mad.StatusBadMethod},
-	mad.ClassCongestion: {cc.Handlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
-	mad.ClassBM:         {bm.Handlers.Lookup, runBM, mad.StatusBadMethodAttribute},
+	mad.ClassSubn:       {smaHandlers.Lookup, runSubn, mad.StatusBadMethod},
+	mad.ClassPerf:       {pmaHandlers.Lookup, runPerf, mad.StatusBadMethod},
+	mad.ClassCongestion: {ccHandlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
+	mad.ClassBM:         {bmHandlers.Lookup, runBM, mad.StatusBadMethodAttribute},
 	mad.ClassVendor0A:   {mad.Lookup, runVendor, mad.StatusBadMethodAttribute},
 	mad.ClassVendor0C:   {mad.Lookup, runN2N, mad.StatusBadMethodAttribute},
-	mad.ClassDevMgt:     {devmgt.Handlers.Lookup, runDevMgt, mad.StatusBadMethodAttribute},
+	mad.ClassDevMgt:     {devmgtHandlers.Lookup, runDevMgt, mad.StatusBadMethodAttribute},
 	mad.ClassComMgt:     {mad.Lookup, runComMgt, mad.StatusBadMethodAttribute},
 }
 
@@ -60,8 +48,8 @@ var classes = [256]*class{
 func Has(c mad.Class) bool { return classes[c.Family()] != nil }
 
 func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	x.sma = sma.Request{Subnet: x.agents.Subnet, SM: x.agents.SM, Notices: x.agents.Notices, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
-	return x.reported(attr, set, x.data, sma.Handlers.Run(&x.sma, attr, set))
+	x.sma = smaRequest{Subnet: x.agents.Subnet, SM: x.agents.SM, Notices: x.agents.Notices, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
+	return x.reported(attr, set, x.data, smaHandlers.Run(&x.sma, attr, set))
 }
 
 // reported is the status of an answer after the changes of edit.Report.
@@ -73,13 +61,13 @@ func (x *Exchange) reported(attr *mad.Attribute, set bool, data []byte, status m
 }
 
 func runPerf(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	x.pma = pma.Request{Subnet: x.agents.Subnet, Traffic: x.agents.Traffic, Node: x.perfNode, Attr: attr, Modifier: x.header.Modifier, Data: x.data, Cut: x.sender.Cut}
-	return pma.Handlers.Run(&x.pma, attr, set)
+	x.pma = pmaRequest{Subnet: x.agents.Subnet, Traffic: x.agents.Traffic, Node: x.perfNode, Attr: attr, Modifier: x.header.Modifier, Data: x.data, Cut: x.sender.Cut}
+	return pmaHandlers.Run(&x.pma, attr, set)
 }
 
 func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	x.cc = cc.Request{Settings: x.agents.Congestion, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad}
-	status := cc.Handlers.Run(&x.cc, attr, set)
+	x.cc = ccRequest{Settings: x.agents.Congestion, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad}
+	status := ccHandlers.Run(&x.cc, attr, set)
 	if x.cc.Silent {
 		x.reply = replyNone
 	}
@@ -88,26 +76,26 @@ func runCongestion(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 
 func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	if attr != mad.AttrAccessRegister {
-		return x.reported(attr, set, x.mad[attr.Offset():], vendor.VSHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
+		return x.reported(attr, set, x.mad[attr.Offset():], vsHandlers.Run(&vendorRequest{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
 	}
-	if set || !vendor.HasRegisters(x.in.Node) {
+	if set || !hasRegisters(x.in.Node) {
 		return mad.StatusBadMethodAttribute
 	}
-	return vendor.GetRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
+	return getRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
 }
 
 func runN2N(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	return x.reported(attr, set, x.mad[attr.Offset():], vendor.N2NHandlers.Run(&vendor.Request{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
+	return x.reported(attr, set, x.mad[attr.Offset():], n2nHandlers.Run(&vendorRequest{Node: x.in.Node, Modifier: x.header.Modifier, MAD: x.mad}, attr, set))
 }
 
 func runBM(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	r := bm.Request{Settings: x.agents.Baseboards, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad, Data: x.data}
-	return bm.Handlers.Run(&r, attr, set)
+	r := bmRequest{Settings: x.agents.Baseboards, At: x.in.EndPort(), Modifier: x.header.Modifier, MAD: x.mad, Data: x.data}
+	return bmHandlers.Run(&r, attr, set)
 }
 
 func runDevMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
-	r := devmgt.Request{At: x.in.EndPort(), Modifier: x.header.Modifier, Data: x.data}
-	return devmgt.Handlers.Run(&r, attr, set)
+	r := devmgtRequest{At: x.in.EndPort(), Modifier: x.header.Modifier, Data: x.data}
+	return devmgtHandlers.Run(&r, attr, set)
 }
 
 // runComMgt answers for ports that announce communication management, which have no
@@ -118,7 +106,7 @@ func runComMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 		return mad.StatusBadMethodAttribute
 	}
 	x.data = x.mad[attr.Offset():]
-	return handler.Answer(x.data, handler.ClassPortInfo(x.header.Class), x.header.Modifier)
+	return encodeAnswer(x.data, classPortInfo(x.header.Class), x.header.Modifier)
 }
 
 var portInfoCapabilities = mad.AttrPortInfo.Field("capability_mask")

@@ -3,13 +3,6 @@ package agent
 import (
 	"encoding/binary"
 
-	"fabsh/fabric/sim/agent/cc"
-	"fabsh/fabric/sim/agent/handler"
-	"fabsh/fabric/sim/agent/pma"
-	"fabsh/fabric/sim/agent/sa"
-	"fabsh/fabric/sim/agent/sma"
-	"fabsh/fabric/sim/fault"
-	"fabsh/fabric/sim/notice"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -33,7 +26,7 @@ type Packet struct {
 // Sender is a program that sends requests.
 type Sender struct {
 	Port  *state.Port
-	Model *fault.Model
+	Model *state.FaultModel
 	Cut   bool // the program receives 224 bytes of each MAD, as through libumad2sim
 }
 
@@ -49,17 +42,17 @@ type Exchange struct {
 	reply   reply
 	table   []byte // of replyTable: the records
 
-	route      fault.Route    // from the sender's port to where it came in
-	in         *state.Port    // where it came in
-	access     sma.Access     // what its M_Key allows
-	badKey     *notice.BadKey // the wrong P_Key or Q_Key for which the packet is dropped; nil: both are right
-	perfNode   *state.Node    // of performance management: the node that it is about
-	redirectTo *state.Node    // of performance management: the node that it is redirected to; nil: none
+	route      state.FaultRoute // from the sender's port to where it came in
+	in         *state.Port      // where it came in
+	access     mkeyAccess       // what its M_Key allows
+	badKey     *state.BadKey    // the wrong P_Key or Q_Key for which the packet is dropped; nil: both are right
+	perfNode   *state.Node      // of performance management: the node that it is about
+	redirectTo *state.Node      // of performance management: the node that it is redirected to; nil: none
 
-	sma sma.Request
-	pma pma.Request
-	cc  cc.Request
-	sa  sa.Request
+	sma smaRequest
+	pma pmaRequest
+	cc  ccRequest
+	sa  saRequest
 }
 
 // Answer forwards p from the sender's port, lets the agent there execute it, and turns p
@@ -67,7 +60,7 @@ type Exchange struct {
 // request that came in segments. If busy is set, the agent answers BUSY.
 func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, busy bool) (reply, []byte) {
 	x.agents, x.sender, x.header, x.mad, x.payload = a, from, mad.ParseHeader(p.MAD[:]), p.MAD[:], payload
-	x.reply, x.table, x.access, x.badKey, x.perfNode, x.redirectTo = ReplyMAD, nil, sma.Access{}, nil, nil, nil
+	x.reply, x.table, x.access, x.badKey, x.perfNode, x.redirectTo = ReplyMAD, nil, mkeyAccess{}, nil, nil, nil
 	h := &x.header
 	x.data = x.mad[h.Class.DataOffset():][:h.Class.DataSize()]
 	smp := h.Class.Family() == mad.ClassSubn
@@ -95,7 +88,7 @@ func (x *Exchange) Answer(a *Agents, from Sender, p *Packet, payload []byte, bus
 	}
 	if x.access.Denied || x.access.EndLease {
 		a.Subnet.Lock()
-		sma.AfterMKey(a.Subnet, a.Notices, x.in.EndPort(), x.access, sma.CheckedSMP{Header: *h, MAD: x.mad, LID: p.LID, From: from.Port})
+		afterMKey(a.Subnet, a.Notices, x.in.EndPort(), x.access, checkedSMP{Header: *h, MAD: x.mad, LID: p.LID, From: from.Port})
 		a.Subnet.Unlock()
 	}
 	if x.badKey != nil {
@@ -127,7 +120,7 @@ func (x *Exchange) execute(p *Packet, busy bool) {
 // forward finds the port where p arrives; false: it arrives nowhere.
 func (x *Exchange) forward(p *Packet) bool {
 	smp := x.header.Class.Family() == mad.ClassSubn
-	x.in, x.route = nil, fault.Route{From: x.sender.Port}
+	x.in, x.route = nil, state.FaultRoute{From: x.sender.Port}
 	switch {
 	case smp != (p.QP == 0):
 	case x.header.Class != mad.ClassSubnDirected:
@@ -162,7 +155,7 @@ func (x *Exchange) inPartition(p *Packet) bool {
 	case !pKey && (p.QP != 1 || p.QKey == 0 || p.QKey == mad.GeneralQKey):
 		return true
 	}
-	x.badKey = &notice.BadKey{From: x.sender.Port, At: at, SL: p.SL, QP: p.QP, PKey: pKey, Key: p.QKey}
+	x.badKey = &state.BadKey{From: x.sender.Port, At: at, SL: p.SL, QP: p.QP, PKey: pKey, Key: p.QKey}
 	if pKey {
 		x.badKey.Key = uint32(key)
 	}
@@ -179,10 +172,10 @@ func (x *Exchange) authorise(p *Packet) bool {
 	case x.in.Node.Off, x.agents.SA.Muted && x.header.Class == mad.ClassSubnAdm:
 		return false
 	case x.header.Class == mad.ClassPerf:
-		x.perfNode, x.redirectTo = pma.AgentAt(x.in.Node, p.QP, p.QKey)
+		x.perfNode, x.redirectTo = performanceAgentAt(x.in.Node, p.QP, p.QKey)
 		return x.perfNode != nil
 	case x.header.Class.Family() == mad.ClassSubn:
-		x.access = sma.CheckMKey(x.agents.Subnet, x.in.EndPort(), x.header.Method, binary.BigEndian.Uint64(x.mad[mad.SMPKeyOffset:]))
+		x.access = checkMKey(x.agents.Subnet, x.in.EndPort(), x.header.Method, binary.BigEndian.Uint64(x.mad[mad.SMPKeyOffset:]))
 		return !x.access.Denied
 	}
 	return true
@@ -203,19 +196,19 @@ func (x *Exchange) run(busy bool) mad.Status {
 	case sa:
 		return x.runSA()
 	case x.redirectTo != nil:
-		return pma.Redirect(x.perfNode, x.redirectTo, x.data)
+		return redirectPerformance(x.perfNode, x.redirectTo, x.data)
 	case h.Method != mad.MethodGet && h.Method != mad.MethodSet:
 		return agent.unknownMethod
 	}
 	attr := agent.lookup(h.Class, h.Attribute)
-	if !handler.Allowed(attr, h.Method) {
+	if !methodAllowed(attr, h.Method) {
 		return mad.StatusBadMethodAttribute
 	}
 	return agent.run(x, attr, h.Method == mad.MethodSet)
 }
 
 func (x *Exchange) runSA() mad.Status {
-	x.sa = sa.Request{SA: x.agents.SA, Header: x.header, From: x.sender.Port, MAD: x.mad, Data: x.data, Payload: x.payload}
+	x.sa = saRequest{SA: x.agents.SA, Header: x.header, From: x.sender.Port, MAD: x.mad, Data: x.data, Payload: x.payload}
 	status := x.sa.Run()
 	switch {
 	case x.sa.Silent:

@@ -91,7 +91,7 @@ func BenchmarkDiscover(b *testing.B) {
 	s := on(b, large)
 	tool := ibsimtest.Path(b, "ibnetdiscover")
 	ours := start(b, s.command(b, "sh", "-c", loop(tool+" -o 32")))
-	preloaded := ibsimtest.Start(b, net(b, large), ibsimtest.Options{}).Command(b, "", "ibnetdiscover", "-o", "32")
+	preloaded := ibsimtest.Start(b, net(b, large), ibsimtest.FixtureOptions{}).Command(b, "", "ibnetdiscover", "-o", "32")
 	c := exec.Command("/bin/sh", "-c", loop(tool+" -o 32"))
 	c.Dir, c.Env = preloaded.Dir, preloaded.Env
 	theirs := start(b, c)
@@ -114,7 +114,7 @@ func BenchmarkOpenSM(b *testing.B) {
 	for b.Loop() {
 		for range 3 {
 			a = append(a, start(b, s.command(b, "sh", "-c", loop(opensm))).time(b))
-			preloaded := ibsimtest.Start(b, text, ibsimtest.Options{}).Command(b, "", "opensm")
+			preloaded := ibsimtest.Start(b, text, ibsimtest.FixtureOptions{}).Command(b, "", "opensm")
 			c := exec.Command("/bin/sh", "-c", loop(opensm))
 			c.Dir, c.Env = preloaded.Dir, append(preloaded.Env, "OSM_TMP_DIR="+preloaded.Dir, "OSM_CACHE_DIR="+preloaded.Dir)
 			t = append(t, start(b, c).time(b))

@@ -11,27 +11,24 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"fabsh/fabric/sim/run/notify"
-	"fabsh/fabric/sim/run/tree"
 )
 
 // handle answers a call.
-func (s *supervisor) handle(c *notify.Call) {
+func (s *supervisor) handle(c *systemCall) {
 	switch c.Kind() {
-	case notify.Read:
+	case callRead:
 		s.read(c)
 		return
-	case notify.Write:
+	case callWrite:
 		s.write(c)
 		return
-	case notify.WriteList:
+	case callWriteList:
 		s.writev(c)
 		return
-	case notify.Ioctl:
+	case callIoctl:
 		s.ioctl(c)
 		return
-	case notify.Duplicate:
+	case callDuplicate:
 		s.duplicate(c)
 		return
 	}
@@ -55,31 +52,31 @@ func (s *supervisor) handle(c *notify.Call) {
 		s.Answer(c, 0, m.missing(p))
 		return
 	}
-	if strings.HasSuffix(name, "/") && e.Kind != tree.Folder {
+	if strings.HasSuffix(name, "/") && e.Kind != entryFolder {
 		s.Answer(c, 0, unix.ENOTDIR)
 		return
 	}
 	switch c.Kind() {
-	case notify.Open:
+	case callOpen:
 		s.open(c, m, p, e, rest[0])
-	case notify.Open2:
+	case callOpen2:
 		var how [8]byte // its flags, in struct open_how
 		if !s.Read(c, rest[0], how[:]) {
 			s.Answer(c, 0, unix.EFAULT)
 			return
 		}
 		s.open(c, m, p, e, binary.NativeEndian.Uint64(how[:]))
-	case notify.Stat:
+	case callStat:
 		var st unix.Stat_t
 		errno := m.stat(p, e, &st)
 		s.give(c, errno, rest[0], unsafe.Slice((*byte)(unsafe.Pointer(&st)), unsafe.Sizeof(st)), 0)
-	case notify.Statx:
+	case callStatx:
 		var st unix.Statx_t
 		errno := m.statx(p, e, int(uint32(rest[1])), &st)
 		s.give(c, errno, rest[2], unsafe.Slice((*byte)(unsafe.Pointer(&st)), unsafe.Sizeof(st)), 0)
-	case notify.Access:
+	case callAccess:
 		s.Answer(c, 0, access(e, uint32(rest[0])))
-	case notify.Readlink:
+	case callReadlink:
 		s.Answer(c, 0, unix.EINVAL)
 	default:
 		s.Answer(c, 0, unix.EOPNOTSUPP)
@@ -87,7 +84,7 @@ func (s *supervisor) handle(c *notify.Call) {
 }
 
 // give copies a result to the caller's memory, and answers.
-func (s *supervisor) give(c *notify.Call, errno unix.Errno, address uint64, b []byte, value int64) {
+func (s *supervisor) give(c *systemCall, errno unix.Errno, address uint64, b []byte, value int64) {
 	if errno == 0 && !s.Write(c, address, b) {
 		errno = unix.EFAULT
 	}
@@ -97,7 +94,7 @@ func (s *supervisor) give(c *notify.Call, errno unix.Errno, address uint64, b []
 // resolve returns the path in the tree that a path stands for, clean and absolute, or ""
 // if it is not in the tree; and the host, nil if it is unknown. Links outside the tree
 // are not followed.
-func (s *supervisor) resolve(c *notify.Call, folder int32, name string) (*host, string) {
+func (s *supervisor) resolve(c *systemCall, folder int32, name string) (*host, string) {
 	if !strings.HasPrefix(name, "/") {
 		link := "/proc/" + strconv.FormatUint(uint64(c.Thread), 10)
 		if folder == unix.AT_FDCWD {
@@ -110,14 +107,14 @@ func (s *supervisor) resolve(c *notify.Call, folder int32, name string) (*host, 
 			return nil, ""
 		}
 		if m, p := s.hosts.containing(base); m != nil {
-			if p = path.Join(p, name); tree.Has(p) {
+			if p = path.Join(p, name); inFileTree(p) {
 				return m, p
 			}
 			return nil, "" // ".." led out of the tree: the kernel finds what is there
 		}
 		name = base + "/" + name
 	}
-	if name = path.Clean(name); !tree.Has(name) {
+	if name = path.Clean(name); !inFileTree(name) {
 		return nil, ""
 	}
 	return s.hosts.of(c.Thread), name
@@ -125,19 +122,19 @@ func (s *supervisor) resolve(c *notify.Call, folder int32, name string) (*host, 
 
 // missing is the error of a path that is not in the tree.
 func (m *host) missing(p string) unix.Errno {
-	if e := m.Lookup(path.Dir(p)); e != nil && e.Kind != tree.Folder {
+	if e := m.Lookup(path.Dir(p)); e != nil && e.Kind != entryFolder {
 		return unix.ENOTDIR
 	}
 	return unix.ENOENT
 }
 
 // access is access(2) for the user that the programs have.
-func access(e *tree.Entry, mode uint32) unix.Errno {
+func access(e *treeEntry, mode uint32) unix.Errno {
 	allowed := uint32(unix.R_OK)
 	switch e.Kind {
-	case tree.Folder:
+	case entryFolder:
 		allowed |= unix.X_OK
-	case tree.UMAD, tree.ISSM, tree.Verb:
+	case entryUMAD, entryISSM, entryVerb:
 		allowed |= unix.W_OK
 	}
 	if mode&^allowed&7 != 0 {
@@ -154,7 +151,7 @@ const (
 	textSize   = 4096
 )
 
-func (m *host) stat(p string, e *tree.Entry, st *unix.Stat_t) unix.Errno {
+func (m *host) stat(p string, e *treeEntry, st *unix.Stat_t) unix.Errno {
 	fd, errno := m.openBelow(p, unix.O_PATH|unix.O_NOFOLLOW)
 	if errno != 0 {
 		return errno
@@ -164,17 +161,17 @@ func (m *host) stat(p string, e *tree.Entry, st *unix.Stat_t) unix.Errno {
 		return errnoOf(err)
 	}
 	switch e.Kind {
-	case tree.Folder:
+	case entryFolder:
 		st.Mode = folderMode
-	case tree.Text:
+	case entryText:
 		st.Mode, st.Size = textMode, textSize
 	default:
-		st.Mode, st.Rdev = deviceMode, unix.Mkdev(tree.Major, e.Minor)
+		st.Mode, st.Rdev = deviceMode, unix.Mkdev(umadMajor, e.Minor)
 	}
 	return 0
 }
 
-func (m *host) statx(p string, e *tree.Entry, mask int, st *unix.Statx_t) unix.Errno {
+func (m *host) statx(p string, e *treeEntry, mask int, st *unix.Statx_t) unix.Errno {
 	fd, errno := m.openBelow(p, unix.O_PATH|unix.O_NOFOLLOW)
 	if errno != 0 {
 		return errno
@@ -184,12 +181,12 @@ func (m *host) statx(p string, e *tree.Entry, mask int, st *unix.Statx_t) unix.E
 		return errnoOf(err)
 	}
 	switch e.Kind {
-	case tree.Folder:
+	case entryFolder:
 		st.Mode = folderMode
-	case tree.Text:
+	case entryText:
 		st.Mode, st.Size = textMode, textSize
 	default:
-		st.Mode, st.Rdev_major, st.Rdev_minor = deviceMode, tree.Major, e.Minor
+		st.Mode, st.Rdev_major, st.Rdev_minor = deviceMode, umadMajor, e.Minor
 	}
 	return 0
 }

@@ -16,15 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/names"
-	"fabsh/fabric/sim/run/device"
-	"fabsh/fabric/sim/run/tree"
+	"fabsh/fabric/sim"
 )
 
 // hosts are the hosts that programs are on. They are made as programs come.
 type hosts struct {
-	Options
-	names    *names.Names
+	ProgramOptions
+	names    *sim.Names
 	standard []int // the adapters of the host of Options.Node
 	folder   string
 	lock     int // of the folder: a file that is locked as long as this process lives
@@ -40,20 +38,20 @@ type portKey struct{ node, num int }
 
 // port is a port whose files programs may open.
 type port struct {
-	*device.Port
+	*umadPort
 	waiting []func() // opens of its issm file
 }
 
 // host is a machine with its adapters: programs with one SIM_HOST see it.
 type host struct {
-	*tree.Tree
+	*fileTree
 	ports  []*port // as Tree.Ports
 	folder string  // of the folders that programs get
 	root   int     // that folder, open
 }
 
-func newHosts(o Options) (*hosts, error) {
-	h := &hosts{Options: o, names: names.New(o.Fabric, o.Subnet.SM.Node()), ports: map[portKey]*port{}, byName: map[string]*host{}, all: map[string]*host{}}
+func newHosts(o ProgramOptions) (*hosts, error) {
+	h := &hosts{ProgramOptions: o, names: sim.NewNames(o.Fabric, o.Subnet.SM.Node()), ports: map[portKey]*port{}, byName: map[string]*host{}, all: map[string]*host{}}
 	var err error
 	if h.standard, err = h.adapters(o.Node); err != nil {
 		return nil, &NodeError{err}
@@ -225,9 +223,9 @@ func (h *hosts) host(name string, adapters []int) (*host, error) {
 		return nil, fmt.Errorf("%d hosts have programs, and no more may", maxHosts)
 	}
 	m := &host{folder: folder, root: -1}
-	var devices []tree.Adapter
+	var devices []treeAdapter
 	for i, node := range adapters {
-		a := tree.Adapter{Name: fmt.Sprintf("ibsim%d", i)}
+		a := treeAdapter{Name: fmt.Sprintf("ibsim%d", i)}
 		n := &h.Fabric.Nodes()[node]
 		first, last := 1, n.NumPorts()
 		if n.IsSwitch() {
@@ -238,12 +236,12 @@ func (h *hosts) host(name string, adapters []int) (*host, error) {
 			if err != nil {
 				return nil, err
 			}
-			a.Ports = append(a.Ports, tree.Port{Num: num, Client: p.Client()})
+			a.Ports = append(a.Ports, treePort{Num: num, Client: p.Client()})
 			m.ports = append(m.ports, p)
 		}
 		devices = append(devices, a)
 	}
-	m.Tree = tree.New(devices)
+	m.fileTree = newFileTree(devices)
 	var err error
 	if m.root, err = m.makeFolders(); err != nil {
 		return nil, err
@@ -258,11 +256,11 @@ func (h *hosts) port(node, num int) (*port, error) {
 	if p := h.ports[key]; p != nil {
 		return p, nil
 	}
-	d, err := device.NewPort(h.Subnet.Programs, node, num)
+	d, err := newUmadPort(h.Subnet.Programs, node, num)
 	if err != nil {
 		return nil, err
 	}
-	h.ports[key] = &port{Port: d}
+	h.ports[key] = &port{umadPort: d}
 	return h.ports[key], nil
 }
 
@@ -271,7 +269,7 @@ func (h *hosts) port(node, num int) (*port, error) {
 func (m *host) makeFolders() (root int, err error) {
 	for _, p := range m.Paths() {
 		name := filepath.Join(m.folder, p)
-		if m.Lookup(p).Kind == tree.Folder {
+		if m.Lookup(p).Kind == entryFolder {
 			err = os.MkdirAll(name, 0o755)
 		} else {
 			err = os.WriteFile(name, nil, 0o444)

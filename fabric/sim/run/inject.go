@@ -8,33 +8,30 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	"fabsh/fabric/sim/run/notify"
-	"fabsh/fabric/sim/run/tree"
 )
 
 // open gives the caller a descriptor of a file.
-func (s *supervisor) open(c *notify.Call, m *host, p string, e *tree.Entry, flags uint64) {
+func (s *supervisor) open(c *systemCall, m *host, p string, e *treeEntry, flags uint64) {
 	writes := flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0
 	switch {
 	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
 		s.Answer(c, 0, unix.EEXIST)
-	case flags&unix.O_DIRECTORY != 0 && e.Kind != tree.Folder:
+	case flags&unix.O_DIRECTORY != 0 && e.Kind != entryFolder:
 		s.Answer(c, 0, unix.ENOTDIR)
 	case flags&unix.O_PATH != 0:
 		fd, errno := m.openBelow(p, unix.O_PATH)
 		s.inject(c, fd, -1, flags, errno)
-	case e.Kind == tree.UMAD:
+	case e.Kind == entryUMAD:
 		s.openUMAD(c, m.ports[e.Port], flags)
-	case e.Kind == tree.ISSM:
+	case e.Kind == entryISSM:
 		s.openISSM(*c, m.ports[e.Port], flags)
-	case e.Kind == tree.Verb:
+	case e.Kind == entryVerb:
 		s.Answer(c, 0, unix.ENXIO)
-	case writes && e.Kind == tree.Folder:
+	case writes && e.Kind == entryFolder:
 		s.Answer(c, 0, unix.EISDIR)
 	case writes:
 		s.Answer(c, 0, unix.EACCES)
-	case e.Kind == tree.Folder:
+	case e.Kind == entryFolder:
 		fd, errno := m.openBelow(p, unix.O_RDONLY|unix.O_DIRECTORY)
 		s.inject(c, fd, -1, flags, errno)
 	default:
@@ -44,7 +41,7 @@ func (s *supervisor) open(c *notify.Call, m *host, p string, e *tree.Entry, flag
 }
 
 // inject gives the caller a copy of fd, and closes it.
-func (s *supervisor) inject(c *notify.Call, fd, number int, flags uint64, errno unix.Errno) (given bool) {
+func (s *supervisor) inject(c *systemCall, fd, number int, flags uint64, errno unix.Errno) (given bool) {
 	if errno == 0 {
 		errno = s.Inject(c, fd, number, flags&unix.O_CLOEXEC != 0)
 		unix.Close(fd)
@@ -59,7 +56,7 @@ func (s *supervisor) inject(c *notify.Call, fd, number int, flags uint64, errno 
 }
 
 // textFile returns a file with the text of now, open for reading.
-func (s *supervisor) textFile(e *tree.Entry) (int, unix.Errno) {
+func (s *supervisor) textFile(e *treeEntry) (int, unix.Errno) {
 	text, ok := e.Read()
 	if !ok { // reads fail with EINVAL, as of all files that cannot be read
 		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -136,7 +133,7 @@ func (s *supervisor) newFile(flags uint64) (f *file, theirs int, errno unix.Errn
 
 // giveFile gives the caller the program's end of a file, and has ended called when the
 // program has closed its last copy of it.
-func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64, ended func()) {
+func (s *supervisor) giveFile(c *systemCall, f *file, theirs int, flags uint64, ended func()) {
 	number := freeNumber(c.Thread, f.umad != nil && f.umad.native, 0)
 	f.end = sync.OnceFunc(func() {
 		s.mu.Lock()
@@ -154,7 +151,7 @@ func (s *supervisor) giveFile(c *notify.Call, f *file, theirs int, flags uint64,
 	}
 	s.inject(c, theirs, number, flags, errno)
 	go func() { // an end of file comes at once if the caller did not get it
-		var b [notify.NativeSize]byte
+		var b [nativeSize]byte
 		for {
 			n, err := receive(f.ours, b[:])
 			if err == unix.EINTR {
@@ -192,15 +189,15 @@ func (s *supervisor) endClosed() {
 
 // hungUp reports whether the other end is closed: an empty message looks like it.
 func hungUp(fd int) bool {
-	return notify.Events(fd, unix.POLLRDHUP) != 0
+	return pollEvents(fd, unix.POLLRDHUP) != 0
 }
 
 // freeNumber is a free number among the supervised descriptors of a process, at least
 // least; -1: they are all in use.
 func freeNumber(thread uint32, native bool, least int) int {
-	first, last := notify.FirstSupervised, notify.LastSupervised
+	first, last := firstSupervised, lastSupervised
 	if native {
-		first, last = notify.FirstNative, notify.FirstSupervised-1
+		first, last = firstNative, firstSupervised-1
 	}
 	for n := max(first, least); n <= last; n++ {
 		var st unix.Stat_t
@@ -212,7 +209,7 @@ func freeNumber(thread uint32, native bool, least int) int {
 }
 
 // openISSM opens the issm file of a port, once no other program has it open.
-func (s *supervisor) openISSM(c notify.Call, p *port, flags uint64) {
+func (s *supervisor) openISSM(c systemCall, p *port, flags uint64) {
 	if !s.Valid(&c) {
 		return
 	}

@@ -66,7 +66,7 @@ func supervise(spec string) (int, error) {
 	}
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGTERM) // before the command runs, which may have the test send one
-	r, err := run.Start(run.Options{
+	r, err := run.Start(run.ProgramOptions{
 		Subnet: sim.New(f, o), Fabric: f, Node: os.Getenv(nodeVariable), Program: os.Args[0], Path: path, Args: os.Args[1:],
 		Log: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})

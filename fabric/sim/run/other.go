@@ -8,7 +8,7 @@ import "syscall"
 type Running struct{}
 
 // Start returns ErrUnsupported.
-func Start(Options) (*Running, error) { return nil, ErrUnsupported }
+func Start(ProgramOptions) (*Running, error) { return nil, ErrUnsupported }
 
 // Signal does nothing.
 func (*Running) Signal(syscall.Signal) {}

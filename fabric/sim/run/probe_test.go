@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"fabsh/fabric/sim/run/notify"
 	"fabsh/mad"
 )
 
@@ -93,7 +92,11 @@ func (p probed) poll(wait int) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%#x", notify.Events(int(p), unix.POLLIN|unix.POLLOUT))
+	fds[0].Events |= unix.POLLOUT
+	if _, err := unix.Poll(fds, 0); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%#x", fds[0].Revents)
 }
 
 // probe makes calls of umad and issm files, and prints what they return.

@@ -24,14 +24,14 @@ import (
 	"fabsh/fabric/sim"
 )
 
-// Options are what to run, and where.
-type Options struct {
+// ProgramOptions are what to run, and where.
+type ProgramOptions struct {
 	Subnet *sim.Subnet
 	Fabric *fabric.Fabric // of which the subnet was made
 	// Node is the node of programs without SIM_HOST in their environment: by a name, a
 	// GUID, a host's name; "": the first host without a subnet manager.
 	Node string
-	// Program is the name of this program, as processes show it. It calls launch.Become
+	// Program is the name of this program, as processes show it. It calls becomeRole
 	// at its start.
 	Program string
 	// Path is the command's file, Args its arguments from its name on.
@@ -46,5 +46,5 @@ type Options struct {
 // NodeError is the error of an unknown Options.Node.
 type NodeError struct{ error }
 
-// ErrUnsupported is the error of a host that cannot run programs this way.
+// errNoListener is the error of a host that cannot run programs this way.
 var ErrUnsupported = errors.New("this host cannot supervise programs: that needs Linux 5.14 or newer, and a container that allows seccomp user notification and has no listener of its own (nor an enclosing --run)")

@@ -7,24 +7,20 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-
-	"fabsh/fabric/sim/run/device"
-	"fabsh/fabric/sim/run/launch"
-	"fabsh/fabric/sim/run/notify"
 )
 
 // Become turns this process into one of those that Start starts, if its arguments say so.
 // Otherwise it returns.
-func Become(args []string) { launch.Become(args) }
+func Become(args []string) { becomeRole(args) }
 
 // Supported reports whether this host can run programs on a subnet.
 func Supported() bool {
 	done := make(chan bool)
 	go func() { // on a thread that has the filter until it ends, with this function
 		runtime.LockOSThread()
-		fd, err := notify.Install(device.IoctlType)
+		fd, err := installFilter(umadIoctlType)
 		if err == nil {
-			_, err = notify.NewListener(fd)
+			_, err = newListener(fd)
 		}
 		done <- err == nil
 	}()
@@ -34,25 +30,25 @@ func Supported() bool {
 // Running is a command that runs, and all that it started. Its methods may be called from
 // any goroutine.
 type Running struct {
-	command *launch.Command
+	command *command
 	hosts   *hosts
 }
 
 // Start starts a command.
-func Start(o Options) (*Running, error) {
+func Start(o ProgramOptions) (*Running, error) {
 	h, err := newHosts(o)
 	if err != nil {
 		return nil, err
 	}
-	c, err := launch.Start(launch.Options{Program: o.Program, Path: o.Path, Args: o.Args, IoctlType: device.IoctlType, Folder: h.folder})
-	if errors.Is(err, notify.ErrUnsupported) {
+	c, err := startCommand(commandOptions{Program: o.Program, Path: o.Path, Args: o.Args, IoctlType: umadIoctlType, Folder: h.folder})
+	if errors.Is(err, errNoListener) {
 		err = ErrUnsupported
 	}
 	if err != nil {
 		h.close()
 		return nil, err
 	}
-	s := &supervisor{Listener: c.Listener, hosts: h, files: map[uint64]*file{}, texts: map[string]int{}, pidfds: map[uint32]int{}}
+	s := &supervisor{listener: c.Listener, hosts: h, files: map[uint64]*file{}, texts: map[string]int{}, pidfds: map[uint32]int{}}
 	go c.Listener.Serve(s.handle)
 	return &Running{command: c, hosts: h}, nil
 }
@@ -71,7 +67,7 @@ func (r *Running) Wait() (status int, err error) {
 
 // supervisor answers the calls that come. They come one after the other.
 type supervisor struct {
-	*notify.Listener
+	*listener
 	hosts *hosts
 	texts map[string]int // files that have been opened, by their text
 

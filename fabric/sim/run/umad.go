@@ -12,21 +12,18 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
-
-	"fabsh/fabric/sim/run/device"
-	"fabsh/fabric/sim/run/notify"
 )
 
 // umadFile is an open umad file.
 type umadFile struct {
-	*device.File
+	*deviceFile
 	native    bool          // most of its reads and writes are the kernel's
 	signalled bool          // a message is in the socket. Guarded by the port's lock
-	held      []notify.Call // reads that wait. Guarded by the supervisor's lock
+	held      []systemCall  // reads that wait. Guarded by the supervisor's lock
 	arrived   chan struct{} // something came; for the held reads
 }
 
-func (s *supervisor) openUMAD(c *notify.Call, p *port, flags uint64) {
+func (s *supervisor) openUMAD(c *systemCall, p *port, flags uint64) {
 	f, theirs, errno := s.newFile(flags)
 	if errno != 0 {
 		s.Answer(c, 0, errno)
@@ -35,11 +32,11 @@ func (s *supervisor) openUMAD(c *notify.Call, p *port, flags uint64) {
 	u := &umadFile{native: isFast(c.Thread), arrived: make(chan struct{}, 1)}
 	f.umad = u
 	if u.native {
-		u.File = p.Open(true, func() { f.flush() })
+		u.deviceFile = p.Open(true, func() { f.flush() })
 		s.giveFile(c, f, theirs, flags, u.Close)
 		return
 	}
-	u.File = p.Open(false, func() {
+	u.deviceFile = p.Open(false, func() {
 		if !u.signalled {
 			u.signalled = true
 			send(f.ours, []byte{0})
@@ -107,7 +104,7 @@ func isFast(thread uint32) bool {
 }
 
 // fileAt returns the file that is a descriptor of the caller; nil: another file.
-func (s *supervisor) fileAt(c *notify.Call, fd uint64) *file {
+func (s *supervisor) fileAt(c *systemCall, fd uint64) *file {
 	var name [48]byte
 	b := append(strconv.AppendUint(append(name[:0], "/proc/"...), uint64(c.Thread), 10), "/fd/"...)
 	var st unix.Stat_t
@@ -119,7 +116,7 @@ func (s *supervisor) fileAt(c *notify.Call, fd uint64) *file {
 	return s.files[st.Ino]
 }
 
-func (s *supervisor) ioctl(c *notify.Call) {
+func (s *supervisor) ioctl(c *systemCall) {
 	f := s.fileAt(c, c.Args[0])
 	if f == nil {
 		s.Proceed(c)
@@ -130,7 +127,7 @@ func (s *supervisor) ioctl(c *notify.Call) {
 		return
 	}
 	request := uint32(c.Args[1])
-	argument := make([]byte, device.ArgumentSize(request))
+	argument := make([]byte, ioctlArgumentSize(request))
 	if !s.Read(c, c.Args[2], argument) {
 		s.Answer(c, 0, unix.EFAULT)
 		return
@@ -151,7 +148,7 @@ func (s *supervisor) ioctl(c *notify.Call) {
 }
 
 // write sends what the caller has in its memory.
-func (s *supervisor) write(c *notify.Call) {
+func (s *supervisor) write(c *systemCall) {
 	f := s.fileAt(c, c.Args[0])
 	switch {
 	case f == nil:
@@ -166,20 +163,20 @@ func (s *supervisor) write(c *notify.Call) {
 }
 
 // writePart writes size bytes of the caller's memory.
-func (s *supervisor) writePart(c *notify.Call, f *file, address, size uint64) (int, unix.Errno) {
-	if size > device.MaxWrite {
+func (s *supervisor) writePart(c *systemCall, f *file, address, size uint64) (int, unix.Errno) {
+	if size > maxUmadWrite {
 		return 0, unix.ENOMEM
 	}
 	b := make([]byte, size)
 	if !s.Read(c, address, b) {
 		return 0, unix.EFAULT
 	}
-	return f.umad.File.Write(b)
+	return f.umad.deviceFile.Write(b)
 }
 
 // writev writes the parts of a list, each a MAD of its own: files without a write_iter of
 // their own get them one by one, until one fails (fs/read_write.c, do_loop_readv_writev).
-func (s *supervisor) writev(c *notify.Call) {
+func (s *supervisor) writev(c *systemCall) {
 	f := s.fileAt(c, c.Args[0])
 	if f == nil || f.umad == nil {
 		s.Proceed(c)
@@ -208,11 +205,11 @@ func (s *supervisor) writev(c *notify.Call) {
 }
 
 // read gives the caller what waits for it.
-func (s *supervisor) read(c *notify.Call) {
+func (s *supervisor) read(c *systemCall) {
 	switch f := s.fileAt(c, c.Args[0]); {
 	case f == nil:
 		s.Proceed(c)
-	case f.umad == nil, f.umad.native && c.Args[2] < notify.LeastNative:
+	case f.umad == nil, f.umad.native && c.Args[2] < leastNative:
 		s.Answer(c, 0, unix.EINVAL)
 	case f.umad.native:
 		s.Proceed(c)
@@ -231,10 +228,10 @@ func (s *supervisor) read(c *notify.Call) {
 }
 
 // tryRead answers a read unless nothing waits.
-func (s *supervisor) tryRead(c *notify.Call, f *file) bool {
+func (s *supervisor) tryRead(c *systemCall, f *file) bool {
 	size := int(min(c.Args[2], 1<<31-1))
-	n, errno, empty := f.umad.File.Read(size, func(b []byte) bool {
-		return s.Listener.Write(c, c.Args[1], b)
+	n, errno, empty := f.umad.deviceFile.Read(size, func(b []byte) bool {
+		return s.listener.Write(c, c.Args[1], b)
 	}, func() { s.unsignal(c, f) })
 	if empty {
 		return false
@@ -249,7 +246,7 @@ func (s *supervisor) retryReads(f *file) {
 	held := f.umad.held
 	f.umad.held = nil
 	s.mu.Unlock()
-	var left []notify.Call
+	var left []systemCall
 	for i := range held {
 		if c := &held[i]; s.Valid(c) && !s.tryRead(c, f) {
 			left = append(left, *c)
@@ -261,7 +258,7 @@ func (s *supervisor) retryReads(f *file) {
 }
 
 // nonblocking reports whether the caller's descriptor does not block.
-func (s *supervisor) nonblocking(c *notify.Call) bool {
+func (s *supervisor) nonblocking(c *systemCall) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", c.Thread, int32(c.Args[0])))
 	_, b, ok := bytes.Cut(b, []byte("flags:\t"))
 	if err != nil || !ok {
@@ -274,7 +271,7 @@ func (s *supervisor) nonblocking(c *notify.Call) bool {
 
 // unsignal takes the message from the program's end of the socket: the queue is empty.
 // The port's lock is held.
-func (s *supervisor) unsignal(c *notify.Call, f *file) {
+func (s *supervisor) unsignal(c *systemCall, f *file) {
 	fd := s.copyOf(c, f)
 	if fd < 0 {
 		return
@@ -287,7 +284,7 @@ func (s *supervisor) unsignal(c *notify.Call, f *file) {
 
 // duplicate gives the caller another descriptor of a file, with a number that is
 // supervised too.
-func (s *supervisor) duplicate(c *notify.Call) {
+func (s *supervisor) duplicate(c *systemCall) {
 	f := s.fileAt(c, c.Args[0])
 	if f == nil {
 		s.Proceed(c)
@@ -315,7 +312,7 @@ func (s *supervisor) duplicate(c *notify.Call) {
 
 // copyOf returns a copy of the descriptor that is the first argument of a call, if it is
 // still that file; -1 otherwise.
-func (s *supervisor) copyOf(c *notify.Call, f *file) int {
+func (s *supervisor) copyOf(c *systemCall, f *file) int {
 	s.pidfd.Lock()
 	defer s.pidfd.Unlock()
 	for range 2 { // the second time, of the process that has the number now

@@ -21,7 +21,7 @@ func TestToolBehaviour(t *testing.T) {
 		t.Fatal(err)
 	}
 	readme := strings.Join(strings.Fields(string(b)), " ")
-	o := ibsimtest.Options{SM: "h1", SMArgs: []string{"-R", "minhop"}}
+	o := ibsimtest.FixtureOptions{SM: "h1", SMArgs: []string{"-R", "minhop"}}
 	theirs := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), o)
 	s := serveNet(t, ibsimtest.Net(t, "ring"))
 	ours := s.peers(t)

@@ -97,7 +97,7 @@ func BenchmarkSMP(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	theirs := ibsimtest.Start(b, text(b, f), ibsimtest.Options{})
+	theirs := ibsimtest.Start(b, text(b, f), ibsimtest.FixtureOptions{})
 	name, pid := startAlone(b, spec)
 	measure := func(socket string, pid int) float64 {
 		t, err := ibsim.Attach(ibsim.Options{Socket: socket, Node: guidID(f, "node-0001 HCA-1")})
@@ -158,7 +158,7 @@ func BenchmarkSubnetUp(b *testing.B) {
 	node := guidID(f, f.OfType(mad.NodeTypeCA)[0].Name())
 	up := func(f *ibsimtest.Fixture, pid int) (took, cpu float64) {
 		start, before := time.Now(), cpuTime(b, pid)
-		sm := f.StartSM(b, ibsimtest.Options{SM: node, SMArgs: []string{"-o", "-R", "ftree"}})
+		sm := f.StartSM(b, ibsimtest.FixtureOptions{SM: node, SMArgs: []string{"-o", "-R", "ftree"}})
 		defer sm.Stop()
 		sm.WaitLong(b, "SUBNET UP", 10*time.Minute)
 		return time.Since(start).Seconds(), (cpuTime(b, pid) - before).Seconds()
@@ -168,7 +168,7 @@ func BenchmarkSubnetUp(b *testing.B) {
 		name, pid := startAlone(b, largeSpec)
 		took, cpu := up(ibsimtest.On(b, name, nil, nil), pid)
 		ours, oursCPU = ours+took, oursCPU+cpu
-		peer := ibsimtest.Start(b, text(b, f), ibsimtest.Options{})
+		peer := ibsimtest.Start(b, text(b, f), ibsimtest.FixtureOptions{})
 		took, cpu = up(peer, peer.SimPID())
 		theirs, theirsCPU = theirs+took, theirsCPU+cpu
 	}

@@ -78,7 +78,7 @@ func (c *consoles) same(t *testing.T, commands ...string) {
 // The console says what ibsim's does.
 func TestConsole(t *testing.T) {
 	net := ibsimtest.Net(t, "ring")
-	o := ibsimtest.Options{SM: "h1", SMArgs: []string{"-R", "minhop"}}
+	o := ibsimtest.FixtureOptions{SM: "h1", SMArgs: []string{"-R", "minhop"}}
 	c := &consoles{ibsimtest.Start(t, net, o), serveNet(t, net).console(t)}
 	c.ours.StartSM(t, o).Wait(t, "SUBNET UP")
 	c.same(t, "Attached", "attached", "Route 1 2", "Route 2 5", "ROUTE 3 1", "#comment", "")
@@ -97,7 +97,7 @@ func TestConsole(t *testing.T) {
 // The console does what ibsim's does: both fabrics are the same afterwards.
 func TestConsoleChanges(t *testing.T) {
 	net := ibsimtest.Net(t, "ring")
-	c := &consoles{ibsimtest.Start(t, net, ibsimtest.Options{}), serveNet(t, net).console(t)}
+	c := &consoles{ibsimtest.Start(t, net, ibsimtest.FixtureOptions{}), serveNet(t, net).console(t)}
 	for _, cmds := range [][]string{
 		{`Unlink "s0"[1]`}, {`ReLink "s0"[1]`}, {`Unlink "s0"`}, {`ReLink "s0"`},
 		{`unlink "h0"[1]`, `Unlink "s1"[5]`, `Link "h0"[1] "s1"[5]`}, {`Link "h1"[1] "s0"[5]`},

@@ -7,51 +7,51 @@ import (
 	"fmt"
 
 	"fabsh/fabric/sim"
-	"fabsh/mad/ibsim/wire"
+	"fabsh/mad/ibsim"
 )
 
 // readControl answers some control requests. Malformed ones are not answered, as by
 // ibsim.
 func (s *Server) readControl() {
 	for range batchSize {
-		var m [wire.CtlSize + 1]byte
+		var m [ibsim.CtlSize + 1]byte
 		var from address
 		n, user, err := s.control.readFrom(m[:], &from)
 		if errors.Is(err, errAgain) {
 			return
 		}
-		if err != nil || n != wire.CtlSize || binary.NativeEndian.Uint32(m[:]) != wire.CtlMagic {
+		if err != nil || n != ibsim.CtlSize || binary.NativeEndian.Uint32(m[:]) != ibsim.CtlMagic {
 			continue
 		}
 		if !s.serves(user) {
 			err = fmt.Errorf("a client of user %d is refused: only the user who started the server is served; --any-user admits others", user)
-			m[wire.OffInfo+wire.OffReason] = wire.ReasonUser
+			m[ibsim.OffInfo+ibsim.OffReason] = ibsim.ReasonUser
 		} else {
-			err = s.execute(m[:wire.CtlSize], &from)
+			err = s.execute(m[:ibsim.CtlSize], &from)
 		}
 		if err != nil {
-			binary.NativeEndian.PutUint32(m[wire.OffType:], wire.CtlError)
+			binary.NativeEndian.PutUint32(m[ibsim.OffType:], ibsim.CtlError)
 			s.log("%v", err)
 		}
-		if kind := binary.NativeEndian.Uint32(m[wire.OffType:]); kind == wire.CtlError || kind == wire.CtlConnect {
-			copy(m[wire.OffInfo+wire.OffServer:], wire.Fabsh)
+		if kind := binary.NativeEndian.Uint32(m[ibsim.OffType:]); kind == ibsim.CtlError || kind == ibsim.CtlConnect {
+			copy(m[ibsim.OffInfo+ibsim.OffServer:], ibsim.Fabsh)
 		}
-		s.control.writeTo(m[:wire.CtlSize], &from)
+		s.control.writeTo(m[:ibsim.CtlSize], &from)
 	}
 }
 
 // execute turns a control request into its answer. An error refuses it.
 func (s *Server) execute(m []byte, from *address) error {
-	kind, info := binary.NativeEndian.Uint32(m[wire.OffType:]), m[wire.OffInfo:]
-	if kind == wire.CtlConnect {
+	kind, info := binary.NativeEndian.Uint32(m[ibsim.OffType:]), m[ibsim.OffInfo:]
+	if kind == ibsim.CtlConnect {
 		return s.connect(info, from)
 	}
-	if kind > wire.CtlGetPKeys {
+	if kind > ibsim.CtlGetPKeys {
 		return nil // ibsim echoes it
 	}
-	slot := binary.NativeEndian.Uint32(m[wire.OffSlot:])
+	slot := binary.NativeEndian.Uint32(m[ibsim.OffSlot:])
 	if int64(slot) >= int64(len(s.clients)) || s.clients[slot] == nil {
-		if kind == wire.CtlDisconnect {
+		if kind == ibsim.CtlDisconnect {
 			return nil
 		}
 		return fmt.Errorf("control request %d for client %d, which is not attached", kind, slot)
@@ -62,39 +62,39 @@ func (s *Server) execute(m []byte, from *address) error {
 	}
 	c.Starting()
 	switch kind {
-	case wire.CtlDisconnect:
+	case ibsim.CtlDisconnect:
 		s.drop(c, "")
-	case wire.CtlGetPort:
+	case ibsim.CtlGetPort:
 		lid, state := c.Port()
 		binary.NativeEndian.PutUint16(info, uint16(lid))
 		info[2] = byte(state)
-	case wire.CtlGetVendor:
+	case ibsim.CtlGetVendor:
 		i := c.NodeInfo()
 		clear(info)
 		binary.NativeEndian.PutUint32(info, i.VendorID)
 		binary.NativeEndian.PutUint32(info[4:], uint32(i.DeviceID))
 		binary.NativeEndian.PutUint32(info[8:], i.Revision)
 		binary.NativeEndian.PutUint64(info[16:], 1) // version of the firmware
-	case wire.CtlGetGID:
+	case ibsim.CtlGetGID:
 		i := c.PortInfo(0)
 		binary.BigEndian.PutUint64(info, i.GIDPrefix)
 		binary.NativeEndian.PutUint64(info[8:], uint64(c.NodeInfo().NodeGUID))
-	case wire.CtlGetGUID:
+	case ibsim.CtlGetGUID:
 		binary.NativeEndian.PutUint64(info, uint64(c.NodeInfo().NodeGUID))
-	case wire.CtlGetNodeInfo:
+	case ibsim.CtlGetNodeInfo:
 		i := c.NodeInfo()
 		clear(info)
 		i.Encode(info)
-	case wire.CtlGetPortInfo:
+	case ibsim.CtlGetPortInfo:
 		i := c.PortInfo(int(info[0]))
 		clear(info)
 		i.Encode(info)
-	case wire.CtlSetISSM:
+	case ibsim.CtlSetISSM:
 		is := binary.NativeEndian.Uint32(info) != 0
 		if c.SetSM(is); is && c.index == s.subnet.SM.Node() {
 			s.log("client %d is a subnet manager on the node of the subnet's own, which it does not see: attach it to another node (SIM_HOST), or serve the subnet with --bare", c.Slot())
 		}
-	case wire.CtlGetPKeys:
+	case ibsim.CtlGetPKeys:
 		c.ReadPKeys(info)
 	}
 	return nil
@@ -102,15 +102,15 @@ func (s *Server) execute(m []byte, from *address) error {
 
 // connect attaches a client.
 func (s *Server) connect(info []byte, from *address) error {
-	id := int32(binary.NativeEndian.Uint32(info[wire.OffClientID:]))
-	name, _, _ := bytes.Cut(info[wire.OffNode:][:wire.NodeSize], []byte{0})
+	id := int32(binary.NativeEndian.Uint32(info[ibsim.OffClientID:]))
+	name, _, _ := bytes.Cut(info[ibsim.OffNode:][:ibsim.NodeSize], []byte{0})
 	node, err := s.names.Find(string(name))
 	if err != nil {
 		return fmt.Errorf("a client is refused: %w", err)
 	}
 	c := &client{id: id, control: *from, node: string(name), index: node}
 	options := sim.ClientOptions{
-		Node: node, QP: binary.NativeEndian.Uint32(info[wire.OffClientQP:]), General: binary.NativeEndian.Uint32(info[wire.OffISSM:]) != 0,
+		Node: node, QP: binary.NativeEndian.Uint32(info[ibsim.OffClientQP:]), General: binary.NativeEndian.Uint32(info[ibsim.OffISSM:]) != 0,
 		Receive: func(m *sim.Message) { s.receive(c, m) },
 	}
 	if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
@@ -137,11 +137,11 @@ func (s *Server) connect(info []byte, from *address) error {
 		s.clients = append(s.clients, nil)
 	}
 	s.clients[slot] = c
-	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(slot))
+	binary.NativeEndian.PutUint32(info[ibsim.OffClientID:], uint32(slot))
 	if c.node == "" {
 		c.node = c.Name()
-		clear(info[wire.OffNode:][:wire.NodeSize])
-		copy(info[wire.OffNode:][:wire.NodeSize-1], c.node)
+		clear(info[ibsim.OffNode:][:ibsim.NodeSize])
+		copy(info[ibsim.OffNode:][:ibsim.NodeSize-1], c.node)
 	}
 	s.log("client %d is attached to %q", slot, c.node)
 	return nil

@@ -15,7 +15,6 @@ import (
 	"fabsh/mad"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
-	"fabsh/mad/ibsim/wire"
 )
 
 // nodeInfoRequest is a message that asks the local node for its NodeInfo.
@@ -24,12 +23,12 @@ func nodeInfoRequest() *message {
 	call.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 	var m message
 	b := m[:]
-	wire.PutLID(b[wire.OffDLID:], mad.PermissiveLID)
-	wire.PutLID(b[wire.OffSLID:], mad.PermissiveLID)
-	copy(b[wire.OffMAD:], call.MAD[:])
-	b[wire.OffMAD+mad.ClassOffset] = byte(mad.ClassSubnDirected)
+	ibsim.PutLID(b[ibsim.OffDLID:], mad.PermissiveLID)
+	ibsim.PutLID(b[ibsim.OffSLID:], mad.PermissiveLID)
+	copy(b[ibsim.OffMAD:], call.MAD[:])
+	b[ibsim.OffMAD+mad.ClassOffset] = byte(mad.ClassSubnDirected)
 	for i := range 4 {
-		b[wire.OffMAD+mad.SMPDrSLIDOffset+i] = 0xff
+		b[ibsim.OffMAD+mad.SMPDrSLIDOffset+i] = 0xff
 	}
 	return &m
 }
@@ -38,7 +37,7 @@ func nodeInfoRequest() *message {
 func (r *raw) answers() {
 	r.t.Helper()
 	r.write(nodeInfoRequest()[:])
-	if m := r.read(); m[wire.OffMAD+mad.MethodOffset] != byte(mad.MethodGetResp) || m[wire.OffStatus+3] != 0 {
+	if m := r.read(); m[ibsim.OffMAD+mad.MethodOffset] != byte(mad.MethodGetResp) || m[ibsim.OffStatus+3] != 0 {
 		r.t.Errorf("the answer is\n%x", m[:])
 	}
 }
@@ -48,7 +47,7 @@ func TestBadMessages(t *testing.T) {
 	s := serve(t, "ring:n=3", false)
 	r := newRaw(t, s.Name)
 	r.connect("", 0, false)
-	for _, size := range []int{0, 1, wire.MessageSize - 1, wire.MessageSize + 1, 4096} {
+	for _, size := range []int{0, 1, ibsim.MessageSize - 1, ibsim.MessageSize + 1, 4096} {
 		r.write(make([]byte, size))
 	}
 	r.answers()
@@ -64,11 +63,11 @@ func TestBadMessages(t *testing.T) {
 		"trap to ourselves": func(b []byte) { b[mad.ClassOffset], b[mad.MethodOffset] = byte(mad.ClassSubn), byte(mad.MethodTrap) },
 	} {
 		m := nodeInfoRequest()
-		if change(m[wire.OffMAD:]); m[wire.OffMAD+mad.ClassOffset] == byte(mad.ClassSubn) {
-			wire.PutLID(m[wire.OffDLID:], 0)
+		if change(m[ibsim.OffMAD:]); m[ibsim.OffMAD+mad.ClassOffset] == byte(mad.ClassSubn) {
+			ibsim.PutLID(m[ibsim.OffDLID:], 0)
 		}
 		r.write(m[:])
-		if got := r.read(); binary.BigEndian.Uint32(got[wire.OffStatus:]) != wire.StatusUndelivered || !bytes.Equal(got[wire.OffMAD+mad.SMPDataOffset:], m[wire.OffMAD+mad.SMPDataOffset:]) {
+		if got := r.read(); binary.BigEndian.Uint32(got[ibsim.OffStatus:]) != ibsim.StatusUndelivered || !bytes.Equal(got[ibsim.OffMAD+mad.SMPDataOffset:], m[ibsim.OffMAD+mad.SMPDataOffset:]) {
 			t.Errorf("%s: the answer is\n%x", name, got[:])
 		}
 	}
@@ -80,34 +79,34 @@ func TestBadControl(t *testing.T) {
 	s := serve(t, "ring:n=3", false)
 	victim, r := newRaw(t, s.Name), newRaw(t, s.Name)
 	victim.connect("", 0, false)
-	for _, m := range [][]byte{{}, make([]byte, wire.CtlSize), r.control(wire.CtlConnect, 0, nil)[:wire.CtlSize-1], append(r.control(wire.CtlConnect, 0, nil), 0)} {
+	for _, m := range [][]byte{{}, make([]byte, ibsim.CtlSize), r.control(ibsim.CtlConnect, 0, nil)[:ibsim.CtlSize-1], append(r.control(ibsim.CtlConnect, 0, nil), 0)} {
 		r.send(m) // no answer
 	}
 	refused := func(what string, m []byte) {
 		t.Helper()
-		if kind, _ := r.ask(m); kind != wire.CtlError {
+		if kind, _ := r.ask(m); kind != ibsim.CtlError {
 			t.Errorf("%s is granted", what)
 		}
 	}
-	refused("the place of another", r.control(wire.CtlSetISSM, victim.slot, []byte{1}))
-	refused("to detach another", r.control(wire.CtlDisconnect, victim.slot, nil))
+	refused("the place of another", r.control(ibsim.CtlSetISSM, victim.slot, []byte{1}))
+	refused("to detach another", r.control(ibsim.CtlDisconnect, victim.slot, nil))
 	for _, slot := range []uint32{1, 9, 1000, 1<<32 - 1} {
-		refused("facts of no client", r.control(wire.CtlGetPortInfo, slot, nil))
+		refused("facts of no client", r.control(ibsim.CtlGetPortInfo, slot, nil))
 	}
 	long := r.connectInfo("", 0, false)
-	copy(long[wire.OffNode:wire.OffNode+wire.NodeSize], bytes.Repeat([]byte{'x'}, wire.NodeSize)) // no NUL
-	refused("a node id without an end", r.control(wire.CtlConnect, 0, long))
+	copy(long[ibsim.OffNode:ibsim.OffNode+ibsim.NodeSize], bytes.Repeat([]byte{'x'}, ibsim.NodeSize)) // no NUL
+	refused("a node id without an end", r.control(ibsim.CtlConnect, 0, long))
 	foreign := r.connectInfo("", 0, false)
 	binary.NativeEndian.PutUint32(foreign, uint32(victim.id))
-	refused("another's socket", r.control(wire.CtlConnect, 0, foreign))
+	refused("another's socket", r.control(ibsim.CtlConnect, 0, foreign))
 	nobody := r.connectInfo("", 0, false)
 	binary.NativeEndian.PutUint32(nobody, 12345)
-	refused("a socket that is not there", r.control(wire.CtlConnect, 0, nobody))
+	refused("a socket that is not there", r.control(ibsim.CtlConnect, 0, nobody))
 	if kind, info := r.ask(r.control(77, 0, []byte("echo"))); kind != 77 || !bytes.HasPrefix(info, []byte("echo")) {
 		t.Errorf("an unknown request: %d, %q", kind, info)
 	}
 	victim.answers()
-	victim.request(wire.CtlDisconnect, nil)
+	victim.request(ibsim.CtlDisconnect, nil)
 	r.connect("", 0, false)
 	r.answers()
 }
@@ -135,7 +134,7 @@ func TestAllPlaces(t *testing.T) {
 			all = append(all, r)
 		}
 		r := newRaw(t, s.Name)
-		if kind, _ := r.ask(r.control(wire.CtlConnect, 0, r.connectInfo("", 0, false))); kind != wire.CtlError {
+		if kind, _ := r.ask(r.control(ibsim.CtlConnect, 0, r.connectInfo("", 0, false))); kind != ibsim.CtlError {
 			t.Error("a place beyond the last is given")
 		}
 		all[77].answers()
@@ -199,22 +198,22 @@ func TestUnanswered(t *testing.T) {
 	r.connect("node-0001 HCA-1", 0, false)
 	const n = 3000
 	ask := nodeInfoRequest()
-	binary.BigEndian.PutUint16(ask[wire.OffMAD+mad.AttributeOffset:], uint16(mad.AttrSMInfo.ID))
+	binary.BigEndian.PutUint16(ask[ibsim.OffMAD+mad.AttributeOffset:], uint16(mad.AttrSMInfo.ID))
 	for i := range n {
-		binary.BigEndian.PutUint32(ask[wire.OffMAD+mad.TIDOffset+4:], uint32(i))
+		binary.BigEndian.PutUint32(ask[ibsim.OffMAD+mad.TIDOffset+4:], uint32(i))
 		r.write(ask[:])
-		if got := sm.read(); got[wire.OffMAD+mad.MethodOffset] != byte(mad.MethodGet) {
+		if got := sm.read(); got[ibsim.OffMAD+mad.MethodOffset] != byte(mad.MethodGet) {
 			t.Fatalf("the subnet manager gets\n%x", got[:])
 		}
 		if i >= 1024 { // the oldest came back
-			if got := r.read(); binary.BigEndian.Uint32(got[wire.OffStatus:]) != wire.StatusUndelivered || binary.BigEndian.Uint32(got[wire.OffMAD+mad.TIDOffset+4:]) != uint32(i-1024) {
+			if got := r.read(); binary.BigEndian.Uint32(got[ibsim.OffStatus:]) != ibsim.StatusUndelivered || binary.BigEndian.Uint32(got[ibsim.OffMAD+mad.TIDOffset+4:]) != uint32(i-1024) {
 				t.Fatalf("%d: the answer is\n%x", i, got[:])
 			}
 		}
 	}
 	sm.close()
 	for i := n - 1024; i < n; i++ {
-		if got := r.read(); binary.BigEndian.Uint32(got[wire.OffStatus:]) != wire.StatusUndelivered || binary.BigEndian.Uint32(got[wire.OffMAD+mad.TIDOffset+4:]) != uint32(i) {
+		if got := r.read(); binary.BigEndian.Uint32(got[ibsim.OffStatus:]) != ibsim.StatusUndelivered || binary.BigEndian.Uint32(got[ibsim.OffMAD+mad.TIDOffset+4:]) != uint32(i) {
 			t.Fatalf("%d: the answer is\n%x", i, got[:])
 		}
 	}
@@ -229,7 +228,7 @@ func TestDeaf(t *testing.T) {
 	r := newRaw(t, s.Name)
 	r.connect("node-0001 HCA-1", 0, false)
 	ask := nodeInfoRequest()
-	binary.BigEndian.PutUint16(ask[wire.OffMAD+mad.AttributeOffset:], uint16(mad.AttrSMInfo.ID))
+	binary.BigEndian.PutUint16(ask[ibsim.OffMAD+mad.AttributeOffset:], uint16(mad.AttrSMInfo.ID))
 	for i := range 2 * maxQueued {
 		r.write(ask[:])
 		if i >= 1024 {
@@ -264,14 +263,14 @@ func TestLargeTable(t *testing.T) {
 func FuzzSocket(f *testing.F) {
 	f.Add([]byte{}, []byte{})
 	r := raw{id: 7}
-	f.Add(r.control(wire.CtlConnect, 0, r.connectInfo("switch-1", 2, true)), nodeInfoRequest()[:])
-	f.Add(r.control(wire.CtlSetISSM, 0, []byte{1}), bytes.Repeat([]byte{0xff}, wire.MessageSize))
+	f.Add(r.control(ibsim.CtlConnect, 0, r.connectInfo("switch-1", 2, true)), nodeInfoRequest()[:])
+	f.Add(r.control(ibsim.CtlSetISSM, 0, []byte{1}), bytes.Repeat([]byte{0xff}, ibsim.MessageSize))
 	s := serve(f, "ring:n=3,hosts=2,dup=5%", true)
 	f.Fuzz(func(t *testing.T, control, data []byte) {
 		r := newRaw(t, s.Name)
 		r.connect("", rand.Uint32N(3), false)
-		if len(control) >= wire.OffInfo {
-			binary.NativeEndian.PutUint32(control[wire.OffSlot:], r.slot)
+		if len(control) >= ibsim.OffInfo {
+			binary.NativeEndian.PutUint32(control[ibsim.OffSlot:], r.slot)
 		}
 		r.ctl.Write(control)
 		r.data.Write(data)
@@ -282,11 +281,11 @@ func FuzzSocket(f *testing.F) {
 		check.write(m[:])
 		for { // others' requests may come too
 			got := check.read()
-			if mad.Method(got[wire.OffMAD+mad.MethodOffset]).IsResponse() {
+			if mad.Method(got[ibsim.OffMAD+mad.MethodOffset]).IsResponse() {
 				break
 			}
 		}
-		check.request(wire.CtlDisconnect, nil)
+		check.request(ibsim.CtlDisconnect, nil)
 		r.close()
 		check.close()
 	})

@@ -5,34 +5,34 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
-	"fabsh/mad/ibsim/wire"
+	"fabsh/mad/ibsim"
 )
 
 // message is a message on the socket.
-type message [wire.MessageSize]byte
+type message [ibsim.MessageSize]byte
 
 // decode reads a message of a client.
 func (m *message) decode(to *sim.Message) {
-	to.DLID, to.SLID = wire.GetLID(m[wire.OffDLID:]), wire.GetLID(m[wire.OffSLID:])
-	to.DQP, to.SQP = binary.BigEndian.Uint32(m[wire.OffDQP:]), binary.BigEndian.Uint32(m[wire.OffSQP:])
+	to.DLID, to.SLID = ibsim.GetLID(m[ibsim.OffDLID:]), ibsim.GetLID(m[ibsim.OffSLID:])
+	to.DQP, to.SQP = binary.BigEndian.Uint32(m[ibsim.OffDQP:]), binary.BigEndian.Uint32(m[ibsim.OffSQP:])
 	to.Undelivered = false
 	to.Length = mad.Size
-	if n := binary.BigEndian.Uint64(m[wire.OffLength:]); n < mad.Size {
+	if n := binary.BigEndian.Uint64(m[ibsim.OffLength:]); n < mad.Size {
 		to.Length = int(n)
 	}
-	copy(to.MAD[:], m[wire.OffMAD:])
+	copy(to.MAD[:], m[ibsim.OffMAD:])
 }
 
 // encode writes m as a message to a client.
 func (m *message) encode(from *sim.Message) {
-	clear(m[:wire.OffMAD])
-	wire.PutLID(m[wire.OffDLID:], from.DLID)
-	wire.PutLID(m[wire.OffSLID:], from.SLID)
-	binary.BigEndian.PutUint32(m[wire.OffDQP:], from.DQP)
-	binary.BigEndian.PutUint32(m[wire.OffSQP:], from.SQP)
+	clear(m[:ibsim.OffMAD])
+	ibsim.PutLID(m[ibsim.OffDLID:], from.DLID)
+	ibsim.PutLID(m[ibsim.OffSLID:], from.SLID)
+	binary.BigEndian.PutUint32(m[ibsim.OffDQP:], from.DQP)
+	binary.BigEndian.PutUint32(m[ibsim.OffSQP:], from.SQP)
 	if from.Undelivered {
-		binary.BigEndian.PutUint32(m[wire.OffStatus:], wire.StatusUndelivered)
+		binary.BigEndian.PutUint32(m[ibsim.OffStatus:], ibsim.StatusUndelivered)
 	}
-	binary.BigEndian.PutUint64(m[wire.OffLength:], uint64(from.Length))
-	copy(m[wire.OffMAD:], from.MAD[:])
+	binary.BigEndian.PutUint64(m[ibsim.OffLength:], uint64(from.Length))
+	copy(m[ibsim.OffMAD:], from.MAD[:])
 }

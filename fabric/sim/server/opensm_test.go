@@ -32,7 +32,7 @@ func TestOpenSMLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, _ := startAlone(t, largeSpec)
-	sm := ibsimtest.On(t, name, nil, nil).StartSM(t, ibsimtest.Options{SM: guidID(f, f.OfType(mad.NodeTypeCA)[0].Name()), SMArgs: []string{"-o", "-R", "ftree"}})
+	sm := ibsimtest.On(t, name, nil, nil).StartSM(t, ibsimtest.FixtureOptions{SM: guidID(f, f.OfType(mad.NodeTypeCA)[0].Name()), SMArgs: []string{"-o", "-R", "ftree"}})
 	sm.WaitLong(t, "SUBNET UP", 10*time.Minute)
 }
 
@@ -58,7 +58,7 @@ func smState(t testing.TB, f *ibsimtest.Fixture, node string) string {
 func TestOpenSM(t *testing.T) {
 	s := serve(t, "fattree:k=4,levels=3", true)
 	f := s.peers(t)
-	sm := f.StartSM(t, ibsimtest.Options{SM: "node-0001 HCA-1", SMArgs: []string{"-R", "updn"}})
+	sm := f.StartSM(t, ibsimtest.FixtureOptions{SM: "node-0001 HCA-1", SMArgs: []string{"-R", "updn"}})
 	sm.Wait(t, "SUBNET UP")
 	fab := sweep(t, s.attach(t, ibsim.Options{Node: "node-0009 HCA-1"}))
 	for i := range fab.Ports() {
@@ -87,9 +87,9 @@ func TestFailOver(t *testing.T) {
 	s := serve(t, "fattree:k=4,levels=2", true)
 	f := s.peers(t)
 	const conf = "sminfo_polling_timeout 500\npolling_retry_number 4\nsweep_interval 1\nsm_priority %d\n"
-	low := f.StartSM(t, ibsimtest.Options{SM: "node-0001 HCA-1", SMConf: fmt.Sprintf(conf, 3)})
+	low := f.StartSM(t, ibsimtest.FixtureOptions{SM: "node-0001 HCA-1", SMConf: fmt.Sprintf(conf, 3)})
 	low.Wait(t, "SUBNET UP")
-	high := f.StartSM(t, ibsimtest.Options{SM: "node-0005 HCA-1", SMConf: fmt.Sprintf(conf, 9)})
+	high := f.StartSM(t, ibsimtest.FixtureOptions{SM: "node-0005 HCA-1", SMConf: fmt.Sprintf(conf, 9)})
 	high.Wait(t, "SUBNET UP")
 	low.Wait(t, "Entering STANDBY state")
 	if a, b := smState(t, f, "node-0001 HCA-1"), smState(t, f, "node-0005 HCA-1"); a != "SMINFO_STANDBY" || b != "SMINFO_MASTER" {
@@ -128,7 +128,7 @@ func TestThreeManagers(t *testing.T) {
 			var sms []*ibsimtest.SM
 			for i, host := range hosts {
 				conf := fmt.Sprintf("sminfo_polling_timeout 300\npolling_retry_number 2\nsm_priority %d\n", 3+6*i)
-				sms = append(sms, f.StartSM(t, ibsimtest.Options{SM: host, SMConf: conf}))
+				sms = append(sms, f.StartSM(t, ibsimtest.FixtureOptions{SM: host, SMConf: conf}))
 				time.Sleep(time.Duration(run*37%200) * time.Millisecond) // of real processes
 			}
 			var states []string
@@ -149,7 +149,7 @@ func TestThreeManagers(t *testing.T) {
 func TestStandby(t *testing.T) {
 	s := serve(t, "fattree:k=4,levels=2", false)
 	f := s.peers(t)
-	sm := f.StartSM(t, ibsimtest.Options{SMConf: "sminfo_polling_timeout 200\npolling_retry_number 2\nsm_priority 15\n"})
+	sm := f.StartSM(t, ibsimtest.FixtureOptions{SMConf: "sminfo_polling_timeout 200\npolling_retry_number 2\nsm_priority 15\n"})
 	sm.Wait(t, "Entering STANDBY state")
 	if own, theirs := smState(t, f, "node-0001 HCA-1"), smState(t, f, "node-0002 HCA-1"); own != "SMINFO_MASTER" || theirs != "SMINFO_STANDBY" {
 		t.Errorf("the states are %s and %s, want MASTER and STANDBY", own, theirs)
@@ -236,7 +236,7 @@ func TestEngines(t *testing.T) {
 				}
 				t.Parallel()
 				s := serve(t, on.spec, true)
-				o := ibsimtest.Options{SM: guidID(s.fabric, "node-0001 HCA-1"), SMArgs: []string{"-D", "0x43", "-R", engine}}
+				o := ibsimtest.FixtureOptions{SM: guidID(s.fabric, "node-0001 HCA-1"), SMArgs: []string{"-D", "0x43", "-R", engine}}
 				if engine == "torus-2QoS" {
 					o.SMArgs = append(o.SMArgs, "-Q", "--torus_config", torusConfig(t, s.fabric))
 				}
@@ -244,7 +244,7 @@ func TestEngines(t *testing.T) {
 					o.SMArgs = append(o.SMArgs, "-a", rootGUIDs(t, s.fabric)) // it finds none itself
 				}
 				here := s.peers(t).StartSM(t, o)
-				there := ibsimtest.Start(t, text(t, s.fabric), ibsimtest.Options{}).StartSM(t, o)
+				there := ibsimtest.Start(t, text(t, s.fabric), ibsimtest.FixtureOptions{}).StartSM(t, o)
 				writer := engine
 				if slices.Contains(strings.Fields(on.minhop), engine) {
 					writer = "minhop"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/mad/ibsim/wire"
+	"fabsh/mad/ibsim"
 )
 
 // raw is a client that says what it likes.
@@ -55,11 +55,11 @@ func (r *raw) send(m []byte) {
 }
 
 func (r *raw) control(kind, slot uint32, info []byte) []byte {
-	var m [wire.CtlSize]byte
-	binary.NativeEndian.PutUint32(m[0:], wire.CtlMagic)
-	binary.NativeEndian.PutUint32(m[wire.OffSlot:], slot)
-	binary.NativeEndian.PutUint32(m[wire.OffType:], kind)
-	copy(m[wire.OffInfo:], info)
+	var m [ibsim.CtlSize]byte
+	binary.NativeEndian.PutUint32(m[0:], ibsim.CtlMagic)
+	binary.NativeEndian.PutUint32(m[ibsim.OffSlot:], slot)
+	binary.NativeEndian.PutUint32(m[ibsim.OffType:], kind)
+	copy(m[ibsim.OffInfo:], info)
 	return m[:]
 }
 
@@ -68,12 +68,12 @@ func (r *raw) ask(m []byte) (kind uint32, info []byte) {
 	r.t.Helper()
 	r.send(m)
 	r.ctl.SetReadDeadline(time.Now().Add(time.Minute))
-	b := make([]byte, 2*wire.CtlSize)
+	b := make([]byte, 2*ibsim.CtlSize)
 	n, err := r.ctl.Read(b)
-	if err != nil || n != wire.CtlSize {
+	if err != nil || n != ibsim.CtlSize {
 		r.t.Fatalf("answer of %d bytes: %v", n, err)
 	}
-	return binary.NativeEndian.Uint32(b[wire.OffType:]), b[wire.OffInfo:wire.CtlSize]
+	return binary.NativeEndian.Uint32(b[ibsim.OffType:]), b[ibsim.OffInfo:ibsim.CtlSize]
 }
 
 // request is ask for what must be granted.
@@ -88,19 +88,19 @@ func (r *raw) request(kind uint32, info []byte) []byte {
 
 func (r *raw) connectInfo(node string, qp uint32, issm bool) []byte {
 	var info [64]byte
-	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(r.id))
-	binary.NativeEndian.PutUint32(info[wire.OffClientQP:], qp)
+	binary.NativeEndian.PutUint32(info[ibsim.OffClientID:], uint32(r.id))
+	binary.NativeEndian.PutUint32(info[ibsim.OffClientQP:], qp)
 	if issm {
-		info[wire.OffISSM] = 1
+		info[ibsim.OffISSM] = 1
 	}
-	copy(info[wire.OffNode:], node)
+	copy(info[ibsim.OffNode:], node)
 	return info[:]
 }
 
 // connect attaches, and returns the client's number.
 func (r *raw) connect(node string, qp uint32, issm bool) uint32 {
 	r.t.Helper()
-	reply := r.request(wire.CtlConnect, r.connectInfo(node, qp, issm))
+	reply := r.request(ibsim.CtlConnect, r.connectInfo(node, qp, issm))
 	r.slot = binary.NativeEndian.Uint32(reply)
 	sys, err := r.data.SyscallConn()
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *raw) read() *message {
 	// Less than the server waits for answers of others.
 	r.data.SetReadDeadline(time.Now().Add(8 * time.Second))
 	var m message
-	if n, err := r.data.Read(m[:]); err != nil || n != wire.MessageSize {
+	if n, err := r.data.Read(m[:]); err != nil || n != ibsim.MessageSize {
 		r.t.Fatalf("message of %d bytes: %v", n, err)
 	}
 	return &m

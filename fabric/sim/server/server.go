@@ -23,8 +23,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
-	"fabsh/fabric/sim/names"
-	"fabsh/mad/ibsim/wire"
+	"fabsh/mad/ibsim"
 )
 
 // Options control how a subnet is served.
@@ -41,7 +40,7 @@ type Options struct {
 type Server struct {
 	Options
 	subnet   *sim.Subnet
-	names    *names.Names
+	names    *sim.Names
 	poll     *poller
 	control  socket
 	user     int       // the user who is served
@@ -64,7 +63,7 @@ type Server struct {
 const DefaultName = "sim"
 
 // ErrName reports a name that is invalid for a socket.
-var ErrName = fmt.Errorf("a socket's name has at most %d bytes", wire.MaxName)
+var ErrName = fmt.Errorf("a socket's name has at most %d bytes", ibsim.MaxName)
 
 var errInUse = errors.New("the socket name is in use")
 
@@ -77,7 +76,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
 	}
-	if len(o.Name) > wire.MaxName {
+	if len(o.Name) > ibsim.MaxName {
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, ErrName)
 	}
 	control, err := bind(o.Name + ":ctl")
@@ -87,7 +86,7 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
 	}
-	srv := &Server{Options: o, subnet: s, names: names.New(f, s.SM.Node()), control: control, user: os.Getuid()}
+	srv := &Server{Options: o, subnet: s, names: sim.NewNames(f, s.SM.Node()), control: control, user: os.Getuid()}
 	srv.in.forReading()
 	if srv.poll, err = newPoller(); err == nil {
 		err = srv.poll.add(control, controlToken)

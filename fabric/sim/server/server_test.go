@@ -23,7 +23,6 @@ import (
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
-	"fabsh/mad/ibsim/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -179,7 +178,7 @@ func TestBesideSM(t *testing.T) {
 		s := serve(t, "ring:n=3", false)
 		r := newRaw(t, s.Name)
 		r.connect(where, 0, false)
-		r.request(wire.CtlSetISSM, []byte{1})
+		r.request(ibsim.CtlSetISSM, []byte{1})
 		if got := strings.Contains(s.log(), "on the node of the subnet's own"); got != want {
 			t.Errorf("at %q: the log is\n%s", where, s.log())
 		}
@@ -222,11 +221,11 @@ func TestDead(t *testing.T) {
 	if slot := a.connect("node-0002 HCA-1", 0, false); slot != 0 {
 		t.Fatalf("slot %d", slot)
 	}
-	a.request(wire.CtlSetISSM, []byte{1, 0, 0, 0})
+	a.request(ibsim.CtlSetISSM, []byte{1, 0, 0, 0})
 	watcher := newRaw(t, s.Name)
 	watcher.connect("node-0002 HCA-1", 0, false)
 	isSM := func() bool {
-		info := watcher.request(wire.CtlGetPortInfo, nil)
+		info := watcher.request(ibsim.CtlGetPortInfo, nil)
 		return info[23]&2 != 0 // CapabilityMask, 20 to 23
 	}
 	if !isSM() {

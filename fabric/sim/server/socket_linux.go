@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fabsh/mad/ibsim/wire"
+	"fabsh/mad/ibsim"
 )
 
 // socket is a non-blocking socket of datagrams. Calls that cannot block are raw system
@@ -124,7 +124,7 @@ type batch struct {
 	}
 	vectors [batchSize]unix.Iovec
 	// To read: one byte more than a message, so that a longer one is seen.
-	buffers [batchSize][wire.MessageSize + 1]byte
+	buffers [batchSize][ibsim.MessageSize + 1]byte
 	users   [batchSize]credentials
 }
 
@@ -148,10 +148,10 @@ func (s socket) read(b *batch) (int, error) {
 
 // message returns the i-th message that read has read; nil if its size is wrong.
 func (b *batch) message(i int) *message {
-	if b.headers[i].n != wire.MessageSize {
+	if b.headers[i].n != ibsim.MessageSize {
 		return nil
 	}
-	return (*message)(b.buffers[i][:wire.MessageSize])
+	return (*message)(b.buffers[i][:ibsim.MessageSize])
 }
 
 // user returns the ID of the user who sent the i-th.
@@ -162,7 +162,7 @@ func (s socket) write(b *batch, list []message) (int, error) {
 	list = list[:min(len(list), batchSize)]
 	for i := range list {
 		b.vectors[i].Base = &list[i][0]
-		b.vectors[i].SetLen(wire.MessageSize)
+		b.vectors[i].SetLen(ibsim.MessageSize)
 		b.set(i)
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(len(list)), 0, 0, 0)

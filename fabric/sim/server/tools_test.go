@@ -36,7 +36,7 @@ func TestTools(t *testing.T) {
 			if net != "ring" && os.Getenv("FABSH_SOAK") == "" {
 				t.Skip("one is enough but for make soak")
 			}
-			o := ibsimtest.Options{SM: host, SMArgs: []string{"-R", "minhop"}}
+			o := ibsimtest.FixtureOptions{SM: host, SMArgs: []string{"-R", "minhop"}}
 			theirs := ibsimtest.Start(t, ibsimtest.Net(t, net), o)
 			s := serveNet(t, ibsimtest.Net(t, net))
 			ours := s.peers(t)

@@ -13,7 +13,7 @@ import (
 	"fabsh/mad/ibsim"
 )
 
-// TestOtherUser: datagrams of other users are refused, or not read, unless AnyUser says
+// TestControlOtherUser: datagrams of other users are refused, or not read, unless AnyUser says
 // that they are served.
 func TestOtherUser(t *testing.T) {
 	s := serve(t, "ring:n=3", false)

@@ -7,7 +7,6 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/sim/lft"
 	"fabsh/fabric/sim/state"
 )
 
@@ -29,18 +28,18 @@ var adaptiveOptions = []adaptiveOption{
 }
 
 // adaptive reads the keys of adaptive routing.
-func (v *values) adaptive(f *fabric.Fabric, o *Options) {
+func (v *values) adaptive(f *fabric.Fabric, o *SubnetOptions) {
 	engine, with, faults := v.text["ar"], v.text["ar_with"], v.text["ar_faults"]
 	switch {
 	case engine != "no":
 	case with == "" && faults == "":
 		return
 	default:
-		engine = lft.Engines[0]
+		engine = state.LFTEngines[0]
 	}
 	var err error
 	key := "ar_with"
-	if !slices.Contains(lft.Engines, engine) {
+	if !slices.Contains(state.LFTEngines, engine) {
 		key = "ar"
 	}
 	if o.Adaptive, err = ParseAdaptive(engine, with); err != nil {
@@ -64,16 +63,16 @@ func (v *values) adaptive(f *fabric.Fabric, o *Options) {
 			v.fail("ar_faults", "is invalid: "+err.Error()+"; write FAULT@SWITCH")
 			return
 		}
-		o.AdaptiveFaults = append(o.AdaptiveFaults, AdaptiveFault{fault, n})
+		o.AdaptiveFaults = append(o.AdaptiveFaults, adaptiveFault{fault, n})
 	}
 }
 
 // ParseAdaptive returns the settings of a routing engine with options, several with +.
 func ParseAdaptive(engine, with string) (*state.AdaptiveSettings, error) {
-	if !slices.Contains(lft.Engines, engine) {
-		return nil, fmt.Errorf("unknown engine %q; supported: %s", engine, strings.Join(lft.Engines, ", "))
+	if !slices.Contains(state.LFTEngines, engine) {
+		return nil, fmt.Errorf("unknown engine %q; supported: %s", engine, strings.Join(state.LFTEngines, ", "))
 	}
-	set := &state.AdaptiveSettings{Options: lft.Options{Engine: engine}}
+	set := &state.AdaptiveSettings{AdaptiveOptions: state.AdaptiveOptions{Engine: engine}}
 	if with == "" {
 		return set, nil
 	}

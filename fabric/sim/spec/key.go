@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"fabsh/fabric/sim/lft"
 	"fabsh/fabric/sim/state"
 )
 
@@ -48,7 +47,7 @@ var commonKeys = []Key{
 	{"traffic", "0", "what each host sends to another, in bytes or bits per second", "traffic=10GB/s"},
 	{"vl15", "0", "how many answers to SMPs may wait for a program at a time; further ones are lost; 0: any number", "vl15=8"},
 	{"redirect", "", "NODE@NODE, several with +: performance management of the first is redirected to the second", "redirect=leaf-1@leaf-2"},
-	{"ar", "no", "adaptive routing: " + strings.Join(lft.Engines, ", ") + ", the engine that determines which ports may be chosen", "ar=updn"},
+	{"ar", "no", "adaptive routing: " + strings.Join(state.LFTEngines, ", ") + ", the engine that determines which ports may be chosen", "ar=updn"},
 	{"ar_with", "", "more of adaptive routing (ar=updn without ar=), several with +: " + AdaptiveOptionsDoc(), "ar_with=hbf+pfrn"},
 	{"ar_faults", "", "faults of adaptive routing: FAULT@SWITCH, several with +: " + state.AdaptiveFaultDoc(), "ar_faults=empty@leaf-1"},
 	{"vports", "0", "virtual ports of each port of an adapter; those with an odd index have a LID of their own", "vports=4"},

@@ -5,18 +5,17 @@ import (
 	"slices"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/generate"
 )
 
-// Kind is a kind of generated topology.
-type Kind struct {
+// TopologyKind is a kind of generated topology.
+type TopologyKind struct {
 	Name, Doc string
 	Keys      []Key // its own
 	build     func(v *values) (*fabric.Fabric, error)
 }
 
 // Kinds returns the kinds of generated topologies; the first is the default.
-func Kinds() []Kind { return slices.Clone(kinds) }
+func Kinds() []TopologyKind { return slices.Clone(kinds) }
 
 // Keys that several kinds have.
 var (
@@ -25,17 +24,17 @@ var (
 	cablesOfLink  = Key{"links", "1", "parallel cables of each link", "links=2"}
 )
 
-var kinds = []Kind{
+var kinds = []TopologyKind{
 	{"fattree", "a fat tree: k=8,levels=3 has 128 hosts", []Key{
 		{"k", "8", "ports of a switch, an even number", "k=16"},
 		{"levels", "2", "levels of switches", "levels=3"},
 		railsOfHosts,
 	}, func(v *values) (*fabric.Fabric, error) {
-		k, levels := v.number("k", 2, generate.MaxSwitchPorts), v.number("levels", 1, 15)
+		k, levels := v.number("k", 2, maxSwitchPorts), v.number("levels", 1, 15)
 		if k%2 != 0 {
 			v.fail("k", "is odd, but half of a switch's ports go up and half go down")
 		}
-		return v.tree(generate.FatTree(k, levels))
+		return v.tree(fatTree(k, levels))
 	}},
 	{"pgft", "a parallel generalized fat tree, by level, hosts first", []Key{
 		{"m", "4/8", "children of the switches of each level", "m=4/8"},
@@ -43,7 +42,7 @@ var kinds = []Kind{
 		{"p", "1/1", "parallel cables of each level", "p=1/2"},
 		railsOfHosts,
 	}, func(v *values) (*fabric.Fabric, error) {
-		t := generate.Tree{M: v.numbers("m"), W: v.numbers("w"), P: v.numbers("p")}
+		t := tree{M: v.numbers("m"), W: v.numbers("w"), P: v.numbers("p")}
 		if len(t.M) != len(t.W) || len(t.M) != len(t.P) {
 			v.fail("m", fmt.Sprintf("has %d levels, but w has %d and p has %d", len(t.M), len(t.W), len(t.P)))
 		}
@@ -56,20 +55,20 @@ var kinds = []Kind{
 		{"n", "4", "switches", "n=6"},
 		{"hosts", "1", hostsOfSwitch.Doc, hostsOfSwitch.Example},
 	}, func(v *values) (*fabric.Fabric, error) {
-		n, hosts := v.number("n", 1, generate.MaxLIDs), v.number("hosts", 0, generate.MaxSwitchPorts)
+		n, hosts := v.number("n", 1, maxLIDs), v.number("hosts", 0, maxSwitchPorts)
 		if v.err != nil {
 			return nil, v.err
 		}
-		return generate.Ring(n, hosts)
+		return ring(n, hosts)
 	}},
 	{"mesh", "switches in lines", []Key{{"dims", "4/4", "switches in each dimension", "dims=3/3"}, hostsOfSwitch, cablesOfLink}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(generate.Mesh)
+		return v.lattice(mesh)
 	}},
 	{"torus", "switches in circles", []Key{{"dims", "4/4/4", "switches in each dimension", "dims=3/3/3"}, hostsOfSwitch, cablesOfLink}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(generate.Torus)
+		return v.lattice(torus)
 	}},
 	{"hyperx", "all switches of a line linked to each other, in each dimension", []Key{{"dims", "4/4", "switches in each dimension", "dims=3/3"}, hostsOfSwitch, cablesOfLink}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(generate.HyperX)
+		return v.lattice(hyperX)
 	}},
 	{"dragonfly", "groups of switches, all of a group linked to each other", []Key{
 		{"a", "4", "switches of a group", "a=3"},
@@ -77,23 +76,23 @@ var kinds = []Kind{
 		{"h", "2", "cables of a switch to other groups", "h=1"},
 		{"groups", "0", "groups; 0: a*h+1", "groups=5"},
 	}, func(v *values) (*fabric.Fabric, error) {
-		a, p := v.number("a", 1, generate.MaxSwitchPorts), v.number("p", 0, generate.MaxSwitchPorts)
-		h, groups := v.number("h", 0, generate.MaxSwitchPorts), v.number("groups", 0, generate.MaxLIDs)
+		a, p := v.number("a", 1, maxSwitchPorts), v.number("p", 0, maxSwitchPorts)
+		h, groups := v.number("h", 0, maxSwitchPorts), v.number("groups", 0, maxLIDs)
 		if v.err != nil {
 			return nil, v.err
 		}
-		return generate.Dragonfly(a, p, h, groups)
+		return dragonfly(a, p, h, groups)
 	}},
 	{"random", "switches with random cables, chosen by seed=", []Key{
 		{"n", "16", "switches", "n=8"},
 		{"degree", "4", "cables of each switch to others", "degree=3"},
 		hostsOfSwitch,
 	}, func(v *values) (*fabric.Fabric, error) {
-		n, degree, hosts := v.number("n", 1, generate.MaxLIDs), v.number("degree", 0, generate.MaxSwitchPorts), v.number("hosts", 0, generate.MaxSwitchPorts)
+		n, degree, hosts := v.number("n", 1, maxLIDs), v.number("degree", 0, maxSwitchPorts), v.number("hosts", 0, maxSwitchPorts)
 		seed := v.seed()
 		if v.err != nil {
 			return nil, v.err
 		}
-		return generate.Regular(n, degree, hosts, seed)
+		return randomRegular(n, degree, hosts, seed)
 	}},
 }

@@ -9,9 +9,9 @@ import (
 	"fabsh/fabric/sim/state"
 )
 
-// Options are the faults and settings of a simulated subnet. The zero value has
+// SubnetOptions are the faults and settings of a simulated subnet. The zero value has
 // no faults.
-type Options struct {
+type SubnetOptions struct {
 	// Loss is the probability that a MAD is lost, in each direction.
 	Loss float64
 	// Delay is the time from a request to its answer. A random time up to Jitter
@@ -53,7 +53,7 @@ type Options struct {
 	// Adaptive is what is set up of adaptive routing; nil: switches do not support it.
 	// AdaptiveFaults are its faults.
 	Adaptive       *state.AdaptiveSettings
-	AdaptiveFaults []AdaptiveFault
+	AdaptiveFaults []adaptiveFault
 	// VirtualPorts is the number of virtual ports of each port of an adapter.
 	VirtualPorts int
 	// Bare is set if no subnet manager has brought the subnet up: links are in state
@@ -67,7 +67,7 @@ type Options struct {
 
 // WithoutFaults returns the options of the same subnet without faults that hide a part of
 // it from a sweep, or make the sweep long.
-func (o Options) WithoutFaults() Options {
+func (o SubnetOptions) WithoutFaults() SubnetOptions {
 	o.Loss, o.Dup, o.Busy, o.Delay, o.Jitter, o.VL15 = 0, 0, 0, 0, 0, 0
 	o.Dead, o.MKey = nil, 0
 	return o
@@ -77,7 +77,7 @@ func (o Options) WithoutFaults() Options {
 // At. If both are one node, it redirects to itself: such requests never get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
-// RegisterFault is a fault of registers.FaultNames at a port, or with Num 0 at the
+// RegisterFault is a fault of state.HardwareFaults at a port, or with Num 0 at the
 // node.
 type RegisterFault struct {
 	Fault string
@@ -85,8 +85,8 @@ type RegisterFault struct {
 	Num   int
 }
 
-// AdaptiveFault is a fault of the adaptive routing of a switch.
-type AdaptiveFault struct {
+// adaptiveFault is a fault of the adaptive routing of a switch.
+type adaptiveFault struct {
 	Fault state.AdaptiveFault
 	Node  *fabric.Node
 }
@@ -98,8 +98,8 @@ type PortRate struct {
 }
 
 // options reads the common keys.
-func (v *values) options(f *fabric.Fabric) (Options, error) {
-	o := Options{
+func (v *values) options(f *fabric.Fabric) (SubnetOptions, error) {
+	o := SubnetOptions{
 		Loss: v.share("loss"), Dup: v.share("dup"), Busy: v.share("busy"),
 		Delay: v.duration("delay"), Jitter: v.duration("jitter"),
 	}

@@ -10,13 +10,12 @@ import (
 	"strings"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/registers"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
 
 // hardware reads the keys of speeds, errors and traffic.
-func (v *values) hardware(f *fabric.Fabric, o *Options) {
+func (v *values) hardware(f *fabric.Fabric, o *SubnetOptions) {
 	o.VL15 = v.number("vl15", 0, 1<<20)
 	if o.Speed = v.text["speed"]; o.Speed != "" && state.LaneRate(o.Speed) == 0 {
 		v.fail("speed", fmt.Sprintf("is no speed: there are %q", slices.DeleteFunc(mad.Speeds(), func(s string) bool { return state.LaneRate(s) == 0 })))
@@ -44,7 +43,7 @@ func (v *values) hardware(f *fabric.Fabric, o *Options) {
 }
 
 // registers reads the key of the devices' registers.
-func (v *values) registers(f *fabric.Fabric, o *Options) {
+func (v *values) registers(f *fabric.Fabric, o *SubnetOptions) {
 	text := v.text["registers"]
 	if o.Registers = text != "no"; !o.Registers || text == "yes" {
 		return
@@ -56,7 +55,7 @@ func (v *values) registers(f *fabric.Fabric, o *Options) {
 			err = fmt.Errorf("%s has no port %d", n.Label(), num)
 		}
 		if err == nil {
-			err = registers.New(n.GUID(), n.IsSwitch()).Break(fault, max(num, 0))
+			err = state.NewHardware(n.GUID(), n.IsSwitch()).Break(fault, max(num, 0))
 		}
 		if err != nil {
 			v.fail("registers", "is invalid: "+err.Error()+"; write yes, no, or FAULT@NODE/PORT")
@@ -104,7 +103,7 @@ func (v *values) ports(key, text string, f *fabric.Fabric, seed int64) (ports []
 }
 
 // deadPorts chooses the dead ports.
-func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
+func (v *values) deadPorts(f *fabric.Fabric, o *SubnetOptions) (ports []*fabric.Port) {
 	text := v.text["dead"]
 	if text == "" {
 		return nil

@@ -31,34 +31,34 @@ import (
 //
 // Kinds and CommonKeys list the kinds and the keys, each with a default.
 // Files must be regular ones.
-func Parse(spec string) (*fabric.Fabric, Options, error) {
+func Parse(spec string) (*fabric.Fabric, SubnetOptions, error) {
 	regular := func(name string) (io.ReadCloser, error) { return format.OpenRegular(name) }
 	return ParseFiles(spec, regular, regular)
 }
 
 // ParseFiles is Parse with files that open opens, and those that they name, which
 // included opens.
-func ParseFiles(spec string, open, included format.Opener) (*fabric.Fabric, Options, error) {
+func ParseFiles(spec string, open, included format.Opener) (*fabric.Fabric, SubnetOptions, error) {
 	f, o, err := parse(spec, open, included)
 	if err != nil {
-		return nil, Options{}, fmt.Errorf("simulated fabric %q: %w", spec, err)
+		return nil, SubnetOptions{}, fmt.Errorf("simulated fabric %q: %w", spec, err)
 	}
 	return f, o, nil
 }
 
-func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, error) {
+func parse(spec string, open, included format.Opener) (*fabric.Fabric, SubnetOptions, error) {
 	name, keys, _ := strings.Cut(spec, ":")
 	if name == "" {
 		name = kinds[0].Name
 	}
-	if k := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); k >= 0 {
+	if k := slices.IndexFunc(kinds, func(k TopologyKind) bool { return k.Name == name }); k >= 0 {
 		return kinds[k].generate(keys)
 	}
 	f, keys, err := load(spec, open, included)
 	switch {
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, Options{}, err
+		return nil, SubnetOptions{}, err
 	case strings.Contains(name, "="): // the kind was omitted
 		return kinds[0].generate(spec)
 	default:
@@ -66,26 +66,26 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 		for _, k := range kinds {
 			names = append(names, k.Name)
 		}
-		return nil, Options{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
+		return nil, SubnetOptions{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
 	}
 	v, err := parseValues(keys)
 	if err != nil {
-		return nil, Options{}, err
+		return nil, SubnetOptions{}, err
 	}
 	return v.finish(f)
 }
 
-func (k *Kind) generate(keys string) (*fabric.Fabric, Options, error) {
+func (k *TopologyKind) generate(keys string) (*fabric.Fabric, SubnetOptions, error) {
 	v, err := parseValues(keys, k.Keys, generatedKeys)
 	if err != nil {
-		return nil, Options{}, fmt.Errorf("%s: %w", k.Name, err)
+		return nil, SubnetOptions{}, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	f, err := k.build(v)
 	if err == nil {
 		f, err = v.equip(f)
 	}
 	if err != nil {
-		return nil, Options{}, fmt.Errorf("%s: %w", k.Name, err)
+		return nil, SubnetOptions{}, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	return v.finish(f)
 }

@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric"
 )
 
-func mustParse(t *testing.T, spec string) (*fabric.Fabric, Options) {
+func mustParse(t *testing.T, spec string) (*fabric.Fabric, SubnetOptions) {
 	t.Helper()
 	f, o, err := Parse(spec)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestOptions(t *testing.T) {
 	_, o := mustParse(t, "ring:n=3,loss=5%,dup=0.25,busy=1,delay=20ms,jitter=1s,seed=-4,mkey=0xab,sm=node-0002 HCA-1,dead=switch-1/3+node-0003 HCA-1")
 	got := o
 	got.SM, got.Dead = nil, nil
-	want := Options{Loss: 0.05, Dup: 0.25, Busy: 1, Delay: 20 * time.Millisecond, Jitter: time.Second, Seed: -4, MKey: 0xab, MKeyLevel: 1}
+	want := SubnetOptions{Loss: 0.05, Dup: 0.25, Busy: 1, Delay: 20 * time.Millisecond, Jitter: time.Second, Seed: -4, MKey: 0xab, MKeyLevel: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -186,7 +186,7 @@ func TestErrors(t *testing.T) {
 func TestHardwareKeys(t *testing.T) {
 	f, o := mustParse(t, "fattree:k=4,levels=2,speed=edr,width=2x,errors=leaf-1/2+leaf-2/1@120/m,traffic=8Gb/s,vl15=3")
 	leaf := func(name string, num int) *fabric.Port { return f.NodeByName(name)[0].Port(num) }
-	want := Options{Seed: 1, MKeyLevel: 1, Speed: "edr", Width: "2x", Traffic: 1e9, VL15: 3,
+	want := SubnetOptions{Seed: 1, MKeyLevel: 1, Speed: "edr", Width: "2x", Traffic: 1e9, VL15: 3,
 		Errors: []PortRate{{Port: leaf("leaf-1", 2), Rate: 2}, {Port: leaf("leaf-2", 1), Rate: 2}}}
 	if diff := cmp.Diff(want, o, cmp.Comparer(func(a, b *fabric.Port) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -2,22 +2,21 @@ package spec
 
 import (
 	"fabsh/fabric"
-	"fabsh/fabric/sim/generate"
 )
 
-func (v *values) tree(t generate.Tree) (*fabric.Fabric, error) {
-	t.Rails = v.number("rails", 1, generate.MaxLIDs)
+func (v *values) tree(t tree) (*fabric.Fabric, error) {
+	t.Rails = v.number("rails", 1, maxLIDs)
 	if v.err != nil {
 		return nil, v.err
 	}
 	return t.Build()
 }
 
-func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
-	l := generate.Lattice{
+func (v *values) lattice(s latticeShape) (*fabric.Fabric, error) {
+	l := lattice{
 		Dims:  v.numbers("dims"),
-		Hosts: v.number("hosts", 0, generate.MaxSwitchPorts),
-		Links: v.number("links", 1, generate.MaxSwitchPorts),
+		Hosts: v.number("hosts", 0, maxSwitchPorts),
+		Links: v.number("links", 1, maxSwitchPorts),
 		Shape: s,
 	}
 	if v.err != nil {
@@ -28,8 +27,8 @@ func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
 
 // equip returns f with the equipment of the keys.
 func (v *values) equip(f *fabric.Fabric) (*fabric.Fabric, error) {
-	e := generate.Equipment{
-		Generation:  generate.Generation(v.word("generation", "", "hdr", "ndr", "xdr")),
+	e := equipment{
+		Generation:  generation(v.word("generation", "", "hdr", "ndr", "xdr")),
 		Split:       v.yes("split"),
 		Aggregation: v.yes("aggregation"),
 		Planes:      1 << v.word("planes", "1", "2", "4"),
@@ -37,7 +36,7 @@ func (v *values) equip(f *fabric.Fabric) (*fabric.Fabric, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
-	return generate.Equip(f, e)
+	return equip(f, e)
 }
 
 // remove returns f without what remove_switches and remove_links remove.
@@ -45,7 +44,7 @@ func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
 		return f
 	}
-	return generate.Remove(f, v.seed(),
+	return removeParts(f, v.seed(),
 		func(all int) int { return v.countOrShare("remove_switches", "switches", all) },
 		func(all int) int { return v.countOrShare("remove_links", "cables between switches", all) })
 }

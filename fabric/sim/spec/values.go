@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/generate"
 )
 
 // values are the values of a spec's keys, given or default, and the first error.
@@ -85,7 +84,7 @@ func (v *values) number(key string, low, high int) int {
 func (v *values) numbers(key string) (list []int) {
 	for text := range strings.SplitSeq(v.text[key], "/") {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > generate.MaxLIDs {
+		if err != nil || n < 1 || n > maxLIDs {
 			v.fail(key, "is not a list of numbers with slashes between them, as in 18/18/36")
 			n = 1
 		}
@@ -154,10 +153,10 @@ func (v *values) countOrShare(key, what string, all int) int {
 }
 
 // finish returns f without the parts to remove, and the options.
-func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, Options, error) {
+func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, SubnetOptions, error) {
 	f = v.remove(f)
 	if v.err != nil {
-		return nil, Options{}, v.err
+		return nil, SubnetOptions{}, v.err
 	}
 	o, err := v.options(f)
 	return f, o, err

@@ -4,13 +4,12 @@ import (
 	"hash/fnv"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/sim/lft"
 	"fabsh/mad"
 )
 
 // AdaptiveSettings are what the subnet manager sets up of adaptive routing (AR).
 type AdaptiveSettings struct {
-	lft.Options
+	AdaptiveOptions
 	HBF          bool // packets that are not routed adaptively are hashed over the group
 	WHBF         bool // so are they, with more to the primary sub-group
 	Notification bool // of routing, by strings (RN)

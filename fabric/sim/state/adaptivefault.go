@@ -132,7 +132,7 @@ func (n *Node) injectGroup(f AdaptiveFault) bool {
 		}
 	case FaultDead:
 		if !n.addPort(&ports, func(p *Port) bool { return !p.Up }) {
-			ports.Add(uint8(min(len(n.Ports), MaxPort))) // a port that does not exist
+			ports.Add(uint8(min(len(n.Ports), maxPort))) // a port that does not exist
 		}
 	case FaultIllegal:
 		ok = n.addPort(&ports, func(p *Port) bool { return p.Up && n.Subnet.leadsAway(p, lid) }) ||
@@ -141,8 +141,8 @@ func (n *Node) injectGroup(f AdaptiveFault) bool {
 	return ok && t.Groups.Set(group, 0, ports) == nil
 }
 
-// MaxPort is the highest number of a port.
-const MaxPort = 254
+// maxPort is the highest number of a port.
+const maxPort = 254
 
 // groupInUse returns a group above 1, and a LID to which packets are routed by it. If there
 // is no such group, a LID gets one, of its static port.

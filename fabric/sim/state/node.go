@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim/counter"
-	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
 )
 
@@ -23,13 +21,13 @@ type Node struct {
 	Ports          []Port        // by number; a CA's port 0 is not used
 	Info           [SMPSize]byte // NodeInfo, but for PortGUID and LocalPortNum
 	Description    [SMPSize]byte
-	SwitchInfo     [SMPSize]byte        // SwitchInfo
-	FDBTop         mad.LID              // SwitchInfo.LinearFDBTop
-	LFT            []uint8              // entries beyond its end are mad.NoPort
-	Measurement    *counter.Measurement // the measurement of counters of a port, or nil
-	RedirectTo     *Node                // its performance management is there; nil: here
-	RedirectedHere *Node                // the node whose performance management is here too; nil: none
-	Hardware       *registers.Hardware  // what its registers show; nil: it has no registers
+	SwitchInfo     [SMPSize]byte // SwitchInfo
+	FDBTop         mad.LID       // SwitchInfo.LinearFDBTop
+	LFT            []uint8       // entries beyond its end are mad.NoPort
+	Measurement    *Measurement  // the measurement of counters of a port, or nil
+	RedirectTo     *Node         // its performance management is there; nil: here
+	RedirectedHere *Node         // the node whose performance management is here too; nil: none
+	Hardware       *Hardware     // what its registers show; nil: it has no registers
 	Capabilities   mad.GeneralInfoCapabilities
 	Adaptive       *Adaptive       // of a switch; nil: it does not support adaptive routing
 	VSKey          *mad.VSKeyInfo  // of the vendor's class; nil: it has no keys
@@ -154,7 +152,7 @@ func (n *Node) TakeBusy() bool {
 func (s *Subnet) GiveRegisters() {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Hardware == nil {
-			n.Hardware = registers.New(n.GUID(), n.IsSwitch)
+			n.Hardware = NewHardware(n.GUID(), n.IsSwitch)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"fabsh/fabric"
-	"fabsh/fabric/sim/lft"
 )
 
 // Switches of different planes are linked by FNM ports alone. Tables are computed for each
@@ -63,7 +62,7 @@ func (s *Subnet) planesOf(switches []*Node) []int {
 }
 
 // joinPlanes adds to the tables the routes to other planes.
-func (s *Subnet) joinPlanes(switches []*Node, network []lft.Switch, plane []int) {
+func (s *Subnet) joinPlanes(switches []*Node, network []lftSwitch, plane []int) {
 	if !s.HasPlanes {
 		return
 	}

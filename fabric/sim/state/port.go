@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"time"
 
-	"fabsh/fabric/sim/counter"
 	"fabsh/mad"
 )
 
@@ -31,7 +30,7 @@ type Port struct {
 	GUID      mad.GUID
 	Info      [SMPSize]byte
 	Light     bool // LedInfo.LedMask
-	Counters  counter.Counters
+	Counters  Counters
 	Loss      *Loss // nil: it loses nothing
 	Virtual   []VirtualPort
 }
@@ -89,7 +88,7 @@ func (p *Port) Settle(now time.Time) {
 }
 
 // Grow adds to the rate of a counter, from now on.
-func (p *Port) Grow(key counter.Key, rate float64, traffic bool, now time.Time) {
+func (p *Port) Grow(key CounterKey, rate float64, traffic bool, now time.Time) {
 	if m := p.Node.Measurement; m != nil && m.Of == &p.Counters {
 		m.Record(now)
 	}

@@ -126,11 +126,11 @@ func (s *Subnet) NodeByGUID(guid mad.GUID) *Node {
 
 // PortByGUID is a port by the GUID of its node; port 0 of a CA stands for the node.
 func (s *Subnet) PortByGUID(node mad.GUID, num int) (*Port, error) {
-	return PortOfNode(s.NodeByGUID(node), node, num)
+	return portOfNode(s.NodeByGUID(node), node, num)
 }
 
-// PortOfNode returns the port of n, which has that GUID; nil: the node does not exist.
-func PortOfNode(n *Node, guid mad.GUID, num int) (*Port, error) {
+// portOfNode returns the port of n, which has that GUID; nil: the node does not exist.
+func portOfNode(n *Node, guid mad.GUID, num int) (*Port, error) {
 	switch {
 	case n == nil:
 		return nil, fmt.Errorf("the simulated fabric has no node with GUID %v", guid)

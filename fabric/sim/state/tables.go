@@ -2,7 +2,6 @@ package state
 
 import (
 	"fabsh/fabric"
-	"fabsh/fabric/sim/lft"
 	"fabsh/mad"
 )
 
@@ -36,11 +35,11 @@ func (s *Subnet) computeTables() {
 	}
 	switches, network, planes := s.network()
 	if s.Adaptive == nil {
-		for i, table := range lft.Compute(network, s.tableTop) {
+		for i, table := range computeLFTs(network, s.tableTop) {
 			switches[i].LFT = table
 		}
 	} else {
-		tables, choices := lft.ComputeAdaptive(network, s.tableTop, s.Adaptive.Options)
+		tables, choices := computeAdaptiveLFTs(network, s.tableTop, s.Adaptive.AdaptiveOptions)
 		for i, n := range switches {
 			n.LFT = tables[i]
 			n.Adaptive.setTable(choices[i])
@@ -54,7 +53,7 @@ func (s *Subnet) computeTables() {
 }
 
 // network returns the switches, what determines their tables, and their planes.
-func (s *Subnet) network() (switches []*Node, network []lft.Switch, planes []int) {
+func (s *Subnet) network() (switches []*Node, network []lftSwitch, planes []int) {
 	index := map[*Node]uint16{}
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.IsSwitch {
@@ -62,10 +61,10 @@ func (s *Subnet) network() (switches []*Node, network []lft.Switch, planes []int
 			switches = append(switches, n)
 		}
 	}
-	network = make([]lft.Switch, len(switches))
+	network = make([]lftSwitch, len(switches))
 	for i, n := range switches {
 		network[i].Ports = len(n.Ports)
-		network[i].Destinations = []lft.Destination{{LID: n.Ports[0].LID, Number: int32(i)}}
+		network[i].Destinations = []lftDestination{{LID: n.Ports[0].LID, Number: int32(i)}}
 		for j := range n.Ports[1:] {
 			p := &n.Ports[1+j]
 			if p.Up && !p.FNM && p.Peer.Node.IsSwitch && p.Peer.Node != n {
@@ -86,11 +85,11 @@ func (s *Subnet) network() (switches []*Node, network []lft.Switch, planes []int
 			at := index[p.Peer.Node]
 			sw, plane := &network[at], planes[at]
 			for l := range 1 << p.LMC {
-				sw.Destinations = append(sw.Destinations, lft.Destination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: numbers[plane]})
+				sw.Destinations = append(sw.Destinations, lftDestination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: numbers[plane]})
 			}
 			for _, v := range p.Virtual {
 				if v.LID != 0 {
-					sw.Destinations = append(sw.Destinations, lft.Destination{LID: v.LID, Port: p.Peer.Num, Number: numbers[plane]})
+					sw.Destinations = append(sw.Destinations, lftDestination{LID: v.LID, Port: p.Peer.Num, Number: numbers[plane]})
 				}
 			}
 			sw.Hosts = sw.Hosts || !inner

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Options select what is started beside ibsim.
-type Options struct {
+// FixtureOptions select what is started beside ibsim.
+type FixtureOptions struct {
 	// SM is the node that OpenSM runs on; "": no OpenSM.
 	SM string
 	// SMArgs are further arguments of OpenSM, SMConf lines of its file of options.
@@ -47,7 +47,7 @@ const patience = 3 * time.Minute
 
 // Start brings up ibsim with the net file net, and waits until it, and OpenSM
 // if there is to be one, are ready. Skips the test when there is no ibsim.
-func Start(t testing.TB, net string, o Options) *Fixture {
+func Start(t testing.TB, net string, o FixtureOptions) *Fixture {
 	t.Helper()
 	f := &Fixture{Name: fmt.Sprintf("fabsh-%016x", rand.Uint64()), Dir: t.TempDir(), env: Env(t)}
 	f.startSim(t, net)
@@ -90,7 +90,7 @@ func (f *Fixture) startSim(t testing.TB, net string) {
 }
 
 // RestartSM ends OpenSM, and starts another with options o.
-func (f *Fixture) RestartSM(t testing.TB, o Options) {
+func (f *Fixture) RestartSM(t testing.TB, o FixtureOptions) {
 	t.Helper()
 	f.sm.Stop()
 	if err := os.Remove(filepath.Join(f.Dir, "opensm.log")); err != nil {

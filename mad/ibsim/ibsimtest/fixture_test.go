@@ -19,7 +19,7 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := Start(t, c.net, Options{SM: c.sm})
+			f := Start(t, c.net, FixtureOptions{SM: c.sm})
 			out := f.Run(t, "ibnetdiscover", "-l")
 			got := [3]int{strings.Count("\n"+out, "\nCa"), strings.Count("\n"+out, "\nSwitch"), strings.Count("\n"+out, "\nRouter")}
 			if want := [3]int{c.cas, c.sws, c.r}; got != want {

@@ -18,7 +18,7 @@ type SM struct {
 }
 
 // StartSM starts one more OpenSM, and does not wait.
-func (f *Fixture) StartSM(t testing.TB, o Options) *SM {
+func (f *Fixture) StartSM(t testing.TB, o FixtureOptions) *SM {
 	t.Helper()
 	f.sms++
 	dir := filepath.Join(f.Dir, fmt.Sprintf("sm-%d", f.sms))
@@ -29,7 +29,7 @@ func (f *Fixture) StartSM(t testing.TB, o Options) *SM {
 }
 
 // startSM starts OpenSM, and waits until it has brought the subnet up.
-func (f *Fixture) startSM(t testing.TB, o Options, dir string) *SM {
+func (f *Fixture) startSM(t testing.TB, o FixtureOptions, dir string) *SM {
 	t.Helper()
 	sm := f.launchSM(t, o, dir)
 	sm.Wait(t, "SUBNET UP")
@@ -37,7 +37,7 @@ func (f *Fixture) startSM(t testing.TB, o Options, dir string) *SM {
 }
 
 // launchSM starts OpenSM without its state of other fabrics.
-func (f *Fixture) launchSM(t testing.TB, o Options, dir string) *SM {
+func (f *Fixture) launchSM(t testing.TB, o FixtureOptions, dir string) *SM {
 	t.Helper()
 	// The first is for Wait; more SMPs than ibsim can hold wedge it; and what a busy
 	// machine does not answer in 0.8 s, OpenSM takes for gone.

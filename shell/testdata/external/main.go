@@ -9,7 +9,7 @@ import (
 	"log"
 
 	"fabsh/fabric/discover"
-	route "fabsh/fabric/routing/engine"
+	route "fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/sim"

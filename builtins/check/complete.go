@@ -1,0 +1,290 @@
+// Package complete proposes completions of a script's text at the cursor: for the prompt,
+// and for editors.
+//
+//	complete.go  a Completer, and its proposals
+//	propose.go   the keywords and the words that declarations give
+//	compare.go   the words that an attribute is compared with
+//	locate.go    the position of the cursor: strings, calls, arguments
+//	infer.go     the types of expressions, from the text around them
+
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+)
+
+// A Completer proposes completions of the word before the cursor. It evaluates only
+// names, attributes and constant indexes, and attributes do no I/O, so completion has
+// no side effects. The result of a call is known from the declaration of the function
+// (infer.go).
+type Completer struct {
+	Globals func() starlark.StringDict
+	// Keywords returns the names that a call accepts by keyword; args are the source
+	// texts of the arguments before the cursor.
+	Keywords func(callee starlark.Value, args []string) []string
+	// Words returns the possible texts of an argument. If isPath, files are proposed.
+	Words func(callee starlark.Value, arg callArgument) (words []string, isPath bool)
+	// Files returns the names that begin with prefix; directories end in a slash.
+	Files func(prefix string) []string
+	// Exports returns the names that a module defines.
+	Exports func(module string) []string
+	// Lead returns further words that may begin a text; nil: none.
+	Lead func() []string
+}
+
+// Argument is one argument of a call, a text that is being typed: by keyword, or else
+// by position. Before are the source texts of the previous arguments.
+type callArgument struct {
+	Keyword string
+	Before  []string
+	Typed   string
+}
+
+// Complete returns the proposals for text, which ends at the cursor and may have
+// several lines: each a whole word that replaces text[start:]. after is the text after
+// the cursor.
+func (c *Completer) Complete(text, after string) (words []string, start int) {
+	at := locate(text)
+	switch {
+	case at.comment:
+		return nil, len(text)
+	case at.quote != "":
+		return c.inString(text, after, at), at.start
+	}
+	start = len(text)
+	for start > 0 && IsWordByte(text[start-1]) {
+		start--
+	}
+	word := text[start:]
+	if word != "" && word[0] >= '0' && word[0] <= '9' {
+		return nil, len(text)
+	}
+	if start > 0 && text[start-1] == '.' {
+		of := c.ShapeBefore(text[:start-1], after)
+		return Matching(of.Attributes(), word), start
+	}
+	if at.call != nil && at.call.keyword == "" && strings.TrimSpace(text[at.call.argStart:start]) == "" {
+		if callee := c.callee(at.call, text, after); callee != nil {
+			for _, k := range c.Keywords(callee, at.call.args) {
+				if !slices.Contains(at.call.given, k) {
+					words = append(words, k+"=")
+				}
+			}
+		}
+		words = Matching(words, word)
+	}
+	if word == "" {
+		return words, start // too many names to be useful
+	}
+	if start == 0 && c.Lead != nil {
+		words = append(words, Matching(c.Lead(), word)...)
+	}
+	return append(words, Matching(c.names(), word)...), start
+}
+
+// keywords are those of the language.
+var keywords = []string{
+	"and", "break", "continue", "def", "elif", "else", "for", "if", "in",
+	"lambda", "load", "not", "or", "pass", "return", "while",
+}
+
+// IsKeyword reports whether a word is a keyword of the language.
+func IsKeyword(word string) bool { return slices.Contains(keywords, word) }
+
+// names returns all names and keywords, sorted.
+func (c *Completer) names() []string {
+	names := slices.Clone(keywords)
+	for name := range c.Globals() {
+		if !strings.Contains(name, " ") && name != "_" {
+			names = append(names, name)
+		}
+	}
+	for name := range starlark.Universe {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Shape returns what is known about the expression src between two texts, which give
+// its variables a meaning.
+func (c *Completer) Shape(src, before, after string) Shape {
+	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
+	if src == "" || err != nil {
+		return Shape{}
+	}
+	return c.infer(e, scope{before, after})
+}
+
+// ShapeBefore is Shape for the expression at the end of a text.
+func (c *Completer) ShapeBefore(before, after string) Shape {
+	return c.Shape(primaryBefore(before), before, after)
+}
+
+// ShapeAt is Shape for the expression of a text that ends at an offset. The whole line
+// gives its variables a meaning.
+func (c *Completer) ShapeAt(text string, end int) Shape {
+	line := len(text)
+	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
+		line = end + n + 1
+	}
+	return c.Shape(primaryBefore(text[:end]), text[:line], text[line:])
+}
+
+// Inside returns the quote of the string that a text ends in, "#" in a comment, else "".
+func (c *Completer) Inside(text string) string {
+	at := locate(text)
+	if at.comment {
+		return "#"
+	}
+	return at.quote
+}
+
+// Call returns the function that a text is calling at its end, nil if it is unknown, and
+// the argument there.
+func (c *Completer) Call(text, after string) (*lang.Builtin, callArgument) {
+	at := locate(text)
+	if at.call == nil || at.comment {
+		return nil, callArgument{}
+	}
+	f, _ := c.callee(at.call, text, after).(*lang.Function)
+	if f == nil {
+		return nil, callArgument{}
+	}
+	return f.Builtin, callArgument{Keyword: at.call.keyword, Before: at.call.args}
+}
+
+// callee returns the function that an open call calls; nil: unknown.
+func (c *Completer) callee(call *openCall, text, after string) starlark.Value {
+	of := c.Shape(call.callee, text, after)
+	if of.Call != nil {
+		return &lang.Function{Builtin: of.Call}
+	}
+	return of.Value
+}
+
+// inString proposes completions of the string under the cursor.
+func (c *Completer) inString(text, after string, at location) []string {
+	if words := c.comparedWords(text[:at.start-len(at.quote)], after); words != nil {
+		return quoted(words, text[at.start:], at.quote)
+	}
+	if at.call == nil || strings.TrimSpace(text[at.call.argStart:at.start-len(at.quote)]) != "" {
+		return nil
+	}
+	typed := text[at.start:]
+	arg := callArgument{at.call.keyword, at.call.args, typed}
+	if at.call.callee == "load" {
+		if len(arg.Before) == 0 {
+			return c.Files(typed)
+		}
+		return quoted(c.Exports(strings.Trim(arg.Before[0], `"'`)), typed, at.quote)
+	}
+	callee := c.callee(at.call, text, after)
+	if callee == nil {
+		return nil
+	}
+	words, isPath := c.Words(callee, arg)
+	if isPath {
+		return c.Files(typed)
+	}
+	return quoted(words, typed, at.quote)
+}
+
+// quoted returns the words that the text after quote may become.
+func quoted(words []string, typed, quote string) []string {
+	var out []string
+	for _, w := range words {
+		w = strings.ReplaceAll(w, `\`, `\\`)
+		w = strings.ReplaceAll(w, quote[:1], `\`+quote[:1])
+		if strings.HasPrefix(w, typed) {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 1 {
+		out[0] += quote
+	}
+	return out
+}
+
+// Matching returns the words that begin with prefix; without any, no private ones.
+func Matching(words []string, prefix string) []string {
+	var out []string
+	for _, w := range words {
+		if strings.HasPrefix(w, prefix) && (prefix != "" || !strings.HasPrefix(w, "_")) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Evaluate returns the value of a chain of names, attributes and constant indexes; nil
+// if src is anything else, or fails.
+func (c *Completer) Evaluate(src string) starlark.Value {
+	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
+	if src == "" || err != nil {
+		return nil
+	}
+	return c.value(e)
+}
+
+func (c *Completer) value(e syntax.Expr) starlark.Value {
+	switch e := e.(type) {
+	case *syntax.Ident:
+		if v, ok := c.Globals()[e.Name]; ok {
+			return v
+		}
+		return starlark.Universe[e.Name]
+	case *syntax.DotExpr:
+		if h, ok := c.value(e.X).(starlark.HasAttrs); ok {
+			if v, err := h.Attr(e.Name.Name); err == nil {
+				return v
+			}
+		}
+	case *syntax.IndexExpr:
+		key := constant(e.Y)
+		if key == nil {
+			return nil
+		}
+		switch x := c.value(e.X).(type) {
+		case starlark.Mapping:
+			if v, found, err := x.Get(key); found && err == nil {
+				return v
+			}
+		case starlark.Indexable:
+			i, err := starlark.AsInt32(key)
+			if err != nil {
+				return nil
+			}
+			if i < 0 {
+				i += x.Len()
+			}
+			if i >= 0 && i < x.Len() {
+				return x.Index(i)
+			}
+		}
+	}
+	return nil
+}
+
+func constant(e syntax.Expr) starlark.Value {
+	switch e := e.(type) {
+	case *syntax.Literal:
+		switch v := e.Value.(type) {
+		case string:
+			return starlark.String(v)
+		case int64:
+			return starlark.MakeInt64(v)
+		}
+	case *syntax.UnaryExpr:
+		if i, ok := constant(e.X).(starlark.Int); ok && e.Op == syntax.MINUS {
+			return starlark.MakeInt(0).Sub(i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+// Package explain renders errors for people.
+//
+//	explain.go  the error and its position
+//	hint.go     hints for habits of other languages and tools
+
+package check
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/fabric"
+	"fabsh/fabric/plural"
+)
+
+// Explainer renders the errors of a session.
+type Explainer struct {
+	Sources map[string]string // texts of the code that ran, by file name
+	Globals starlark.StringDict
+	// Defined returns other names of scripts, those of the prompt; may be nil.
+	Defined func() []string
+	// Shown returns a hint for a line that is not a statement, but text as fabsh shows it;
+	// sure: it is, else it may be. Nil: no such hints.
+	Shown func(line string) (hint string, sure bool)
+	Stack bool // print the stack trace of a bug in fabsh
+}
+
+// Explain renders an error for people: the cause, the position and, for habits of other
+// languages, a hint. It returns "" for exit().
+func (x *Explainer) Explain(err error) string {
+	var exit *lang.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return ""
+	}
+	var b strings.Builder
+	var se syntax.Error
+	var re resolve.ErrorList
+	switch {
+	case errors.As(err, &se):
+		se = lang.AtLineEnd(se, x.Sources[se.Pos.Filename()])
+		fmt.Fprintf(&b, "%s: syntax error: %s\n", PositionText(se.Pos), strings.TrimPrefix(se.Msg, "syntax error: "))
+		x.quote(&b, se.Pos)
+		x.hints(&b, x.lineAt(se.Pos), func() bool { return hint(&b, x.lineAt(se.Pos), se.Msg) })
+	case errors.As(err, &re):
+		for i, e := range re {
+			spelled := x.Spell(e.Pos.Filename(), e.Msg)
+			fmt.Fprintf(&b, "%s: %s\n", PositionText(e.Pos), spelled)
+			x.quote(&b, e.Pos)
+			if line := x.lineAt(e.Pos); i == len(re)-1 || x.lineAt(re[i+1].Pos) != line {
+				x.hints(&b, line, func() bool { return hint(&b, line, e.Msg) || spelled != e.Msg })
+			}
+		}
+	default:
+		fmt.Fprintln(&b, nearestMember(err.Error()))
+		x.trace(&b, err)
+		hint(&b, "", err.Error())
+		var bug *lang.BugError
+		if x.Stack && errors.As(err, &bug) {
+			b.WriteString(bug.Stack)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// ExplainExit is Explain for code that exit() must not end; why is as for lang.NotExit.
+func (x *Explainer) ExplainExit(err error, why string) string {
+	var exit *lang.ExitError
+	if !errors.As(err, &exit) {
+		return x.Explain(err)
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, lang.NotExit(err, why))
+	x.trace(&b, err)
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// PositionText returns a position in a script for messages.
+func PositionText(p syntax.Position) string {
+	return fmt.Sprintf("%s:%d:%d", p.Filename(), p.Line, p.Col)
+}
+
+// Spell adds the nearest known name, which the resolver, without the global names, cannot
+// suggest.
+func (x *Explainer) Spell(file, msg string) string {
+	name, ok := strings.CutPrefix(msg, "undefined: ")
+	if !ok || strings.Contains(name, " ") || ToolHint(name) != "" || len(typesWith(name)) > 0 {
+		return msg
+	}
+	names := slices.Concat(x.Globals.Keys(), starlark.Universe.Keys(), boundNames(file, x.Sources[file]))
+	if x.Defined != nil {
+		names = append(names, x.Defined()...)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // it is defined further down
+	return msg + fabric.DidYouMean(name, names)
+}
+
+var noMember = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
+})
+
+// nearestMember adds the nearest attribute to the error of a missing one.
+func nearestMember(msg string) string {
+	if m := noMember().FindStringSubmatch(msg); m != nil {
+		if near := fabric.Nearest(m[2], AttrNames(m[1])); near != "" {
+			return msg + " (did you mean ." + near + "?)"
+		}
+	}
+	return msg
+}
+
+// boundNames returns the names that a file defines; none if it has errors.
+func boundNames(name, src string) (names []string) {
+	f, err := lang.Dialect.Parse(name, src, 0)
+	if err != nil {
+		return nil
+	}
+	bind := func(e syntax.Node) {
+		syntax.Walk(e, func(n syntax.Node) bool {
+			if id, ok := n.(*syntax.Ident); ok {
+				names = append(names, id.Name)
+			}
+			return true
+		})
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.DefStmt:
+			bind(n.Name)
+		case *syntax.AssignStmt:
+			if id, ok := n.LHS.(*syntax.Ident); ok {
+				bind(id)
+			}
+		case *syntax.ForStmt:
+			bind(n.Vars)
+		case *syntax.ForClause:
+			bind(n.Vars)
+		case *syntax.LoadStmt:
+			for _, to := range n.To {
+				bind(to)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// trace writes the calls that led to err, outermost first: those of the main
+// thread, then those of an item of parallel.
+func (x *Explainer) trace(b *strings.Builder, err error) {
+	for {
+		var ee *starlark.EvalError
+		if !errors.As(err, &ee) {
+			return
+		}
+		calls := slices.DeleteFunc(slices.Clone(ee.CallStack), func(fr starlark.CallFrame) bool {
+			return fr.Pos.Filename() == "<builtin>"
+		})
+		for i, fr := range calls {
+			switch left := len(calls) - 2*tracedEnds; {
+			case left > 0 && i == tracedEnds:
+				fmt.Fprintf(b, "  ... %s omitted\n", plural.Count(left, "call", "calls"))
+				continue
+			case left > 0 && i > tracedEnds && i < tracedEnds+left:
+				continue
+			}
+			at := x.pointed(fr.Pos)
+			fmt.Fprintf(b, "  %s: in %s\n", PositionText(at), fr.Name)
+			if i == len(calls)-1 {
+				x.quote(b, at)
+			}
+		}
+		err = ee.Unwrap()
+	}
+}
+
+// pointed moves a position of the interpreter to the token that caused the error: from the
+// bracket of a call to the name of the function, from a dot to the attribute, from the bracket
+// of an index to the index.
+func (x *Explainer) pointed(p syntax.Position) syntax.Position {
+	line := []rune(x.lineAt(p))
+	i := int(p.Col) - 1
+	if i < 0 || i >= len(line) {
+		return p
+	}
+	isName := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	switch line[i] {
+	case '(':
+		for i > 0 && isName(line[i-1]) {
+			i--
+		}
+	case '.', '[':
+		for i++; i < len(line) && line[i] == ' '; {
+			i++
+		}
+		if i == len(line) {
+			return p // it is on the next line
+		}
+	}
+	p.Col = int32(i + 1)
+	return p
+}
+
+// tracedEnds is how many calls are shown at either end of a long trace: one
+// that never returns ends a hundred thousand deep.
+const tracedEnds = 10
+
+// A longer line is cut to this many characters before the column, and in total.
+const (
+	quotedBefore = 100
+	quotedLine   = 160
+)
+
+// quote writes the source line at p with a caret below the column.
+func (x *Explainer) quote(b *strings.Builder, p syntax.Position) {
+	line := x.lineAt(p)
+	if line == "" || p.Col < 1 {
+		return
+	}
+	text := []rune(line)
+	before := text[:min(int(p.Col)-1, len(text))]
+	if cut := len(before) - quotedBefore; cut > 0 {
+		text, before = text[cut:], before[cut:]
+		text[0] = '…'
+	}
+	if len(text) > quotedLine {
+		text = append(text[:quotedLine-1:quotedLine-1], '…')
+	}
+	line = string(text)
+	before = slices.Clone(before)
+	for i, r := range before {
+		if r != '\t' {
+			before[i] = ' '
+		}
+	}
+	fmt.Fprintf(b, "    %s\n    %s^\n", line, string(before))
+}
+
+// lineAt returns the source line at p, safe for a terminal, with keys masked.
+func (x *Explainer) lineAt(p syntax.Position) string {
+	lines := strings.Split(x.Sources[p.Filename()], "\n")
+	if p.Line < 1 || int(p.Line) > len(lines) || strings.Contains(lines[p.Line-1], "\x00") { // no text
+		return ""
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, records.MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
+}

@@ -1,0 +1,220 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/script"
+)
+
+// scope is the text around an expression, which gives meaning to the variables
+// of loops and comprehensions, and to what a block assigns.
+type scope struct{ before, after string }
+
+// infer returns what is known about an expression. It calls nothing: the result of a
+// call is known from the declaration of the function.
+func (c *Completer) infer(e syntax.Expr, at scope) Shape {
+	in := Inference{
+		Value: func(e syntax.Expr) starlark.Value {
+			if id, ok := e.(*syntax.Ident); ok && at.binds(id.Name) {
+				return nil
+			}
+			return c.value(e)
+		},
+		Variable: func(id *syntax.Ident) Shape { return c.variable(id.Name, at) },
+	}
+	return in.Infer(e)
+}
+
+var (
+	forClause = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
+	})
+	functionHead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(([^()]*)`)
+	})
+	assignment = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
+	})
+)
+
+// binds reports whether the text around gives a variable of this name a meaning.
+func (s scope) binds(name string) bool {
+	_, _, _, ok := s.binding(name)
+	return ok
+}
+
+// binding returns the expression that a variable comes from: the last one before the
+// cursor, else the first one after it, where a comprehension has it. inFor is the index
+// of the name among the clause's variables; -1: it was assigned.
+func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool) {
+	last := -1
+	for _, m := range forClause().FindAllStringSubmatchIndex(s.before, -1) {
+		if i := placeIn(s.before[m[2]:m[3]], name); i >= 0 {
+			last, inFor, src, outer = m[0], i, iterated(s.before[m[1]:]), scope{before: s.before[:m[0]]}
+		}
+	}
+	for _, m := range assignment().FindAllStringSubmatchIndex(s.before, -1) {
+		if m[0] > last && s.before[m[2]:m[3]] == name && m[1] < len(s.before) {
+			last, inFor, src, outer = m[0], -1, s.before[m[4]:m[5]], scope{before: s.before[:m[0]]}
+		}
+	}
+	if last >= 0 {
+		return src, outer, inFor, true
+	}
+	for _, m := range forClause().FindAllStringSubmatchIndex(s.after, -1) {
+		if i := placeIn(s.after[m[2]:m[3]], name); i >= 0 {
+			return iterated(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
+		}
+	}
+	return "", scope{}, 0, false
+}
+
+// parameter returns what is known about a parameter of the function around the cursor.
+func (s scope) parameter(name string) Shape {
+	all := functionHead().FindAllStringSubmatch(s.before, -1)
+	if len(all) == 0 {
+		return Shape{}
+	}
+	head := all[len(all)-1]
+	for i, param := range strings.Split(head[2], ",") {
+		if param, _, _ = strings.Cut(param, "="); strings.TrimSpace(param) == name {
+			return OfType(script.ParamType(head[1], i, name))
+		}
+	}
+	return Shape{}
+}
+
+// placeIn returns the index of a name among a clause's variables, or -1.
+func placeIn(vars, name string) int {
+	return slices.Index(strings.FieldsFunc(vars, func(r rune) bool { return strings.ContainsRune(" \t\n,()", r) }), name)
+}
+
+// iterated returns the expression at the start of text, which follows "in".
+func iterated(text string) string {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch ch := text[i]; ch {
+		case '"', '\'':
+			n := stringEnd(text[i+1:], string(ch))
+			if n < 0 {
+				return text[:i]
+			}
+			i += n + 1
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return text[:i]
+			}
+		case ':', '\n', '#':
+			if depth == 0 {
+				return text[:i]
+			}
+		case ' ':
+			if depth == 0 && HasWord(strings.TrimLeft(text[i:], " "), "for", "if", "else") {
+				return text[:i]
+			}
+		}
+	}
+	return text
+}
+
+// variable returns what is known about a name from the text around it.
+func (c *Completer) variable(name string, at scope) Shape {
+	src, outer, inFor, ok := at.binding(name)
+	if !ok {
+		return at.parameter(name)
+	}
+	e, err := new(syntax.FileOptions).ParseExpr("", strings.TrimSpace(src), 0)
+	if err != nil {
+		return Shape{}
+	}
+	if inFor < 0 {
+		return c.infer(e, outer)
+	}
+	if call, ok := e.(*syntax.CallExpr); ok && inFor > 0 && len(call.Args) > 0 {
+		if id, ok := call.Fn.(*syntax.Ident); ok && id.Name == "enumerate" {
+			return c.infer(call.Args[0], outer).Element()
+		}
+	}
+	if inFor > 0 {
+		return Shape{}
+	}
+	return c.infer(e, outer).Element()
+}
+
+// primaryBefore returns the primary expression at the end of text: names, literals and
+// brackets, with calls, indexes and attributes of them. It is empty without one.
+func primaryBefore(text string) string {
+	type level struct {
+		start   int  // of the primary; -1: none
+		operand bool // an operand has just ended
+		dot     bool // a dot stands before
+	}
+	levels := []level{{start: -1}}
+	for i := 0; i < len(text); i++ {
+		l := &levels[len(levels)-1]
+		begin := func() {
+			if !l.dot {
+				l.start = i
+			}
+			l.operand, l.dot = true, false
+		}
+		switch ch := text[i]; {
+		case ch == ' ' || ch == '\t' || ch == '\n':
+		case ch == '#':
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return ""
+			}
+			i += n
+		case ch == '"' || ch == '\'':
+			quote := text[i : i+1]
+			if t := strings.Repeat(quote, 3); strings.HasPrefix(text[i:], t) {
+				quote = t
+			}
+			begin()
+			n := stringEnd(text[i+len(quote):], quote)
+			if n < 0 {
+				return ""
+			}
+			i += len(quote) + n + len(quote) - 1
+		case IsWordByte(ch):
+			n := i
+			for n < len(text) && IsWordByte(text[n]) {
+				n++
+			}
+			if HasWord(text[i:n], "and", "or", "not", "in", "if", "else", "for", "return", "lambda", "def", "while", "elif") && !l.dot {
+				l.start, l.operand = -1, false
+			} else {
+				begin()
+			}
+			i = n - 1
+		case ch == '.' && l.operand:
+			l.operand, l.dot = false, true
+		case ch == '(' || ch == '[' || ch == '{':
+			if !l.operand || ch == '{' {
+				begin()
+			}
+			levels = append(levels, level{start: -1})
+		case ch == ')' || ch == ']' || ch == '}':
+			if len(levels) > 1 {
+				levels = levels[:len(levels)-1]
+				levels[len(levels)-1].operand = true
+			}
+		default:
+			*l = level{start: -1}
+		}
+	}
+	l := levels[len(levels)-1]
+	if l.start < 0 || !l.operand {
+		return ""
+	}
+	return strings.TrimSpace(text[l.start:])
+}

@@ -1,0 +1,87 @@
+// Package tools lists the commands of infiniband-diags, ibutils, OpenSM and UFM, and their
+// equivalents in fabsh.
+//
+//	tool.go      the tools; smpquery.go, the equivalent of its command lines
+
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/builtins/script"
+)
+
+// Tool is a command of infiniband-diags, ibutils or a Unix shell, with its equivalent.
+type Tool struct {
+	Of   string // its package; "" for a Unix shell
+	Name string
+	// Here is the equivalent. target and port are placeholders. Command is the command of
+	// fabsh that is, where no code is.
+	Here    string
+	Command string
+	Note    string // a remark
+}
+
+// Tools returns all programs of infiniband-diags and ibutils, by command name. For those without
+// an equivalent, Note gives the reason.
+func Tools() []Tool { return table }
+
+var table = []Tool{
+	{Name: "ls", Here: "discover().nodes", Note: "dir(value) lists the attributes of a value"},
+
+	{Of: "infiniband-diags", Name: "check_lft_balance", Here: "get_routes().balance()"},
+	{Of: "infiniband-diags", Name: "dump_fts", Here: "get_routes().dump()", Note: "get_lft(target) is the table of one switch"},
+	{Of: "infiniband-diags", Name: "dump_lfts", Here: "get_routes().dump()"},
+	{Of: "infiniband-diags", Name: "dump_mfts", Here: "f = discover(); f.dump_mfts({sw: get_mft(sw) for sw in f.switches})"},
+	{Of: "infiniband-diags", Name: "ibaddr", Here: `smp_get("PortInfo", target, port)`, Note: `it has gid_prefix, lid and lmc; smp_get("NodeInfo", target).port_guid is the GUID`},
+	{Of: "infiniband-diags", Name: "ibcacheedit", Note: "a fabric cannot be edited; fabsh snapshot FILE saves it, and -F file:FILE reads it"},
+	{Of: "infiniband-diags", Name: "ibccconfig", Here: `help("SwitchCongestionSetting")`, Note: "mad_set writes this attribute, CACongestionSetting and others"},
+	{Of: "infiniband-diags", Name: "ibccquery", Here: `mad_get("CongestionInfo", target)`, Note: "also CongestionLog, SwitchCongestionSetting, CACongestionSetting"},
+	{Of: "infiniband-diags", Name: "ibfindnodesusing", Here: "[(l.a.node.name, l.b.node.name) for l in discover().links]", Note: "get_routes().trace(lid, lid) is the path between two nodes"},
+	{Of: "infiniband-diags", Name: "ibhosts", Here: "discover().cas"},
+	{Of: "infiniband-diags", Name: "ibidsverify", Here: "discover().problems", Note: "includes GUIDs and LIDs that are not unique"},
+	{Of: "infiniband-diags", Name: "iblinkinfo", Here: `load("@std//report/iblinkinfo.star", "main"); main()`},
+	{Of: "infiniband-diags", Name: "ibnetdiscover", Here: `discover().dump("ibnetdiscover")`},
+	{Of: "infiniband-diags", Name: "ibnodes", Here: "discover().nodes"},
+	{Of: "infiniband-diags", Name: "ibping", Here: `smp_get("NodeInfo", target)`, Note: "any request shows that a node answers; the node needs no server"},
+	{Of: "infiniband-diags", Name: "ibportstate", Here: `smp_get("PortInfo", target, port)`, Note: `port_disable(target, port), port_enable, port_reset and port_set(target, port, speed=, width=) change it`},
+	{Of: "infiniband-diags", Name: "ibqueryerrors", Here: `load("@std//report/ibqueryerrors.star", "main"); main()`, Note: `perf_get("PortCounters", discover().ports) are the counters themselves`},
+	{Of: "infiniband-diags", Name: "ibroute", Here: "get_lft(target)", Note: "with -M, get_mft(target)"},
+	{Of: "infiniband-diags", Name: "ibrouters", Here: "discover().routers"},
+	{Of: "infiniband-diags", Name: "ibstat", Here: `smp_get("PortInfo", dr("0"), 0)`, Note: `shows the local port; the command "fabsh ports" lists all ports of the host`},
+	{Of: "infiniband-diags", Name: "ibstatus", Here: `smp_get("PortInfo", dr("0"), 0)`, Note: `shows the local port; the command "fabsh ports" lists all ports of the host`},
+	{Of: "infiniband-diags", Name: "ibswitches", Here: "discover().switches"},
+	{Of: "infiniband-diags", Name: "ibsysstat", Note: "no equivalent: its answers come from its own server on the other host"},
+	{Of: "infiniband-diags", Name: "ibtracert", Here: "get_routes().trace(1, 2)", Note: `the LIDs of two ends; or load("@examples//trace.star", "main") and main("from", "to")`},
+	{Of: "infiniband-diags", Name: "perfquery", Here: `perf_get("PortCounters", target, port)`, Note: "perf_clear(attr, target, port) clears counters"},
+	{Of: "infiniband-diags", Name: "saquery", Here: `sa_gettable("NodeRecord")`, Note: "any component of a record is a filter"},
+	{Of: "infiniband-diags", Name: "sminfo", Here: `smp_get("SMInfo", smp_get("PortInfo", dr("0"), 0).master_sm_lid)`, Note: "the LID is that of the subnet manager"},
+	{Of: "infiniband-diags", Name: "smpdump", Here: `mad_get("NodeInfo", target, raw=True)`, Note: `smp_get("NodeInfo", target).data are the bytes of the attribute; "fabsh decode" explains bytes`},
+	{Of: "infiniband-diags", Name: "smpquery", Here: `smp_get("PortInfo", target, port)`},
+	{Of: "infiniband-diags", Name: "vendstat", Here: `mad_get("GeneralInfo", target)`, Note: `also mad_get("CounterGroupInfo", target, port=1); both need --write and an adapter or switch of Mellanox or NVIDIA`},
+
+	{Of: "ibutils", Name: "ibdiagnet", Command: "audit", Note: "fabsh audit in a shell; get_routes().verify() judges the routing alone"},
+	{Of: "ibutils", Name: "ibdiagpath", Here: "get_routes().trace(1, 2)", Note: "the LIDs of two ends"},
+	{Of: "ibutils", Name: "ibdiagui", Note: "no graphical interface; discover() returns the fabric, and help() lists what it has"},
+	{Of: "ibutils", Name: "ibdmchk", Here: "get_routes().verify()"},
+	{Of: "ibutils", Name: "ibdmsh", Here: "help()", Note: "fabsh is such a shell, in Starlark"},
+	{Of: "ibutils", Name: "ibdmtr", Here: "get_routes().trace(1, 2)", Note: "the LIDs of two ends"},
+	{Of: "ibutils", Name: "ibis", Here: "help()", Note: "fabsh is the equivalent: see smp_get, perf_get, sa_gettable and mad_get"},
+	{Of: "ibutils", Name: "ibnlparse", Note: "load_fabric(\"FILE.topo\") reads a topology; IBNL files are read from the directory beside it"},
+	{Of: "ibutils", Name: "ibtopodiff", Note: `discover().dump("ibnetdiscover") == load_fabric("FILE").dump("ibnetdiscover") compares them`},
+}
+
+// ToolHint returns the equivalent of a tool, "" if name is not a tool.
+func ToolHint(name string) string {
+	i := slices.IndexFunc(table, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return ""
+	}
+	parts := []string{table[i].Here, table[i].Command, table[i].Note}
+	if script.IsReport(name) {
+		parts = append(parts, fmt.Sprintf("its report is fabsh report %s, at the prompt %[1]s", name))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}

@@ -1,0 +1,286 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// ErrNotPlanned reports that a request is not sent while a plan is made.
+var ErrNotPlanned = errors.New("refused: a plan is being made, and this request cannot be part of it")
+
+// A Recorder is the interceptor of an engine while a plan is made. It sends no Set: it
+// records each one, reads the current value instead, and answers as if the Set had been
+// sent. Reads of written values return these; everything else comes from the fabric.
+//
+// A directed route and a LID of a node are equivalent: nodes are identified by their
+// GUIDs, which are queried if unknown.
+type Recorder struct {
+	// Target and Choice are those of the plan.
+	Target *routes.Routes
+	Choice *Choice
+	// Static is that static routing was requested: where adaptive routing is on, a write of
+	// a forwarding table is recorded.
+	Static bool
+
+	mu      sync.Mutex
+	at      map[string]station // by address
+	written map[Place]*written
+	attrs   map[*mad.Attribute]bool // of which something is written
+	sets    []recorded
+	asked   int
+}
+
+// Cause is the origin of a Set.
+type Cause struct {
+	Line string // of a script: "maintenance.star:12:5"
+	// Place orders causes, number by number: a caller comes before what it calls.
+	Place []int
+}
+
+// WithCause makes a Recorder note the origin of the Sets under the context.
+func WithCause(ctx context.Context, cause Cause) context.Context {
+	return context.WithValue(ctx, causeKey{}, cause)
+}
+
+type causeKey struct{}
+
+// station is the node that answers at an address.
+type station struct {
+	guid mad.GUID
+	in   int // the port where requests come in; 0 of a switch
+}
+
+// written is what was written at a place.
+type written struct {
+	data   []byte  // of a table
+	fields []Field // else
+}
+
+// recorded is a Set with its place in the order of all.
+type recorded struct {
+	Set
+	place []int
+	asked int
+}
+
+// NewRecorder returns a Recorder that has seen nothing.
+func NewRecorder() *Recorder {
+	return &Recorder{at: map[string]station{}, written: map[Place]*written{}, attrs: map[*mad.Attribute]bool{}}
+}
+
+// Sets returns the recorded Sets, in the order in which the script made them.
+func (r *Recorder) Sets() []Set {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.sets, func(a, b recorded) int {
+		return cmp.Or(slices.Compare(a.place, b.place), cmp.Compare(a.asked, b.asked))
+	})
+	sets := make([]Set, len(r.sets))
+	for i := range sets {
+		sets[i] = r.sets[i].Set
+	}
+	return sets
+}
+
+// request is what the Recorder keeps of a call until its answer.
+type request struct {
+	attr     *mad.Attribute
+	at       string // address
+	route    mad.DirectedRoute
+	modifier uint32
+	set      []byte // content of a Set; nil: a Get
+	asked    int
+	cause    Cause
+}
+
+// Request implements engine.Interceptor.
+func (r *Recorder) Request(ctx context.Context, c *engine.Call) (answered func(*engine.Call) error, err error) {
+	q, err := r.request(c)
+	if q == nil || err != nil {
+		return nil, err
+	}
+	q.cause, _ = ctx.Value(causeKey{}).(Cause)
+	return func(c *engine.Call) error { return r.answer(q, c) }, nil
+}
+
+// request returns what to keep of c, nil if nothing, and turns a Set into a read.
+func (r *Recorder) request(c *engine.Call) (*request, error) {
+	h := c.Header()
+	if h.Class.Family() != mad.ClassSubn || h.Method != mad.MethodSet {
+		if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
+			return nil, ErrNotPlanned
+		}
+		if attr := mad.Lookup(h.Class, h.Attribute); h.Class.Family() == mad.ClassSubn && (attr == mad.AttrNodeInfo || slices.Contains(PlannedAttributes(), attr)) {
+			at, route := address(c)
+			return &request{attr: attr, modifier: h.Modifier, at: at, route: route}, nil
+		}
+		return nil, nil
+	}
+	attr := mad.Lookup(h.Class, h.Attribute)
+	if !slices.Contains(PlannedAttributes(), attr) {
+		return nil, ErrNotPlanned
+	}
+	probe := Set{Attr: attr, Modifier: h.Modifier}
+	if h.Modifier&^probe.modifierBits() != 0 {
+		return nil, fmt.Errorf("%w: modifier %#x means more than one block of %s", ErrNotPlanned, h.Modifier, attr.Name)
+	}
+	q := &request{attr: attr, modifier: h.Modifier, set: slices.Clone(c.Data()[:attr.Size])}
+	q.at, q.route = address(c)
+	clear(c.Data()[:h.Class.DataSize()])
+	c.MAD[mad.MethodOffset] = byte(mad.MethodGet)
+	if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
+		return nil, ErrNotPlanned
+	}
+	r.mu.Lock()
+	r.asked++
+	q.asked = r.asked
+	r.mu.Unlock()
+	return q, nil
+}
+
+// address is where c goes, as text, and its route, nil if it goes by LID.
+func address(c *engine.Call) (string, mad.DirectedRoute) {
+	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
+		route := mad.RouteOf(c.MAD[:])
+		return route.String(), route
+	}
+	return "LID " + strconv.Itoa(int(c.To.LID)), nil
+}
+
+// Before implements engine.Interceptor: it queries NodeInfo if the node is unknown, and
+// it matters.
+func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := map[string]bool{}
+	for _, c := range calls {
+		h := c.Header()
+		attr := mad.Lookup(h.Class, h.Attribute)
+		if h.Class.Family() != mad.ClassSubn || !slices.Contains(PlannedAttributes(), attr) || h.Method != mad.MethodSet && !r.attrs[attr] {
+			continue
+		}
+		at, route := address(c)
+		if _, known := r.at[at]; known || asked[at] {
+			continue
+		}
+		asked[at] = true
+		info := &engine.Call{To: c.To, Guard: c.Guard}
+		info.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+		if route != nil {
+			info.SetRoute(route)
+		}
+		first = append(first, info)
+	}
+	return first
+}
+
+// answer records the answer of c, whose request is q, and returns written values in it.
+func (r *Recorder) answer(q *request, c *engine.Call) error {
+	if c.Err != nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.attr == mad.AttrNodeInfo {
+		r.learn(q, c.Data())
+		return nil
+	}
+	to, known := r.at[q.at]
+	switch {
+	case !known && q.set != nil:
+		return errors.New("not recorded: the node did not report its GUID (NodeInfo)")
+	case !known:
+		return nil
+	}
+	data := c.Data()[:q.attr.Size]
+	place := placeOf(q.attr, q.modifier, to.guid, to.in)
+	if w := r.written[place]; w != nil {
+		w.show(q.attr, data)
+	}
+	if q.set == nil {
+		return nil
+	}
+	return r.record(q, to, place, data)
+}
+
+// learn records the node at an address.
+func (r *Recorder) learn(q *request, data []byte) {
+	var info mad.NodeInfo
+	info.Decode(data)
+	to := station{guid: info.NodeGUID}
+	if info.NodeType != mad.NodeTypeSwitch {
+		to.in = int(info.LocalPortNum)
+	}
+	r.at[q.at] = to
+}
+
+// record keeps a Set. data is the value of the node, including earlier writes; it
+// becomes the value after the Set.
+func (r *Recorder) record(q *request, to station, place Place, data []byte) error {
+	s := Set{Attr: q.attr, Modifier: q.modifier, Target: Target{GUID: to.guid, Port: to.in}}
+	if q.route != nil {
+		s.Target.Routes = []mad.DirectedRoute{q.route}
+	}
+	w := r.written[place]
+	if w == nil {
+		w = &written{}
+	}
+	s.Line = q.cause.Line
+	if InFields(q.attr) {
+		fields, err := changedFields(q.attr, data, q.set)
+		if err != nil {
+			return err
+		}
+		s.Fields = fields
+		w = &written{fields: merge(w.fields, fields)}
+	} else {
+		s.Old, s.New = slices.Clone(data), q.set
+		w = &written{data: q.set}
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	r.written[place], r.attrs[q.attr] = w, true
+	w.show(q.attr, data)
+	r.sets = append(r.sets, recorded{Set: s, place: q.cause.Place, asked: q.asked})
+	return nil
+}
+
+// show puts what was written into data. Bits that 1 clears are clear.
+func (w *written) show(a *mad.Attribute, data []byte) {
+	copy(data, w.data)
+	for _, f := range w.fields {
+		if field := a.Field(f.Name); field.W1C {
+			field.SetUint(data, 0)
+		} else {
+			field.SetUint(data, f.New)
+		}
+	}
+}
+
+// changedFields returns the fields by which a Set differs from the current value, and
+// those by which it requests an action.
+func changedFields(a *mad.Attribute, now, set []byte) (fields []Field, err error) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		was, is := f.Uint(now), f.Uint(set)
+		switch {
+		case f.ReadOnly, (f.NoChange || f.W1C) && is == 0, !f.NoChange && !f.W1C && is == was:
+		case f.Key:
+			return nil, fmt.Errorf("%w: %s.%s is a key", ErrNotPlanned, a.Name, f.Name)
+		default:
+			fields = append(fields, Field{f.Script, was, is})
+		}
+	}
+	slices.SortFunc(fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
+	return fields, nil
+}

@@ -1,0 +1,273 @@
+// Package stored is an engine.Transport to the answers in a file: a snapshot can be
+// queried in the same way as a live fabric.
+//
+//	stored.go   the Transport: requests to nodes
+//	records.go  requests to the subnet administrator
+
+package device
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// ErrNotInFile reports that the file has no answer to a request, because the request was
+// not made when the file was written, or failed.
+var ErrNotInFile = errors.New("not in the file")
+
+// StoredTransport answers as the nodes of a fabric, and its subnet administrator, answered:
+// with NodeInfo, NodeDescription, PortInfo and SwitchInfo, and with fabric.Answers. What
+// failed when the file was written fails again, at once.
+type StoredTransport struct {
+	engine.Basic
+
+	f     *fabric.Fabric
+	order []int32 // of f.Answers(): by node, class, attribute, modifier, port
+
+	wake   chan struct{} // to Recv: out has grown
+	closed chan struct{}
+	close  sync.Once
+
+	mu  sync.Mutex // guards out
+	out []engine.Datagram
+}
+
+// NewStoredTransport is a transport to the answers of f.
+func NewStoredTransport(f *fabric.Fabric) *StoredTransport {
+	t := &StoredTransport{f: f, order: make([]int32, len(f.Answers())), wake: make(chan struct{}, 1), closed: make(chan struct{})}
+	for i := range t.order {
+		t.order[i] = int32(i)
+	}
+	all := f.Answers()
+	slices.SortFunc(t.order, func(i, j int32) int { return compare(&all[i], &all[j]) })
+	return t
+}
+
+func compare(a, b *fabric.Answer) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier), cmp.Compare(a.Port, b.Port))
+}
+
+// anyPort stands for whatever port an answer has: where the modifier names it.
+const anyPort = -2
+
+// answer is the one that key names; nil without one.
+func (t *StoredTransport) answer(key fabric.Answer) *fabric.Answer {
+	all := t.f.Answers()
+	i, _ := slices.BinarySearchFunc(t.order, &key, func(i int32, key *fabric.Answer) int { return compare(&all[i], key) })
+	if i == len(t.order) {
+		return nil
+	}
+	a := &all[t.order[i]]
+	if key.Port == anyPort {
+		key.Port = a.Port
+	}
+	if compare(a, &key) != 0 {
+		return nil
+	}
+	return a
+}
+
+// Traits reports that the outcome of every request is known at once.
+func (t *StoredTransport) Traits() engine.Traits {
+	return engine.Traits{Name: "file", RMPP: true, NoACK: true, Recorded: true}
+}
+
+// Port is the one that the sweep began at, else the first with a LID.
+func (t *StoredTransport) Port() (engine.Port, error) {
+	p := t.f.From()
+	for i := range t.f.Ports() {
+		if q := &t.f.Ports()[i]; p == nil && q.LID() != 0 {
+			p = q
+		}
+	}
+	if p == nil {
+		return engine.Port{Device: "file", PKeys: []uint16{mad.DefaultPKey}}, nil
+	}
+	if p.Node().IsSwitch() {
+		p = p.Node().Port(0)
+	}
+	local := engine.Port{Device: "file", Num: uint8(p.Num()), NodeGUID: p.Node().GUID(), PortGUID: p.GUID(), LID: p.LID(), LMC: uint8(p.LMC()), PKeys: []uint16{mad.DefaultPKey}}
+	if i := p.Info(); i != nil {
+		local.SMLID, local.State, local.GIDPrefix = i.MasterSMLID, i.PortState, i.GIDPrefix
+	}
+	return local, nil
+}
+
+// returning is D, the top bit of a directed-route SMP's status (IBA 14.2.1.2).
+const returning = 0x8000
+
+// Send answers d.
+func (t *StoredTransport) Send(d *engine.Datagram) error {
+	m := make([]byte, max(mad.Size, len(d.MAD)))
+	copy(m, d.MAD)
+	h := mad.ParseHeader(m)
+	back := engine.Datagram{Address: d.Address, MAD: m, Took: 1}
+	var data []byte
+	err := ErrNotInFile
+	if h.Class == mad.ClassSubnAdm {
+		var answer []byte
+		if answer, err = t.records(&h, m); err == nil {
+			back.MAD = answer
+		}
+	} else if h.Method == mad.MethodGet {
+		if data, err = t.attribute(&h, d.LID, m); err == nil {
+			at := h.Class.DataOffset()
+			clear(m[at:mad.Size])
+			copy(m[at:mad.Size], data)
+		}
+	}
+	switch {
+	case errors.Is(err, engine.ErrTimeout):
+		back.Undelivered = true
+	case err != nil:
+		return &engine.SendError{Err: err}
+	default:
+		h.Method |= mad.Response
+		if h.Class == mad.ClassSubnDirected {
+			h.Status |= returning
+		}
+		h.Put(back.MAD)
+	}
+	t.mu.Lock()
+	t.out = append(t.out, back)
+	t.mu.Unlock()
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Recv waits for the next answer.
+func (t *StoredTransport) Recv(d *engine.Datagram) error {
+	for {
+		t.mu.Lock()
+		if len(t.out) > 0 {
+			m := append(d.MAD[:0], t.out[0].MAD...)
+			*d = t.out[0]
+			d.MAD = m
+			t.out = t.out[1:]
+			t.mu.Unlock()
+			return nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-t.closed:
+			return engine.ErrClosed
+		case <-t.wake:
+		}
+	}
+}
+
+// Close wakes Recv.
+func (t *StoredTransport) Close() error {
+	t.close.Do(func() { close(t.closed) })
+	return nil
+}
+
+// attribute is what the node that m goes to has answered.
+func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, error) {
+	p := t.f.PortByLID(lid)
+	if h.Class == mad.ClassSubnDirected {
+		p = t.f.PortAt(mad.RouteOf(m))
+	}
+	if p == nil {
+		return nil, ErrNotInFile
+	}
+	n := p.Node()
+	if n.IsSwitch() {
+		p = n.Port(0)
+	}
+	key := fabric.Answer{Node: int32(n.ID()), Port: int16(p.Num()), Class: h.Class.Family(), ID: h.Attribute, Modifier: h.Modifier}
+	attr := mad.Lookup(key.Class, h.Attribute)
+	switch {
+	case key.Class == mad.ClassSubn:
+		if x := swept(n, p, h); x != nil {
+			data := make([]byte, mad.Size)
+			x.Encode(data)
+			return data, nil
+		}
+		if n.IsSwitch() {
+			key.Port = anyPort
+		}
+	case key.Class == mad.ClassPerf && attr != nil && attr.Field("port_select") != nil:
+		key.Port = int16(attr.Field("port_select").Uint(m[h.Class.DataOffset():]))
+	}
+	a := t.answer(key)
+	if a == nil && key.Class == mad.ClassSubn && !n.IsSwitch() {
+		key.Port = fabric.NoPort
+		a = t.answer(key)
+	}
+	switch {
+	case a == nil && attr != nil && t.lacks(n, attr):
+		h.Status = mad.StatusBadMethodAttribute
+		return nil, nil
+	case a == nil:
+		return nil, ErrNotInFile
+	}
+	if len(a.Data) == 0 {
+		return nil, engine.ErrTimeout
+	}
+	return a.Data, nil
+}
+
+// lacks reports whether a node is known not to announce an attribute of NVIDIA: it is of
+// another vendor, or its GeneralInfo in the file is without the capability. The engine would
+// not have requested it.
+func (t *StoredTransport) lacks(n *fabric.Node, attr *mad.Attribute) bool {
+	switch {
+	case !attr.IsAnnounced(), n.Info().VendorID == mad.VendorBull:
+		return false
+	case !mad.IsNVIDIA(n.Info().VendorID, n.GUID()), attr.OnlyRouters && n.Type() != mad.NodeTypeRouter:
+		return true
+	}
+	a := t.answer(fabric.Answer{Node: int32(n.ID()), Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrGeneralInfo.ID, Modifier: mad.GeneralInfoFormCapabilities})
+	if a == nil || len(a.Data) < mad.AttrGeneralInfo.Size || len(attr.Capabilities) == 0 {
+		return false
+	}
+	var caps mad.GeneralInfoCapabilities
+	caps.Decode(a.Data)
+	return !slices.ContainsFunc(attr.Capabilities, caps.Has)
+}
+
+type encoder interface{ Encode([]byte) }
+
+// swept is an attribute that the sweep has read; nil: it is another attribute, or was not read.
+func swept(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
+	switch h.Attribute {
+	case mad.AttrNodeInfo.ID:
+		info := *n.Info()
+		if !n.IsSwitch() {
+			info.LocalPortNum, info.PortGUID = uint8(in.Num()), in.GUID()
+		}
+		return &info
+	case mad.AttrNodeDescription.ID:
+		return text(n.Name())
+	case mad.AttrSwitchInfo.ID:
+		if n.SwitchInfo() != nil {
+			return n.SwitchInfo()
+		}
+	case mad.AttrPortInfo.ID:
+		p := n.Port(int(h.Modifier & 0xff))
+		if !n.IsSwitch() && h.Modifier&0xff == 0 {
+			p = in
+		}
+		if p != nil && p.Info() != nil {
+			info := *p.Info()
+			info.MKey = 0
+			return &info
+		}
+	}
+	return nil
+}
+
+// text is a NodeDescription.
+type text string
+
+func (s text) Encode(data []byte) { copy(data[:mad.AttrNodeDescription.Size], s) }

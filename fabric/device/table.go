@@ -1,0 +1,300 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Table is a table of a node or of one of its ports that is longer than a MAD:
+// it is read and written in blocks.
+type Table struct {
+	Kind *TableKind
+	Dest fabric.Dest
+	// GUID is the node GUID that must answer; 0: any.
+	GUID mad.GUID
+	// Port is whose table it is; NoPortNumber: the node's, or that of the CA
+	// port where the request comes in.
+	Port int
+	// Edit changes Data, as read, to the new content.
+	Edit func(t *Table) error
+	// Rows is how many rows Edit needs. So many are read even where the node
+	// uses fewer.
+	Rows int
+	// Whole means that Edit replaces all rows: blocks that the node does not use yet
+	// are written without being read, and instead of reading them back the answer to
+	// the Set is compared, which has the resulting block (OpenSM takes it for the
+	// switch's table, too: opensm osm_lin_fwd_rcv.c osm_lft_rcv_process).
+	Whole bool
+
+	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero of
+	// other nodes. They are read, unless Known: then a sweep has just
+	// done so. PortInfo is read where the table's size depends on it.
+	Known    bool
+	Node     mad.NodeInfo
+	Switch   mad.SwitchInfo
+	PortInfo mad.PortInfo
+	// Modifiers are the blocks, and Data their bytes, one after the other.
+	Modifiers []uint32
+	Data      []byte
+	// Written are the modifiers of the Sets that went out, in order.
+	Written []uint32
+	// Changed are the first rows that Write changed, and ChangedRows is how many there are.
+	Changed     []RowChange
+	ChangedRows int
+	Err         error
+}
+
+// RowChange is a row of a table before and after a change, in words.
+type RowChange struct{ Row, Before, After string }
+
+// maxRowChanges is the maximum number of rows of a table that are described.
+const maxRowChanges = 8
+
+// NoPortNumber stands for a port where none is named.
+const NoPortNumber = -1
+
+// TableKind describes a kind of table.
+type TableKind struct {
+	Attr     *mad.Attribute
+	onSwitch bool // only switches have it
+	ofPort   bool // every port of a switch has its own
+	byPort   bool // its size depends on PortInfo
+	byReply  bool // of a CA it is that of the port where the request comes in
+	// layout lists the modifiers of the blocks.
+	layout func(t *Table) ([]uint32, error)
+	blank  byte // of an unused row
+	// used is how many bytes of the table are in use. Nil: all.
+	used func(t *Table) int
+	// row is the row that byte i is in: its name in messages, and its bytes.
+	row func(t *Table, i int) (name string, first, size int)
+	// text is a row in messages.
+	text func(row []byte) string
+	// writes are the Sets that write the changed blocks. Nil: one for each.
+	writes func(t *Table, changed []int) []tableWrite
+	// after is what must be set when the blocks are written. Nil: nothing.
+	after func(t *Table) *Set
+}
+
+// ReadTables reads whole tables, all at once; the outcome of each is in its
+// Err. The error is the end of ctx.
+func ReadTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
+	if err := readNodes(ctx, e, tables); err != nil {
+		return err
+	}
+	all := make([][]int, len(tables))
+	for i, t := range tables {
+		if t.Err != nil {
+			continue
+		}
+		if t.Modifiers, t.Err = t.Kind.layout(t); t.Err == nil {
+			t.Data = make([]byte, len(t.Modifiers)*t.Kind.Attr.Size)
+			all[i] = slices.DeleteFunc(t.blocks(), t.unused)
+		}
+	}
+	return getBlocks(ctx, e, tables, all)
+}
+
+// unused reports whether the node does not use block b and Edit does not need its content.
+func (t *Table) unused(b int) bool {
+	return t.Whole && t.Kind.used != nil && b*t.Kind.Attr.Size >= t.Kind.used(t)
+}
+
+// WriteTables reads tables, lets Edit change them, writes the blocks that differ,
+// and reads these back, but for blocks that were not in use (see Whole): it is an
+// error when they differ from what was written.
+// Each step is taken for all tables at once.
+func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
+	if err := ReadTables(ctx, e, tables...); err != nil {
+		return err
+	}
+	changed, wanted := make([][]int, len(tables)), make([][]byte, len(tables))
+	for i, t := range tables {
+		if t.Err != nil {
+			continue
+		}
+		old := slices.Clone(t.Data)
+		if t.Err = t.Edit(t); t.Err != nil {
+			t.Data = old
+			continue
+		}
+		changed[i] = slices.DeleteFunc(t.blocks(), func(b int) bool {
+			return !t.unused(b) && bytes.Equal(t.block(old, b), t.block(t.Data, b))
+		})
+		t.describe(old, changed[i])
+	}
+	for i, t := range tables {
+		wanted[i] = slices.Clone(t.Data)
+	}
+	if err := setBlocks(ctx, e, tables, changed); err != nil {
+		return err
+	}
+	for i, t := range tables {
+		changed[i] = slices.DeleteFunc(changed[i], t.unused)
+	}
+	if err := getBlocks(ctx, e, tables, changed); err != nil {
+		return err
+	}
+	for i, t := range tables {
+		if t.Err == nil {
+			t.Err = t.compare(wanted[i])
+		}
+	}
+	return finish(ctx, e, tables)
+}
+
+// describe describes the rows of changed blocks whose content was old.
+func (t *Table) describe(old []byte, changed []int) {
+	t.Changed, t.ChangedRows = nil, 0
+	_, _, size := t.Kind.row(t, 0)
+	for _, b := range changed {
+		first := b * t.Kind.Attr.Size
+		for i := first; i < first+t.Kind.Attr.Size; i += size {
+			was, is := old[i:i+size], t.Data[i:i+size]
+			if t.unused(b) && bytes.Count(is, []byte{t.Kind.blank}) == size || !t.unused(b) && bytes.Equal(was, is) {
+				continue
+			}
+			if t.ChangedRows++; len(t.Changed) == maxRowChanges {
+				continue
+			}
+			name, _, _ := t.Kind.row(t, i)
+			before := "unused"
+			if !t.unused(b) {
+				before = t.Kind.text(was)
+			}
+			t.Changed = append(t.Changed, RowChange{name, before, t.Kind.text(is)})
+		}
+	}
+}
+
+// readNodes reads the attributes that the tables' sizes depend on.
+func readNodes(ctx context.Context, e *engine.Engine, tables []*Table) error {
+	calls := make([]struct{ node, sw, port engine.Call }, len(tables))
+	var open []*engine.Call
+	for i, t := range tables {
+		c := &calls[i]
+		if t.Known {
+			continue
+		}
+		open = append(open, t.Dest.Put(&c.node, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
+		if t.Kind.onSwitch {
+			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+		}
+	}
+	if err := e.Do(ctx, open...); err != nil {
+		return err
+	}
+	open = open[:0]
+	for i, t := range tables {
+		c := &calls[i]
+		if !t.Known {
+			if t.Err = c.node.Err; t.Err != nil {
+				continue
+			}
+			t.Node.Decode(c.node.Data())
+		}
+		if t.Err = t.checkNode(); t.Err != nil {
+			continue
+		}
+		if t.IsSwitch() && !t.Kind.onSwitch && !t.Known {
+			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+		}
+		if t.Kind.byPort {
+			open = append(open, t.Dest.Put(&c.port, mad.MethodGet, mad.AttrPortInfo, uint32(max(t.Port, 0)), nil))
+		}
+	}
+	if err := e.Do(ctx, open...); err != nil {
+		return err
+	}
+	for i, t := range tables {
+		c := &calls[i]
+		if t.Err == nil && t.IsSwitch() && !t.Known {
+			if t.Err = c.sw.Err; t.Err == nil {
+				t.Switch.Decode(c.sw.Data())
+			}
+		}
+		if t.Err == nil && t.Kind.byPort {
+			if t.Err = c.port.Err; t.Err == nil {
+				t.PortInfo.Decode(c.port.Data())
+			}
+		}
+	}
+	return nil
+}
+
+// checkNode returns an error unless the node is the one to read and has such a table.
+func (t *Table) checkNode() error {
+	guid := checkGUID(t.Dest, t.GUID, t.Node.NodeGUID)
+	switch {
+	case guid != nil:
+		return guid
+	case t.Kind.Fits(t.Node.NodeType) != nil:
+		return t.Kind.Fits(t.Node.NodeType)
+	case t.Kind.ofPort && t.IsSwitch() && t.Port == NoPortNumber:
+		return unsupported("it is a switch; each of its ports has its own %s, so name a port", t.Kind.Attr.Name)
+	case t.Port > int(t.Node.NumPorts):
+		return unsupported("no port %d; the node has ports up to %d", t.Port, t.Node.NumPorts)
+	case t.Kind.byReply && !t.IsSwitch() && t.Port > 0 && t.Port != int(t.Node.LocalPortNum):
+		return unsupported("the request came in through port %d, and a %v shows its %s of that port only; reach port %d by its own LID or route", t.Node.LocalPortNum, t.Node.NodeType, t.Kind.Attr.Name, t.Port)
+	}
+	return nil
+}
+
+// Fits is an error where nodes of type t have no such table.
+func (k *TableKind) Fits(t mad.NodeType) error {
+	if k.onSwitch && t != mad.NodeTypeSwitch {
+		return unsupported("it is a %v; only switches have forwarding tables", t)
+	}
+	return nil
+}
+
+// IsSwitch reports whether the table is a switch's.
+func (t *Table) IsSwitch() bool { return t.Node.NodeType == mad.NodeTypeSwitch }
+
+// compare returns an error unless the table reads back as written.
+func (t *Table) compare(want []byte) error {
+	for i := range want {
+		if want[i] != t.Data[i] {
+			name, first, size := t.Kind.row(t, i)
+			return fmt.Errorf("%s reads back as %s, but %s was written", name, t.Kind.text(t.Data[first:][:size]), t.Kind.text(want[first:][:size]))
+		}
+	}
+	return nil
+}
+
+// finish sets what must be set when the blocks are written.
+func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
+	var sets []*Set
+	var of []*Table
+	for _, t := range tables {
+		if t.Err == nil && t.Kind.after != nil {
+			if set := t.Kind.after(t); set != nil {
+				sets, of = append(sets, set), append(of, t)
+			}
+		}
+	}
+	if err := SetAttributes(ctx, e, sets...); err != nil {
+		return err
+	}
+	for i, set := range sets {
+		if set.Err != nil {
+			of[i].Err = fmt.Errorf("the entries are written, but %s is unchanged: %w", set.Attr.Field(set.Named[0]).Name, set.Err)
+		} else {
+			of[i].Switch.Decode(set.After)
+		}
+	}
+	return nil
+}
+
+// raise raises the field of SwitchInfo for the highest LID for which a forwarding
+// table is used.
+func (t *Table) raise(field string, to int) *Set {
+	return &Set{Dest: t.Dest, Attr: mad.AttrSwitchInfo, Named: []string{field}, Edit: func(data []byte) {
+		mad.AttrSwitchInfo.Field(field).SetUint(data, uint64(to))
+	}}
+}

@@ -1,0 +1,378 @@
+package engines
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// AssignOptions say how Assign chooses.
+type AssignOptions struct {
+	Policy string // "": LeastLoaded
+	Scope  string // "": Global
+	Seed   uint64 // of the random choices
+
+	// LIDs are those to be assigned; nil: all. The entries of others stay.
+	LIDs []mad.LID
+	// Weight is how much a LID counts as load; nil: 1 for those of CAs and
+	// routers, 0 for those of switches.
+	Weight func(mad.LID) int
+	// Keep are tables whose entries stay where they are still next hops.
+	Keep *routes.Routes
+	// Prefer, if not nil, reorders the ports of switch s to switch d, and may
+	// leave some out. It is called from one goroutine, in order: once for each pair of
+	// switches, with LID 0, or with PerLID for each LID on d.
+	Prefer func(s, d int, lid mad.LID, ports []uint8) []uint8
+	PerLID bool
+
+	// Number is the number of a LID for DModK; nil: Numbering.
+	Number func(mad.LID) int
+	// Divider is, for DModK, the weight of the digit by which switch s chooses;
+	// nil: that of a fat tree whose levels are the distances from the CAs.
+	Divider func(s int) int
+
+	levels  *graph.Levels // of that tree; nil: those distances
+	aligned bool          // the numbers of each leaf begin with the first digit
+}
+
+// Assign gives each LID, on each switch, one of the next hops that h allows. A LID
+// without a next hop is dropped. The paths to the LIDs of one port (LMC) share as little
+// as possible, where the options leave the choice to Assign.
+//
+// Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
+// choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
+// the destinations in the order of their distance.
+func Assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOptions) error {
+	r.ForgetOrigin()
+	_, err := assign(ctx, r, h, o)
+	return err
+}
+
+// assign is Assign, and returns its state at the end.
+func assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, error) {
+	a, err := newAssigner(r, h, o)
+	if err != nil {
+		return nil, err
+	}
+	r.CopyShared()
+	g := r.Graph()
+	a.next = make([]graph.NextHops, len(g.Switches()))
+	load := func(_, s int) { a.next[s].Load(a.h, s) }
+	if err := graph.Each(ctx, g.Workers(), len(g.Switches()), load); err != nil {
+		return nil, err
+	}
+	// Far switches first: what they choose decides which packets pass through the
+	// near ones.
+	steps := 0
+	if a.transit != nil {
+		steps = h.Max()
+	}
+	workers := g.Workers()
+	if o.Prefer != nil {
+		workers = 1
+	}
+	for step := steps; step >= 0; step-- {
+		err := graph.Each(ctx, workers, len(g.Switches()), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
+		if err = cmp.Or(err, a.err); err != nil {
+			return nil, err
+		}
+	}
+	if a.separates() {
+		return a, a.separate(ctx)
+	}
+	return a, nil
+}
+
+// assigner is the state of an Assign.
+type assigner struct {
+	AssignOptions
+	routes  *routes.Routes
+	h       *graph.Hops
+	next    []graph.NextHops // by switch
+	workers []assignWorker
+	err     error // of Prefer
+	keep    *routes.Routes
+	wanted  []bool  // by index in dests; nil: all
+	weight  []int32 // by index in dests
+	digits  *Digits // of DModK
+	loads   []int32 // by portBase of the switch and port
+	turn    []int   // of RoundRobin, by switch
+
+	endpoints []int64 // ports of CAs and routers, by switch
+	// transit has a bit for each switch and index in dests: packets for that LID
+	// pass through the switch. Nil: all do.
+	transit []uint64
+	words   int // of transit, for each switch
+}
+
+// assignWorker is the memory of a worker.
+type assignWorker struct {
+	lists   graph.PortLists
+	allowed [256]bool // of Keep, by port: it is a next hop
+	last    []uint8   // those ports
+	kept    []bool    // of Keep, by dest of a switch
+}
+
+func newAssigner(r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, error) {
+	g := r.Graph()
+	a := &assigner{AssignOptions: o, routes: r, h: h, workers: make([]assignWorker, g.Workers())}
+	if a.Policy == "" {
+		a.Policy = LeastLoaded
+	}
+	if a.Scope == "" {
+		a.Scope = Global
+	}
+	if !slices.Contains(policies(), a.Policy) {
+		return nil, fmt.Errorf("assign: unknown policy %q; supported: %s", a.Policy, strings.Join(policies(), ", "))
+	}
+	if !slices.Contains(scopes(), a.Scope) {
+		return nil, fmt.Errorf("assign: unknown scope %q; supported: %s", a.Scope, strings.Join(scopes(), ", "))
+	}
+	if !h.IsOf(g) {
+		return nil, fmt.Errorf("assign: the distances are those of another graph")
+	}
+	if o.LIDs != nil {
+		set := make([]bool, int(r.Top())+1)
+		for _, lid := range o.LIDs {
+			if int(lid) < len(set) {
+				set[lid] = true
+			}
+		}
+		a.wanted = make([]bool, len(g.Dests()))
+		for i, d := range g.Dests() {
+			a.wanted[i] = set[d.LID]
+		}
+	}
+	a.endpoints = g.Endpoints()
+	a.weight = make([]int32, len(g.Dests()))
+	for i, d := range g.Dests() {
+		switch {
+		case o.Weight != nil:
+			a.weight[i] = int32(max(0, min(o.Weight(d.LID), 1<<20)))
+		case d.Out > 0:
+			a.weight[i] = 1
+		}
+	}
+	a.loads = make([]int32, g.FirstPort(len(g.Switches())))
+	a.turn = make([]int, len(g.Switches()))
+	if a.Policy == DModK {
+		a.prepareDModK()
+	}
+	if a.Scope == Global && a.byLoad() {
+		a.words = (len(g.Dests()) + 63) / 64
+		a.transit = make([]uint64, a.words*len(g.Switches()))
+	}
+	a.keep = o.Keep.SeenOn(g)
+	return a, nil
+}
+
+// rowFill is a switch whose entries are being written.
+type rowFill struct {
+	s     int
+	row   routes.Row
+	w     *assignWorker
+	least leastLoaded // its ports are the next hops that are offered
+}
+
+// destRange are dests[from:to], all on one switch.
+type destRange struct{ from, to int }
+
+// fill writes the entries of switch s for the destinations at distance step, or,
+// where nothing depends on the order, for all.
+func (a *assigner) fill(w *assignWorker, s, step int) {
+	g := a.routes.Graph()
+	f := rowFill{s: s, row: a.routes.Row(s), w: w}
+	f.least.loads = a.loads[g.FirstPort(s):g.FirstPort(s+1)]
+	a.next[s].Share(&w.lists)
+	for d := range g.Switches() {
+		from, to := g.FirstDest(d), g.FirstDest(d+1)
+		if from == to || a.transit != nil && s != d && a.distantFrom(s, d, step) {
+			continue
+		}
+		dests := destRange{int(from), int(to)}
+		if s == d {
+			a.fillOwn(&f, dests)
+			continue
+		}
+		ports, same := a.next[s].Ports(d)
+		switch {
+		case len(ports) == 0:
+			a.drop(&f, dests)
+		case a.Prefer == nil:
+			// With the same next hops the choice goes on where it was, which spreads
+			// the LIDs of many switches as if they were on one.
+			if !same {
+				a.offer(&f, ports)
+			}
+			a.fillFromOffer(&f, dests)
+		case a.PerLID:
+			for i := dests.from; i < dests.to; i++ {
+				if a.wants(i) {
+					a.fillPreferred(&f, d, g.Dests()[i].LID, destRange{i, i + 1}, ports)
+				}
+			}
+		default:
+			a.fillPreferred(&f, d, 0, dests, ports)
+		}
+	}
+}
+
+// distantFrom reports whether switch d is at another distance from switch s than step;
+// one without a path is at 0.
+func (a *assigner) distantFrom(s, d, step int) bool { return max(0, a.h.Distance(s, d)) != step }
+
+// wants reports whether dests[i] is to be assigned.
+func (a *assigner) wants(i int) bool { return a.wanted == nil || a.wanted[i] }
+
+// fillOwn writes the entries for the LIDs on the switch itself.
+func (a *assigner) fillOwn(f *rowFill, dests destRange) {
+	g := a.routes.Graph()
+	for i := dests.from; i < dests.to; i++ {
+		if a.wants(i) {
+			f.row[g.Dests()[i].LID] = g.Dests()[i].Out
+		}
+	}
+}
+
+// drop writes the entries for LIDs that have no next hop.
+func (a *assigner) drop(f *rowFill, dests destRange) {
+	g := a.routes.Graph()
+	for i := dests.from; i < dests.to; i++ {
+		if a.wants(i) {
+			f.row[g.Dests()[i].LID] = routes.NoPort
+		}
+	}
+}
+
+// fillPreferred writes the entries for dests on switch d by what Prefer makes of ports
+// for lid.
+func (a *assigner) fillPreferred(f *rowFill, d int, lid mad.LID, dests destRange, ports []uint8) {
+	chosen := a.preferred(f.s, d, lid, ports)
+	if len(chosen) == 0 {
+		a.drop(f, dests)
+		return
+	}
+	a.offer(f, chosen)
+	a.fillFromOffer(f, dests)
+}
+
+// offer makes ports the next hops to choose from.
+func (a *assigner) offer(f *rowFill, ports []uint8) {
+	f.least.reset(ports)
+	if a.Policy == DModK {
+		a.offerDigits(f.s, ports)
+	}
+	if a.keep != nil {
+		f.w.allow(ports)
+	}
+}
+
+// fillFromOffer writes the entries for dests by the next hops that are offered.
+func (a *assigner) fillFromOffer(f *rowFill, dests destRange) {
+	switch {
+	case a.keep != nil:
+		a.keepOrChoose(f, dests)
+	case a.Policy == DModK && a.wanted == nil: // a counter is faster than divisions
+		a.digits.Write(f.s, dests.from, dests.to, a.next[f.s].List(), f.row)
+	default:
+		a.choose(f, dests, nil)
+	}
+}
+
+// preferred calls Prefer, and checks that it returns next hops.
+func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
+	chosen := a.Prefer(s, d, lid, slices.Clone(ports))
+	for _, p := range chosen {
+		if !slices.Contains(ports, p) && a.err == nil {
+			g := a.routes.Graph()
+			a.err = fmt.Errorf("assign: preferred port %d of %s leads no nearer to %s; these do: %v", p, g.Switches()[s].Label(), g.Switches()[d].Label(), ports)
+		}
+	}
+	if a.err != nil {
+		return nil
+	}
+	return chosen
+}
+
+// choose writes the entries for dests by the policy, except for those that are kept
+// (by place in dests; nil: none).
+func (a *assigner) choose(f *rowFill, dests destRange, kept []bool) {
+	g := a.routes.Graph()
+	s, row, least := f.s, f.row, &f.least
+	if a.Policy == Scatter {
+		least.reset(least.ports)
+		least.at = int(mix(a.Seed, uint64(s), uint64(dests.from)) % uint64(len(least.ports)))
+	}
+	for i := dests.from; i < dests.to; i++ {
+		if !a.wants(i) || kept != nil && kept[i-dests.from] {
+			continue
+		}
+		lid := g.Dests()[i].LID
+		switch {
+		case a.Policy == DModK:
+			row[lid] = a.digits.digit(s, i, a.next[s].List())
+		case a.Policy == First:
+			row[lid] = a.firstOf(s, a.first(s, least.ports), a.weight[i])
+		case a.Policy == Hash:
+			row[lid] = least.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(least.ports))]
+		case a.Policy == RoundRobin:
+			row[lid] = least.ports[a.turn[s]%len(least.ports)]
+			a.turn[s]++
+		case a.weight[i] == 0 || !a.passesThrough(s, i):
+			row[lid] = least.ports[int(lid)%len(least.ports)]
+		default:
+			row[lid] = least.next(a.weight[i])
+			a.markTransit(s, i, row[lid])
+		}
+	}
+}
+
+// first are the ports to the neighbour of the lowest port, or of the preferred one
+// if there is a PortOrder.
+func (a *assigner) first(s int, ports []uint8) []uint8 {
+	g := a.routes.Graph()
+	groups := a.next[s].List().Groups
+	switch {
+	case a.Prefer != nil:
+		return ports[:1]
+	case g.HasPortOrder(s):
+		return groups[0].Ports
+	}
+	best := 0
+	for i := range groups {
+		if groups[i].Ports[0] < groups[best].Ports[0] {
+			best = i
+		}
+	}
+	return groups[best].Ports
+}
+
+// firstOf is the one of parallel ports of switch s with the least load so far.
+func (a *assigner) firstOf(s int, parallel []uint8, weight int32) uint8 {
+	loads := a.loads[a.routes.Graph().FirstPort(s):]
+	best := parallel[0]
+	for _, p := range parallel {
+		if loads[p] < loads[best] {
+			best = p
+		}
+	}
+	loads[best] += weight
+	return best
+}
+
+// mix is a hash of a, b and c: the finalizer of SplitMix64 (Steele, Lea, Flood,
+// "Fast splittable pseudorandom number generators", 2014).
+func mix(a, b, c uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 ^ b*0xbf58476d1ce4e5b9 ^ c*0x94d049bb133111eb
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,253 @@
+package engines
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// Tree is the fat tree by whose digits DModK has chosen, as it was at first: what it has lost
+// since then keeps its place. It is immutable.
+type Tree struct {
+	Graph   *graph.Graph
+	Place   []int32   // by switch: as Levels.Places
+	Parents [][]int32 // by switch: those of a whole tree; -1: one that is missing
+	Number  []int     // by LID: as graph.Numbering
+	Divider []int     // by switch: the weight of its digit
+	Own     [][]Span  // by switch and digit: the rests of compute nodes below the switch; nil: see findOwn
+}
+
+// Span are the numbers from First up to, not including, End.
+type Span struct{ First, End int }
+
+// Digits chooses among next hops by the digits of the destinations' numbers. Several
+// goroutines may use it at once.
+type Digits struct {
+	dests   []graph.Dest
+	number  []int  // by index in dests
+	compute []bool // by index in dests: a compute node
+	tree    *Tree
+}
+
+// On are the digits of t for the destinations of g, all of which t has: its switches
+// have the numbers of g.
+func (t *Tree) On(g *graph.Graph) *Digits {
+	return t.on(g, func(lid mad.LID) int { return t.Number[lid] })
+}
+
+// on is On where LIDs have these numbers.
+func (t *Tree) on(g *graph.Graph, number func(mad.LID) int) *Digits {
+	d := &Digits{g.Dests(), make([]int, len(g.Dests())), make([]bool, len(g.Dests())), t}
+	for i, dest := range d.dests {
+		d.number[i] = max(0, number(dest.LID))
+		d.compute[i] = g.Terminals()[dest.Terminal].Class&graph.ClassCN != 0
+	}
+	return d
+}
+
+// prepareDModK finds the numbers of LIDs, the dividers and the parents.
+func (a *assigner) prepareDModK() {
+	g := a.routes.Graph()
+	l := a.levels
+	if l == nil {
+		l = graph.FindLevels(g)
+	}
+	if a.h.Place == nil {
+		h := *a.h
+		h.Place = l.Places()
+		a.h = &h
+	}
+	t := &Tree{Graph: g, Place: a.h.Place, Parents: l.Parents(a.h.Place), Divider: make([]int, len(g.Switches()))}
+	number, divider := a.Number, a.Divider
+	if number == nil {
+		digits := 1
+		for _, s := range graph.Leaves(g) {
+			if a.aligned {
+				digits = max(digits, len(t.Parents[s]))
+			}
+		}
+		t.Number = graph.Numbering(g, l.LeafOrder(), digits)
+		number = func(lid mad.LID) int { return t.Number[lid] }
+	}
+	if divider == nil {
+		dividers := l.Dividers(t.Parents)
+		divider = func(s int) int { return dividers[s] }
+	}
+	for s := range t.Divider {
+		t.Divider[s] = max(1, divider(s))
+	}
+	a.digits = t.on(g, number)
+	a.digits.findOwn(g, l)
+}
+
+// findOwn finds Own of switches with parallel links to a parent: compute nodes below a switch do not
+// use its links up, so the others are spread over parallel ones without them.
+func (d *Digits) findOwn(g *graph.Graph, l *graph.Levels) {
+	t := d.tree
+	t.Own = make([][]Span, len(t.Parents))
+	for s, parents := range t.Parents {
+		if !slices.ContainsFunc(g.Neighbours(s), func(n graph.Neighbour) bool { return l.Level[n.To] == l.Level[s]+1 && len(n.Ports) > 1 }) {
+			continue
+		}
+		t.Own[s] = make([]Span, len(parents))
+		for below := range l.Below(s) {
+			for i := g.FirstDest(below); i < g.FirstDest(below+1); i++ {
+				if !d.compute[i] {
+					continue
+				}
+				digit, rest := d.split(s, int(i), len(parents))
+				own := &t.Own[s][digit]
+				if own.End == 0 {
+					own.First = rest
+				}
+				own.First, own.End = min(own.First, rest), max(own.End, rest+1)
+			}
+		}
+	}
+}
+
+// offerDigits makes ports the next hops of switch s to choose from. Prefer and a PortOrder take
+// the place of the order of parents.
+func (a *assigner) offerDigits(s int, ports []uint8) {
+	list := a.next[s].List()
+	if a.Prefer != nil { // each port is a group
+		list.Slots = list.Slots[:0]
+		list.Regroup(ports)
+	}
+	a.digits.FindParents(s, list, len(ports), a.Prefer != nil || a.routes.Graph().HasPortOrder(s))
+}
+
+// FindParents finds the next hop of each digit: list.Slots[i] is the group of ports to
+// parent i of a whole tree, or -1 if it is not a next hop. Where none of the next hops
+// is a parent, as on the way down, or they have another order, digit i is the i-th next
+// hop. ports is how many ports are in list.
+func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered bool) {
+	if len(list.Slots) > 0 { // they are known
+		return
+	}
+	if ports == 1 { // of any digit
+		list.Slots = append(list.Slots, 0)
+		return
+	}
+	i, found := 0, false
+	place := d.tree.Place
+	for _, p := range d.tree.Parents[s] {
+		if p < 0 { // missing
+			list.Slots = append(list.Slots, -1)
+			continue
+		}
+		for i < len(list.Groups) && place[list.Groups[i].To] < place[p] {
+			i++
+		}
+		if i < len(list.Groups) && list.Groups[i].To == p && !ordered {
+			list.Slots = append(list.Slots, int16(i))
+			found = true
+		} else {
+			list.Slots = append(list.Slots, -1)
+		}
+	}
+	if !found {
+		list.Slots = list.Slots[:0]
+		for i := range list.Groups {
+			list.Slots = append(list.Slots, int16(i))
+		}
+	}
+}
+
+// digit chooses a next hop of switch s for dests[i] by the digit of its number, and one of its parallel
+// links by the rest. On the way up the digits are those of a whole tree: the
+// destinations of a missing parent are spread over the other parents, in the same
+// way by all switches, and all other destinations stay where they are. (Dmodc
+// divides by the number of parents that are left instead, which moves nearly all
+// destinations; Gliksberg et al., "High-quality fault resiliency in fat trees",
+// 2020.)
+func (d *Digits) digit(s, i int, list *graph.PortList) uint8 {
+	digit, rest := d.split(s, i, len(list.Slots))
+	return d.pick(s, i, list, digit, rest)
+}
+
+// split are the digit of dests[i], of n, at switch s, and the rest of its number.
+func (d *Digits) split(s, i, n int) (digit, rest int) {
+	number := d.number[i] / d.tree.Divider[s]
+	return number % n, number / n
+}
+
+// pick is the port of switch s for dests[i], of that digit and rest of the number.
+func (d *Digits) pick(s, i int, l *graph.PortList, digit, rest int) uint8 {
+	n := len(l.Slots)
+	slot := l.Slots[digit]
+	for k := 0; slot < 0; k++ {
+		slot = l.Slots[(digit+1+(rest+k)%(n-1))%n]
+	}
+	ports := l.Groups[slot].Ports
+	if len(ports) == 1 {
+		return ports[0]
+	}
+	if own := d.tree.Own[s]; len(own) == n && d.compute[i] && rest >= own[digit].End {
+		rest -= own[digit].End - own[digit].First
+	}
+	return ports[rest%len(ports)]
+}
+
+// Write writes the entries of switch s for dests[from:to] by their digits. Most numbers are one
+// more than the number before, so a counter does in place of divisions.
+func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
+	weight := d.tree.Divider[s]
+	n := len(list.Slots)
+	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
+	before := -2
+	for i := from; i < to; i++ {
+		number := d.number[i]
+		if number != before+1 {
+			below, rest = number%weight, number/weight
+			digit, rest = rest%n, rest/n
+		} else if below++; below == weight {
+			below = 0
+			if digit++; digit == n {
+				digit, rest = 0, rest+1
+			}
+		}
+		before = number
+		row[d.dests[i].LID] = d.pick(s, i, list, digit, rest)
+	}
+}
+
+// isBetterAligned reports whether DModK spreads shifts better, with no more load, where each leaf
+// begins with its first parent: if leaves have more hosts than parents, and not a multiple of them,
+// the rest of one leaf takes the parents at which the next begins.
+func isBetterAligned(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (bool, error) {
+	uneven := false
+	for s, hosts := range g.Endpoints() {
+		ups := int64(0)
+		for _, t := range g.Neighbours(s) {
+			if choice.levels.Level[t.To] > choice.levels.Level[s] {
+				ups++
+			}
+		}
+		uneven = uneven || choice.levels.Level[s] == 0 && ups > 0 && hosts > ups && hosts%ups != 0
+	}
+	if !uneven {
+		return false, nil
+	}
+	choice.Keep = nil
+	var load [2]int64
+	var bandwidth [2]float64
+	for i := range load {
+		choice.aligned = i == 1
+		r := routes.New(g, 0)
+		if _, err := assign(ctx, r, h, choice); err != nil {
+			return false, err
+		}
+		var err error
+		if load[i], err = largestLoad(ctx, r); err != nil {
+			return false, err
+		}
+		if bandwidth[i], err = shiftBandwidth(ctx, r); err != nil {
+			return false, err
+		}
+	}
+	return load[1] <= load[0] && bandwidth[1] > bandwidth[0]*(1+1e-9), nil // not by rounding alone
+}

@@ -1,0 +1,34 @@
+package engines
+
+import (
+	"testing"
+
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
+)
+
+func compute(t testing.TB, g *graph.Graph, name string, o Options) *routes.Routes {
+	t.Helper()
+	r, err := Compute(t.Context(), g, name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func verified(t testing.TB, r *routes.Routes, o verify.Options) *verify.Verdict {
+	t.Helper()
+	v, err := verify.Tables(t.Context(), r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

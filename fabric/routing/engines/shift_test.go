@@ -1,0 +1,136 @@
+package engines
+
+import (
+	"slices"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
+)
+
+// TestShifts: when next hops have been moved, of each LID or of all on a switch at once, loads and flows
+// are those of the tables, the sum of the squares of flows has not grown, and no load beyond what
+// may be.
+func TestShifts(t *testing.T) {
+	moved := 0
+	for i, net := range routingtest.SmallNets() {
+		for _, bySwitch := range []bool{false, true} {
+			g := routingtest.Graph(t, net, graph.BuildOptions{})
+			h, err := graph.AllHops(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBalancer(routes.New(g, 0), h)
+			if i%2 == 1 {
+				b.turns, b.toll = lanes.NewTurns(network(g)), lowToll
+			}
+			if bySwitch {
+				b.bySwitch(true)
+				if slices.ContainsFunc(b.ports, func(ports []uint8) bool { return len(ports) > 1 }) {
+					continue
+				}
+			}
+			if err := b.pass(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			x := newShifts(b)
+			if x.flows == nil {
+				continue
+			}
+			if err := x.each(t.Context(), x.countPaths); err != nil {
+				t.Fatal(err)
+			}
+			before, entries := x.squares(), routingtest.Tables(b.r)
+			x.most = slices.Max(append(b.load, 0))
+			if err := x.passes(t.Context(), shiftPasses); err != nil {
+				t.Fatal(err)
+			}
+			squares, err := shiftSquares(t.Context(), b.r, h)
+			if err != nil || x.squares() != squares || squares > before {
+				t.Errorf("%s: squares %v, counted again %v, before %v, %v", net, x.squares(), squares, before, err)
+			}
+			load, err := verify.CountAllRoutes(t.Context(), b.r)
+			if err != nil || !slices.Equal(load, b.load) || slices.Max(append(load, 0)) > x.most {
+				t.Errorf("%s: load %v, counted again %v, at most %d, %v", net, b.load, load, x.most, err)
+			}
+			for d := range g.Switches() {
+				dests := g.DestsOf(d)
+				for s := range g.Switches() {
+					if row := b.r.Row(s); bySwitch && s != d && slices.ContainsFunc(dests, func(x graph.Dest) bool { return row[x.LID] != row[dests[0].LID] }) {
+						t.Errorf("%s: switch %d has several paths to switch %d", net, s, d)
+					}
+				}
+			}
+			if !slices.Equal(entries, routingtest.Tables(b.r)) {
+				moved++
+			}
+		}
+	}
+	if moved < 20 {
+		t.Errorf("next hops moved %d times", moved)
+	}
+}
+
+// TestShiftsOfTables: next hops are moved in tables of searches, with detours: all pairs still have paths,
+// which close no cycle and are not longer, no load is beyond the largest before, and flows
+// are spread better. Ports of two LIDs keep their paths.
+func TestShiftsOfTables(t *testing.T) {
+	moved, gain := 0, 0.0
+	for _, net := range routingtest.SmallNets() {
+		for lmc := range 2 {
+			o := graph.BuildOptions{}
+			if lmc > 0 {
+				o.LIDs = func(p *fabric.Port) (mad.LID, int) { return p.LID() * 2, lmc * btoi(p.Node().Type() == mad.NodeTypeCA) }
+			}
+			g := routingtest.Graph(t, net, o)
+			root, ranks, err := search.EscapeRoot(t.Context(), g, nil)
+			if err != nil {
+				continue
+			}
+			connected, err := graph.AllHops(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := search.InLanes(t.Context(), g, []int{root}, ranks, connected)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := list[1]
+			before := r.Clone()
+			if err := spreadShiftsOf(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Equal(routingtest.Tables(before), routingtest.Tables(r)) {
+				continue
+			}
+			moved++
+			if lmc > 0 {
+				t.Errorf("%s: paths to ports of several LIDs are others than before", net)
+			}
+			was, is := verified(t, before, verify.Options{}), verified(t, r, verify.Options{})
+			if !is.Acyclic || is.Unreachable != was.Unreachable {
+				t.Errorf("%s: acyclic %v, unreachable %d, before %d", net, is.Acyclic, is.Unreachable, was.Unreachable)
+			}
+			far, load, err := worst(t.Context(), before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, l, err := worst(t.Context(), r); err != nil || f > far || slices.Max(l) > slices.Max(load) {
+				t.Errorf("%s: %d links, before %d, load %d, before %d, %v", net, f, far, slices.Max(l), slices.Max(load), err)
+			}
+			var a, b figure
+			a.measure(t, before)
+			b.measure(t, r)
+			gain += b.Shift/a.Shift - 1
+		}
+	}
+	if moved < 10 || gain/float64(moved) < 0.02 {
+		t.Errorf("next hops moved on %d networks, %.3f gained", moved, gain/float64(moved))
+	}
+}

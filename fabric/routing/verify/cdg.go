@@ -1,0 +1,313 @@
+// Package cdg has channel dependency graphs: which links packets may hold while they wait for
+// which others. A cycle in one is a credit loop.
+//
+//	cdg.go   Graph, and its cycles
+//	order.go Order: a topological order that is kept while edges are added
+//
+// A Graph may be read by several goroutines at once. Writing it, and an Order, is for one.
+
+package verify
+
+import (
+	"math/bits"
+	"slices"
+
+	"fabsh/fabric/routing/graph"
+)
+
+// DependencyGraph is the channel dependency graph (Dally and Seitz, "Deadlock-free message
+// routing in multiprocessor interconnection networks", 1987): a vertex for each
+// channel and virtual lane, and an edge from one to the next if some path takes them
+// in this order, so that packets on the one may wait for the other. Without a cycle
+// no deadlock is possible; with a cycle, a credit loop, it is.
+//
+// Edges lead only to channels out of the switch at which the first channel ends, so
+// a vertex has a bit for each of these and each lane. That takes O(N*P*V*V) bits for
+// switches of P ports and V lanes.
+type DependencyGraph struct {
+	g     *graph.Graph
+	vls   int
+	start []int32 // first word of a vertex, and the end
+	first []int32 // vertex that the first bit of a vertex stands for
+	bits  []uint64
+	used  []uint64 // a bit for each vertex: some path takes it
+}
+
+// NewDependencyGraph is a graph of all channels of g, each with as many virtual lanes, without
+// edges.
+func NewDependencyGraph(g *graph.Graph, vls int) *DependencyGraph {
+	d := &DependencyGraph{g: g, vls: vls, start: make([]int32, 0, len(g.Channels())*vls+1), first: make([]int32, 0, len(g.Channels())*vls)}
+	words := int32(0)
+	for _, c := range g.Channels() {
+		to := c.To
+		n := (g.FirstChannel(int(to+1)) - g.FirstChannel(int(to))) * int32(vls)
+		for range vls {
+			d.start = append(d.start, words)
+			d.first = append(d.first, g.FirstChannel(int(to))*int32(vls))
+			words += (n + 63) / 64
+		}
+	}
+	d.start = append(d.start, words)
+	d.bits = make([]uint64, words)
+	d.used = make([]uint64, (len(g.Channels())*vls+63)/64)
+	return d
+}
+
+// Clone is a copy that shares no edges.
+func (d *DependencyGraph) Clone() *DependencyGraph {
+	c := *d
+	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
+	return &c
+}
+
+// Vertex is the one of a channel and lane.
+func (d *DependencyGraph) Vertex(channel int32, vl uint8) int32 {
+	return channel*int32(d.vls) + int32(vl)
+}
+
+// Add adds the edge from v to w, the vertex of a channel out of the switch at which
+// v ends.
+func (d *DependencyGraph) Add(v, w int32) {
+	word, bit := d.at(v, w)
+	d.bits[word] |= bit
+}
+
+// Remove removes the edge; v and w are as in Add.
+func (d *DependencyGraph) Remove(v, w int32) {
+	word, bit := d.at(v, w)
+	d.bits[word] &^= bit
+}
+
+// Has reports whether there is the edge; v and w are as in Add.
+func (d *DependencyGraph) Has(v, w int32) bool {
+	word, bit := d.at(v, w)
+	return d.bits[word]&bit != 0
+}
+
+// at is the place of the edge from v to w.
+func (d *DependencyGraph) at(v, w int32) (word uint32, bit uint64) {
+	i := uint32(w - d.first[v])
+	return uint32(d.start[v]) + i/64, 1 << (i % 64)
+}
+
+// Use notes that a path takes v.
+func (d *DependencyGraph) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
+
+// AddAll adds the edges from v for which mask, which begins with the first channel out of the
+// switch at which v ends, has a bit. The graph must have one lane.
+func (d *DependencyGraph) AddAll(v int32, mask []uint64) {
+	edges := d.bits[d.start[v]:d.start[v+1]]
+	for k, more := range mask {
+		edges[k] |= more
+	}
+}
+
+// Clear removes all edges.
+func (d *DependencyGraph) Clear() { clear(d.bits) }
+
+// Union adds the edges of o, which has as many lanes.
+func (d *DependencyGraph) Union(o *DependencyGraph) {
+	for i, b := range o.bits {
+		d.bits[i] |= b
+	}
+	for i, b := range o.used {
+		d.used[i] |= b
+	}
+}
+
+// Size counts vertices in use and edges.
+func (d *DependencyGraph) Size() (vertices, edges int) {
+	for _, b := range d.used {
+		vertices += bits.OnesCount64(b)
+	}
+	for _, b := range d.bits {
+		edges += bits.OnesCount64(b)
+	}
+	return vertices, edges
+}
+
+// Next is the first vertex from on that v has an edge to, or -1. from is a
+// place among v's bits; the place behind it is returned for the next call.
+func (d *DependencyGraph) Next(v int32, from int32) (w, after int32) {
+	words := d.bits[d.start[v]:d.start[v+1]]
+	for i := from / 64; int(i) < len(words); i++ {
+		word := words[i]
+		if i == from/64 {
+			word &= ^uint64(0) << (from % 64)
+		}
+		if word != 0 {
+			at := i*64 + int32(bits.TrailingZeros64(word))
+			return d.first[v] + at, at + 1
+		}
+	}
+	return -1, 0
+}
+
+// Cycle is a cycle, or nil without one. It is a shortest one through some
+// vertex, found by depth-first and breadth-first search in O(C*V + E) time for E
+// edges.
+func (d *DependencyGraph) Cycle() []int32 {
+	on := d.onCycle()
+	if on < 0 {
+		return nil
+	}
+	// Breadth-first search from there until it is met again.
+	before := slices.Repeat([]int32{-1}, len(d.start)-1)
+	queue := []int32{on}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		for w, at := d.Next(v, 0); w >= 0; w, at = d.Next(v, at) {
+			if w == on {
+				cycle := []int32{v}
+				for ; v != on; v = before[v] {
+					cycle = append(cycle, before[v])
+				}
+				slices.Reverse(cycle)
+				return cycle
+			}
+			if before[w] < 0 {
+				before[w] = v
+				queue = append(queue, w)
+			}
+		}
+	}
+	return nil // not reached: on is on a cycle
+}
+
+// onCycle is a vertex on a cycle, or -1: a depth-first search meets a vertex on its
+// own stack if and only if there is a cycle (Tarjan, "Depth-first search and linear
+// graph algorithms", 1972).
+func (d *DependencyGraph) onCycle() int32 {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	type frame struct{ v, at int32 }
+	colour := make([]uint8, len(d.start)-1)
+	var stack []frame
+	for root := range colour {
+		if colour[root] != fresh {
+			continue
+		}
+		colour[root] = open
+		stack = append(stack[:0], frame{int32(root), 0})
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			w, at := d.Next(top.v, top.at)
+			if w < 0 {
+				colour[top.v] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			top.at = at
+			switch colour[w] {
+			case open:
+				return w
+			case fresh:
+				colour[w] = open
+				stack = append(stack, frame{w, 0})
+			}
+		}
+	}
+	return -1
+}
+
+// Acyclic reports whether there is no cycle.
+func (d *DependencyGraph) Acyclic() bool { return d.onCycle() < 0 }
+
+// CycleBeyond is a cycle with an edge that before, a graph of the same channels and
+// lanes, does not have; or nil. It is a shortest one through that edge.
+//
+// Time: O(C*V + E), and O(E) for the cycle.
+func (d *DependencyGraph) CycleBeyond(before *DependencyGraph) []int32 {
+	component := d.components()
+	for v := range component {
+		for w, at := d.Next(int32(v), 0); w >= 0; w, at = d.Next(int32(v), at) {
+			if component[v] == component[w] && !before.Has(int32(v), w) {
+				return d.Path(w, int32(v))
+			}
+		}
+	}
+	return nil
+}
+
+// Path is a shortest path, with both ends; or nil.
+//
+// Time: O(C*V + E).
+func (d *DependencyGraph) Path(from, to int32) []int32 {
+	before := slices.Repeat([]int32{-1}, len(d.start)-1)
+	before[from] = from
+	queue := []int32{from}
+	for i := 0; i < len(queue) && before[to] < 0; i++ {
+		for w, at := d.Next(queue[i], 0); w >= 0; w, at = d.Next(queue[i], at) {
+			if before[w] < 0 {
+				before[w] = queue[i]
+				queue = append(queue, w)
+			}
+		}
+	}
+	if before[to] < 0 {
+		return nil
+	}
+	path := []int32{to}
+	for v := to; v != from; v = before[v] {
+		path = append(path, before[v])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// components numbers the strongly connected components (Tarjan, "Depth-first search
+// and linear graph algorithms", 1972), by vertex. No edge leads to its own vertex.
+func (d *DependencyGraph) components() []int32 {
+	n := len(d.start) - 1
+	number, low := make([]int32, n), make([]int32, n)
+	component := slices.Repeat([]int32{-1}, n)
+	type frame struct{ v, at int32 }
+	var stack []frame
+	var open []int32
+	clock, count := int32(0), int32(0)
+	enter := func(v int32) {
+		clock++
+		number[v], low[v] = clock, clock
+		stack, open = append(stack, frame{v, 0}), append(open, v)
+	}
+	for root := range int32(n) {
+		if number[root] != 0 {
+			continue
+		}
+		for enter(root); len(stack) > 0; {
+			top := &stack[len(stack)-1]
+			v := top.v
+			w, at := d.Next(v, top.at)
+			if w >= 0 {
+				top.at = at
+				switch {
+				case number[w] == 0:
+					enter(w)
+				case component[w] < 0:
+					low[v] = min(low[v], number[w])
+				}
+				continue
+			}
+			stack = stack[:len(stack)-1]
+			if len(stack) > 0 {
+				u := stack[len(stack)-1].v
+				low[u] = min(low[u], low[v])
+			}
+			if low[v] == number[v] {
+				for {
+					w := open[len(open)-1]
+					open = open[:len(open)-1]
+					component[w] = count
+					if w == v {
+						break
+					}
+				}
+				count++
+			}
+		}
+	}
+	return component
+}

@@ -1,0 +1,137 @@
+// Package cc is the agent of congestion control of a simulated node. It stores what is
+// Set and returns it; it does not slow down traffic. Switches mark packets by it.
+//
+//	cc.go       Request, and the attributes that the agent has; the CC_Key
+//	setting.go  what the attributes are at first, and what a Set changes of them
+
+package agent
+
+import (
+	"encoding/binary"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
+// CCSettings are what was Set, by end port, attribute and modifier.
+type CCSettings map[state.BlockKey][]byte
+
+// PacketsPerMark returns how many packets that wait pass a switch for each one that it marks,
+// by its SwitchCongestionSetting; 0: it marks none, as before one is Set.
+func (s CCSettings) PacketsPerMark(sw *state.Node) float64 {
+	image, ok := s[state.BlockKey{Port: &sw.Ports[0], Attr: mad.AttrSwitchCongestionSetting, Block: 0}]
+	if !ok {
+		return 0
+	}
+	var set mad.SwitchCongestionSetting
+	if set.Decode(image); set.Threshold == 0 {
+		return 0
+	}
+	return float64(set.MarkingRate) + 1
+}
+
+// ccRequest is a Get or Set at an agent, and what the agent may read and change.
+type ccRequest struct {
+	Settings CCSettings
+	At       *state.Port // the end port that the request came to
+	Modifier uint32
+	MAD      []byte // all of the MAD; its attribute is afterwards that of the answer
+	Silent   bool   // there is no answer
+}
+
+// controlTableBlocks is how many blocks of 64 entries a CongestionControlTable has.
+const controlTableBlocks = 2
+
+// ccHandlers are the attributes of congestion control (IBA A10.4.3).
+var ccHandlers = handlerTable[*ccRequest]{
+	setting{attr: mad.AttrCCClassPortInfo, initial: initialCCClassPortInfo}.handler(),
+	setting{attr: mad.AttrCongestionInfo, initial: initialCongestionInfo}.handler(),
+	setting{attr: mad.AttrCongestionKeyInfo}.handler(),
+	setting{attr: mad.AttrCongestionLog, initial: initialCongestionLog}.handler(),
+	setting{attr: mad.AttrSwitchCongestionSetting, on: onSwitches, apply: applySwitchCongestion}.handler(),
+	setting{attr: mad.AttrSwitchPortCongestionSetting, on: onSwitches, blocks: portBlocks}.handler(),
+	setting{attr: mad.AttrCACongestionSetting, on: onCAs, apply: applyCACongestion}.handler(),
+	setting{attr: mad.AttrCongestionControlTable, on: onCAs, blocks: tableBlocks}.handler(),
+	setting{attr: mad.AttrTimeStamp}.handler(),
+}
+
+// setting is an attribute of congestion control: what was Set, or its
+// initial content.
+type setting struct {
+	attr    *mad.Attribute
+	on      func(r *ccRequest) bool     // see handler
+	blocks  func(n *state.Node) uint32  // how many blocks the modifier numbers; nil: 1
+	initial func(p *state.Port) Encoder // nil: all 0
+	apply   func(image, data []byte)    // changes image as a Set with data requests; nil: applySet
+}
+
+func (c setting) handler() handler[*ccRequest] {
+	return handler[*ccRequest]{Attr: c.attr, On: c.on, Get: c.get, Set: c.set}
+}
+
+func (c *setting) get(r *ccRequest) mad.Status {
+	if !c.hasBlock(r) {
+		return mad.StatusBadValue
+	}
+	content := r.MAD[c.attr.Offset():][:c.attr.Size]
+	copy(content, c.content(r))
+	if key := r.congestionKey(); c.attr == mad.AttrCongestionKeyInfo && key.CCKeyProtectBit && !r.hasCCKey(key) {
+		c.attr.Field("cc_key").SetUint(content, 0)
+	}
+	return mad.StatusOK
+}
+
+// set gives no answer where the CC_Key is wrong (IBA A10.2.1.1).
+func (c *setting) set(r *ccRequest) mad.Status {
+	if !c.hasBlock(r) {
+		return mad.StatusBadValue
+	}
+	if key := r.congestionKey(); !r.hasCCKey(key) {
+		key.CCKeyViolations = uint16(min(int(key.CCKeyViolations)+1, 0xffff))
+		image := make([]byte, mad.AttrCongestionKeyInfo.Size)
+		key.Encode(image)
+		r.Settings[state.BlockKey{Port: r.At, Attr: mad.AttrCongestionKeyInfo, Block: 0}] = image
+		r.Silent = true
+		return mad.StatusOK
+	}
+	content, image := r.MAD[c.attr.Offset():][:c.attr.Size], c.content(r)
+	if c.apply != nil {
+		c.apply(image, content)
+	} else {
+		applySet(c.attr, image, content)
+	}
+	r.Settings[state.BlockKey{Port: r.At, Attr: c.attr, Block: r.Modifier}] = image
+	copy(content, image)
+	return mad.StatusOK
+}
+
+func (c *setting) hasBlock(r *ccRequest) bool {
+	if c.blocks == nil {
+		return r.Modifier == 0
+	}
+	return r.Modifier < c.blocks(r.At.Node)
+}
+
+// content is what was Set, or the initial content.
+func (c *setting) content(r *ccRequest) []byte {
+	if image, ok := r.Settings[state.BlockKey{Port: r.At, Attr: c.attr, Block: r.Modifier}]; ok {
+		return image
+	}
+	image := make([]byte, c.attr.Size)
+	if c.initial != nil {
+		c.initial(r.At).Encode(image)
+	}
+	return image
+}
+
+// congestionKey returns the CongestionKeyInfo of the port that r came to.
+func (r *ccRequest) congestionKey() *mad.CongestionKeyInfo {
+	key := &mad.CongestionKeyInfo{}
+	key.Decode(r.Settings[state.BlockKey{Port: r.At, Attr: mad.AttrCongestionKeyInfo, Block: 0}])
+	return key
+}
+
+// hasCCKey reports whether r has the CC_Key, or no key is set.
+func (r *ccRequest) hasCCKey(key *mad.CongestionKeyInfo) bool {
+	return key.CCKey == 0 || binary.BigEndian.Uint64(r.MAD[mad.SMPKeyOffset:]) == key.CCKey
+}

@@ -1,0 +1,139 @@
+package spec
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// TestCables: which port leads where.
+func TestCables(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func() (*fabric.Fabric, error)
+		want  map[string]string
+	}{
+		{"fat tree", fatTree(4, 3).Build, map[string]string{
+			"leaf-1/1":          "node-0001 HCA-1/1",
+			"leaf-1/3":          "spine-1/1",
+			"leaf-2/4":          "spine-2/2",
+			"leaf-8/2":          "node-0016 HCA-1/1",
+			"spine-1/3":         "core-1/1",
+			"spine-2/4":         "core-4/1",
+			"spine-8/4":         "core-4/4",
+			"node-0003 HCA-1/1": "leaf-2/1",
+			"core-1/2":          "spine-3/3",
+		}},
+		{"fat tree with rails", tree{M: []int{2, 4}, W: []int{1, 2}, P: []int{1, 1}, Rails: 2}.Build, map[string]string{
+			"node-0001 HCA-1/1": "leaf-1/1", "node-0001 HCA-2/1": "leaf-2/1",
+			"node-0002 HCA-1/1": "leaf-1/2", "node-0002 HCA-2/1": "leaf-2/2",
+			"node-0003 HCA-1/1": "leaf-3/1", "node-0003 HCA-2/1": "leaf-4/1",
+			"node-0004 HCA-1/1": "leaf-3/2", "node-0004 HCA-2/1": "leaf-4/2",
+		}},
+		{"torus", lattice{Dims: []int{3, 4}, Hosts: 1, Links: 1, Shape: torus}.Build, map[string]string{
+			"switch-1-1/1": "node-0001 HCA-1/1",
+			"switch-1-1/2": "switch-2-1/3", "switch-1-1/3": "switch-3-1/2",
+			"switch-1-1/4": "switch-1-2/5", "switch-1-1/5": "switch-1-4/4",
+			"switch-3-4/2": "switch-1-4/3", "switch-3-4/4": "switch-3-1/5",
+		}},
+		{"torus with two cables", lattice{Dims: []int{2, 3}, Links: 2, Shape: torus}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/3", "switch-1-1/2": "switch-2-1/4", "switch-1-1/3": "", "switch-1-1/4": "",
+			"switch-1-1/5": "switch-1-2/7", "switch-1-1/6": "switch-1-2/8", "switch-1-1/7": "switch-1-3/5",
+		}},
+		{"mesh", lattice{Dims: []int{3, 2}, Links: 1, Shape: mesh}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/2", "switch-1-1/2": "", "switch-1-1/3": "switch-1-2/4", "switch-1-1/4": "",
+			"switch-3-2/1": "", "switch-3-2/2": "switch-2-2/1",
+		}},
+		{"HyperX", lattice{Dims: []int{4, 2}, Links: 1, Shape: hyperX}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/1", "switch-1-1/2": "switch-3-1/1", "switch-1-1/3": "switch-4-1/1", "switch-1-1/4": "switch-1-2/4",
+			"switch-3-1/2": "switch-2-1/2", "switch-3-1/3": "switch-4-1/3",
+		}},
+		{"dragonfly", func() (*fabric.Fabric, error) { return dragonfly(2, 1, 1, 0) }, map[string]string{
+			"group-1 switch-1/2": "group-1 switch-2/2", "group-1 switch-1/3": "group-2 switch-1/3",
+			"group-1 switch-2/3": "group-3 switch-1/3", "group-2 switch-2/3": "group-3 switch-2/3",
+		}},
+	} {
+		if diff := cmp.Diff(c.want, peersOf(must(t)(c.build()), c.want)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestRails: the adapters of a host follow each other, and share a SystemImageGUID, which is
+// that of no other host.
+func TestRails(t *testing.T) {
+	tree := fatTree(8, 3)
+	tree.Rails = 4
+	f := must(t)(tree.Build())
+	cas := f.OfType(mad.NodeTypeCA)
+	if len(cas) != 128 {
+		t.Fatalf("%d adapters, want 128", len(cas))
+	}
+	for i, n := range cas {
+		want := fmt.Sprintf("node-%04d HCA-%d of %v", i/4+1, i%4+1, cas[i/4*4].GUID())
+		if got := fmt.Sprintf("%s of %v", n.Name(), n.Info().SystemImageGUID); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// peersOf are the ports at the other ends of the cables of f's ports that want
+// names, "" without a cable.
+func peersOf(f *fabric.Fabric, want map[string]string) map[string]string {
+	got := map[string]string{}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if _, ok := want[p.Name()]; ok {
+			got[p.Name()] = ""
+			if p.Peer() != nil {
+				got[p.Name()] = p.Peer().Name()
+			}
+		}
+	}
+	return got
+}
+
+// TestLimits: what a subnet has no room for is an error.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		build func() (*fabric.Fabric, error)
+		want  string
+	}{
+		{fatTree(64, 3).Build, "more than the 49151 LIDs of a subnet"},
+		{tree{M: []int{2, 4}, W: []int{1, 2}, P: []int{1, 1}, Rails: 3}.Build, "4 leaves, but each host needs a group of 3, one for each rail"},
+		{tree{M: []int{4}, W: []int{1}, P: []int{1}, Rails: 2}.Build, "1 leaf, but each host needs a group of 2, one for each rail"},
+		{tree{M: []int{200, 2}, W: []int{1, 60}, P: []int{1, 1}}.Build, "nodes with 260 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return ring(40000, 1) }, "more than the 49151 LIDs of a subnet"},
+		{func() (*fabric.Fabric, error) { return ring(3, 253) }, "switches with 255 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return ring(124, 1) }, "hosts 64 hops apart, more than the 63 of a directed route"},
+		{lattice{Dims: []int{300, 300}, Links: 1, Shape: torus}.Build, "more than the 49151 LIDs of a subnet"},
+		{lattice{Dims: []int{32, 32}, Links: 1, Shape: mesh}.Build, "hosts 64 hops apart, more than the 63 of a directed route"},
+		{lattice{Dims: []int{252}, Hosts: 4, Links: 1, Shape: hyperX}.Build, "switches with 255 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return dragonfly(4, 2, 2, 10) }, "10 groups, but the 8 cables of one lead to no more than 8"},
+		{func() (*fabric.Fabric, error) { return randomRegular(4, 4, 0, 1) }, "4 switches, but cables from each to 4 others"},
+		{func() (*fabric.Fabric, error) { return randomRegular(5, 3, 0, 1) }, "5 switches with 3 cables each: the product must be even"},
+		{func() (*fabric.Fabric, error) { return randomRegular(2, 0, 0, 1) }, "switches without ports"},
+		{lattice{Dims: []int{1, 1}, Links: 1, Shape: torus}.Build, "switches without ports"},
+		{func() (*fabric.Fabric, error) { return dragonfly(1, 0, 0, 0) }, "switches without ports"},
+	} {
+		if _, err := c.build(); err == nil || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// must is the fabric that a generator returns.
+func must(t *testing.T) func(*fabric.Fabric, error) *fabric.Fabric {
+	t.Helper()
+	return func(f *fabric.Fabric, err error) *fabric.Fabric {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+}
