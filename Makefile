@@ -6,16 +6,26 @@ export GORACE := atexit_sleep_ms=0
 GO   := go
 # Many tests wait for OpenSM, terminals and timers: more run at a time than there are cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-TEST  := $(GO) test -timeout 15m -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES) \* 2)
+FLAGS := -timeout 15m -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES) \* 2)
+TEST  := $(GO) test $(FLAGS)
 # All packages, those that take longest first: none runs alone at the end.
-ALL   := ./shell ./builtins ./fabric/sim/run ./mad/umad ./mad/engine ./fabric/routing/repair ./fabric/routing/engines ./...
+ALL   := ./shell ./builtins ./fabric/routing/engines ./fabric/sim/run ./fabric/routing/repair ./mad/umad ./fabric/change/order ./shell/command ./fabric/sim/server ./...
+# Packages that start goroutines, pass functions to such, or run whole sessions.
+RACE   = $(shell git grep -lE '^[[:space:]]+go [a-z]|[.]Go[^a-zA-Z ]' -- '*.go' ':!*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,') \
+	./builtins ./shell ./fabric/discover ./fabric/change/apply ./fabric/routing/... ./mad/capture
+
+# $(call tests,FLAGS): runs tests, prints failures, and lists the ten slowest.
+SUM    = $(GO) run gotest.tools/gotestsum@v1.13.0
+tests  = @log=$$(mktemp) && trap 'rm -f '$$log EXIT && status=0 && \
+	$(2) $(SUM) --format pkgname --hide-summary skipped --jsonfile $$log -- $(FLAGS) $(1) || status=$$?; \
+	echo 'The ten slowest:' && $(SUM) tool slowest --threshold 1s --num 10 --jsonfile $$log; exit $$status
 
 # What finds faults of access in the report: its version, and the SHA-512 of its package.
 AXE    := 4.14.1
 AXESUM := 1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check check-host check-kernel downloads lint generate peers prometheus chromium debootstrap kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
+.PHONY: help build run quick test check check-more check-race check-kernel downloads lint generate peers prometheus chromium debootstrap kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,20 +36,27 @@ build: ## the program: ./fabsh
 run: build ## opens the prompt on a simulated fat tree
 	./fabsh -F sim
 
-test: peers ## all tests, those against ibsim, OpenSM and tshark included; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
-	$(TEST) $(ALL)
+quick: export FABSH_PEERS_REQUIRED :=
+quick: ## tests without other programs, below a minute: for work
+	$(call tests,-short ./...)
 
-check: ## what the continuous integration runs: lint, all tests, all but the longest with the race detector, and those on a kernel
+test: peers ## all tests, those against ibsim, OpenSM and tshark included: about 6 minutes; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
+	$(call tests,$(ALL))
+
+check: ## what the continuous integration runs: test, then check-more
+	@$(MAKE) test
+	@$(MAKE) check-more
+
+check-more: ## lint, tests of packages with goroutines with the race detector, and tests on a kernel in a virtual machine
 	@$(MAKE) --jobs=2 --output-sync lint downloads
-	@$(MAKE) --jobs=2 check-host check-kernel
+	@$(MAKE) --jobs=2 check-race check-kernel
 
 downloads:
 	@$(MAKE) peers && $(MAKE) kernel
 
 # Beside a virtual machine, which has one processor and measures time: it goes first.
-check-host:
-	nice -n 5 $(TEST) $(ALL)
-	nice -n 5 $(TEST) -race -short $(ALL)
+check-race:
+	$(call tests,-race -short $(RACE),nice -n 5)
 
 # Its output is printed at its end.
 check-kernel:
@@ -57,6 +74,7 @@ generate: ## the generated files, the man pages, and the lists of all attributes
 	$(GO) test -run '^(TestReference|TestSchemas|TestHelp|TestComingFrom)$$' ./builtins -update
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 	$(GO) test -run '^TestMan$$' ./shell -man
+	$(GO) test -run '^TestLayersPicture$$' ./shell -update
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils, tshark and others into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers

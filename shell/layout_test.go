@@ -2,9 +2,12 @@ package shell_test
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"html"
 	"io/fs"
 	"iter"
 	"os"
@@ -24,6 +27,12 @@ import (
 // import those of the layers below its own. An indented line belongs to the layer
 // of the line above it. A * stands for any one name.
 func layers(t *testing.T) [][]string {
+	layers, _ := describedLayers(t)
+	return layers
+}
+
+// describedLayers also returns the description of each package.
+func describedLayers(t *testing.T) (layers [][]string, about map[string]string) {
 	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +42,12 @@ func layers(t *testing.T) [][]string {
 	if !ok {
 		t.Fatal("ARCHITECTURE.md: no list of layers")
 	}
-	var layers [][]string
+	about = map[string]string{}
 	for line := range strings.Lines(list) {
 		words := strings.Fields(line)
+		if len(words) > 0 {
+			about[words[0]] = strings.Join(words[1:], " ")
+		}
 		switch {
 		case len(words) == 0:
 		case len(words) < 2:
@@ -46,7 +58,7 @@ func layers(t *testing.T) [][]string {
 			layers = append(layers, words[:1])
 		}
 	}
-	return layers
+	return layers, about
 }
 
 // reserved are imports, with all below them, that only some packages, or files
@@ -137,6 +149,71 @@ func TestLayout(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md: %s: no such package", pattern)
 		}
 	}
+}
+
+// TestLayersPicture compares shell/layers.svg, the picture of ARCHITECTURE.md, with the list of
+// layers; -update writes it.
+func TestLayersPicture(t *testing.T) {
+	textsOnly(t)
+	const name = "layers.svg"
+	want := layersPicture(describedLayers(t))
+	if flag.Lookup("update").Value.String() == "true" { // declared in package shell
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale; run make generate", name)
+	}
+}
+
+// layersPicture draws a row of boxes for each layer: a package may import those of the rows
+// below its own. The colour of a box is that of its folder at the top level.
+func layersPicture(layers [][]string, about map[string]string) string {
+	const (
+		left, rowHeight, boxHeight, gap = 14, 34, 26, 8
+		charWidth                       = 6.7 // of the font at 11 px, on average
+		width                           = 1000
+	)
+	colors := map[string][2]string{ // light: fill and border
+		"shell": {"#dbeafe", "#2563eb"}, "builtins": {"#dcfce7", "#16a34a"}, "fabric": {"#fef3c7", "#b45309"}, "mad": {"#fce7f3", "#be185d"},
+	}
+	var b strings.Builder
+	y := 14
+	for _, layer := range layers {
+		x := float64(left)
+		for _, pkg := range layer {
+			label := strings.Replace(pkg, "*", "...", 1)
+			if pkg == "." {
+				label = "fabsh"
+			}
+			w := float64(len(label))*charWidth + 16
+			if x+w > width-left {
+				x, y = left+24, y+rowHeight
+			}
+			top, _, _ := strings.Cut(pkg, "/")
+			c, ok := colors[top]
+			if !ok {
+				c = [2]string{"#f1f5f9", "#64748b"}
+			}
+			fmt.Fprintf(&b, "<rect x=\"%.0f\" y=\"%d\" width=\"%.0f\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"%s\"/>\n", x, y, w, boxHeight, c[0], c[1])
+			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x+w/2, y+17, label)
+			x += w + gap
+		}
+		if len(layer) == 1 {
+			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%d\" fill=\"#475569\">%s</text>\n", x+4, y+17, html.EscapeString(about[layer[0]]))
+		}
+		y += rowHeight
+	}
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" font-family="system-ui, sans-serif" font-size="11" fill="#0f172a">
+<title>The layers of fabsh: a package imports only packages of the rows below its own</title>
+<rect width="100%%" height="100%%" fill="#ffffff"/>
+%s</svg>
+`, width, y+6, width, y+6, b.String())
 }
 
 // TestLangIsGeneral: the framework of builtins knows nothing of InfiniBand, and
