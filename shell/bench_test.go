@@ -1,15 +1,21 @@
 package shell
 
 import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"fabsh/fabric/sim"
+	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -233,4 +239,156 @@ func BenchmarkAuditIbsim(b *testing.B) {
 	report(b, cached, "ibqueryerrors-cached-sec")
 	b.ReportMetric(100*some.Seconds()/cached.Seconds(), "counters-%of-ibqueryerrors-cached")
 	b.ReportMetric(0, "ns/op") // of all four: of no use
+}
+
+// largeFabric has 11,664 hosts and 1,620 switches.
+const largeFabric = "sim:pgft:m=18/18/36,w=1/18/18,p=1/1/1"
+
+// BenchmarkAudit audits 11,664 hosts in process: the standard set, and with what reads
+// whole tables. The simulator's own time is in it, as is that of the sweep.
+func BenchmarkAudit(b *testing.B) {
+	path := builtFabsh(b)
+	for _, run := range []struct {
+		name string
+		args []string
+	}{{"standard", nil}, {"deep", []string{"--deep"}}} {
+		b.Run(run.name, func(b *testing.B) {
+			args := append([]string{"-F", largeFabric, "-q", "--state", b.TempDir(), "audit"}, run.args...)
+			costs(b, 0, path, args...)
+		})
+	}
+}
+
+// BenchmarkDiff compares files of 11,664 hosts with their tables: equal, and with a link
+// less.
+func BenchmarkDiff(b *testing.B) {
+	path := builtFabsh(b)
+	dir := b.TempDir()
+	old, less := filepath.Join(dir, "old"), filepath.Join(dir, "less")
+	output(b, exec.Command(path, "-F", largeFabric, "-q", "snapshot", old))
+	output(b, exec.Command(path, "-F", largeFabric+",remove_links=1,seed=5", "-q", "snapshot", less))
+	b.Run("same", func(b *testing.B) { costs(b, 0, path, "-q", "diff", old, old) })
+	b.Run("link_gone", func(b *testing.B) { costs(b, 1, path, "-q", "diff", old, less) })
+}
+
+// costs runs fabsh, which must end with that status, and reports the time it took of all
+// cores, and the most memory that it had.
+func costs(b *testing.B, status int, path string, args ...string) {
+	var user, system time.Duration
+	most := int64(0)
+	for b.Loop() {
+		c := exec.Command(path, args...)
+		if out, _ := c.CombinedOutput(); c.ProcessState == nil || c.ProcessState.ExitCode() != status {
+			b.Fatalf("%v ended with %v\n%s", args, c.ProcessState, out)
+		}
+		user, system = user+c.ProcessState.UserTime(), system+c.ProcessState.SystemTime()
+		most = max(most, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	}
+	report(b, user, "user-sec")
+	report(b, system, "system-sec")
+	b.ReportMetric(float64(most)/1024, "MiB") // in KiB on Linux
+}
+
+// BenchmarkBringUp is how long bring_up.star takes for a bare subnet of 5,832 hosts,
+// beside opensm -o on the same simulated subnet, each with a server of its own.
+func BenchmarkBringUp(b *testing.B) {
+	const spec = "pgft:m=18/18/18,w=1/18/18,p=1/1/1"
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := builtFabsh(b)
+	serve := func() string {
+		name := fmt.Sprintf("bench-%d", rand.Uint32())
+		c := exec.Command(path, "sim", spec, "--listen", name, "--bare")
+		out, err := c.StderrPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			b.Fatal(err)
+		}
+		return name
+	}
+	node := fmt.Sprintf("H-%016x", uint64(f.OfType(mad.NodeTypeCA)[0].GUID()))
+	var ours, theirs time.Duration
+	for b.Loop() {
+		name := serve()
+		start := time.Now()
+		output(b, exec.Command(path, "-F", "ibsim:"+name, "--write", "../examples/bring_up.star", "--engine", "ftree"))
+		ours += time.Since(start)
+		on := ibsimtest.On(b, serve(), nil, nil)
+		start = time.Now()
+		sm := on.StartSM(b, ibsimtest.FixtureOptions{SM: node, SMArgs: []string{"-o", "-R", "ftree"}})
+		sm.WaitLong(b, "SUBNET UP", 10*time.Minute)
+		theirs += time.Since(start)
+		sm.Stop()
+	}
+	b.ReportMetric(ours.Seconds()/float64(b.N), "s")
+	b.ReportMetric(theirs.Seconds()/float64(b.N), "opensm-s")
+	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "of-opensm")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkExporterIbsim is a cycle of the exporter at 702 nodes on ibsim, from the
+// first request to the text, beside the processes that the incumbents run for one; what
+// these do with the output is not counted.
+//
+// treydock 0.10.0 as it comes: ibnetdiscover --ports, then for each switch perfquery -l
+// -x -G GUID PORTS, one at a time (collectors/ibnetdiscover.go, ibnetdiscoverArgs;
+// switch.go, collect; perfquery.go, perfqueryArgs, --perfquery.max-concurrent). With
+// --collector.hca it runs perfquery -l -x -G GUID PORT for each HCA, too (hca.go): only
+// then does it read all that ours reads. guilbaults: one ibqueryerrors
+// (infiniband-exporter.py, collect), which asks a switch for the sums of its ports, and
+// where these are below its thresholds tells no counter at all.
+func BenchmarkExporterIbsim(b *testing.B) {
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.FixtureOptions{SM: "host-35-17", RMPP: true})
+	x := startExporter(b, []string{"-F", "ibsim:" + f.Name}, "--every", "1s")
+	var ours, switches, hcas, guilbaults time.Duration
+	for b.Loop() {
+		cycles := value(x.metrics(b), "fabsh_exporter_cycles_total", "outcome=whole")
+		ibsimtest.Poll(b, "a cycle", func() bool { return value(x.metrics(b), "fabsh_exporter_cycles_total", "outcome=whole") > cycles })
+		ours += time.Duration(value(x.metrics(b), "fabsh_exporter_cycle_duration_seconds") * float64(time.Second))
+		x.Process.Signal(syscall.SIGSTOP) // so that each has ibsim to itself
+		start := time.Now()
+		devices := devicesOf(f.Run(b, "ibnetdiscover", "--ports"))
+		if len(devices["SW"]) != 54 || len(devices["CA"]) != 648 {
+			b.Fatalf("ibnetdiscover --ports tells %d switches and %d HCAs", len(devices["SW"]), len(devices["CA"]))
+		}
+		perfquery := func(kind string) {
+			for guid, ports := range devices[kind] {
+				f.Run(b, "perfquery", "-l", "-x", "-G", guid, strings.Join(ports, ","))
+			}
+		}
+		perfquery("SW")
+		switches += time.Since(start)
+		perfquery("CA")
+		hcas += time.Since(start)
+		start = time.Now()
+		f.Run(b, "ibqueryerrors", "--verbose", "--details", "--suppress-common", "--skip-sl", "--data", "--report-port", "--switch", "--ca")
+		guilbaults += time.Since(start)
+		x.Process.Signal(syscall.SIGCONT)
+	}
+	report(b, ours, "fabsh-cycle-sec")
+	report(b, switches, "treydock-switches-sec")
+	report(b, hcas, "treydock-with-hcas-sec")
+	report(b, guilbaults, "ibqueryerrors-sec")
+	b.ReportMetric(100*ours.Seconds()/switches.Seconds(), "%of-treydock-switches")
+	b.ReportMetric(100*ours.Seconds()/hcas.Seconds(), "%of-treydock-with-hcas")
+	b.ReportMetric(100*ours.Seconds()/guilbaults.Seconds(), "%of-ibqueryerrors")
+	b.ReportMetric(0, "ns/op") // of all: of no use
+}
+
+// devicesOf are the ports with a link that ibnetdiscover --ports tells, by type of
+// node and GUID: TYPE LID PORT GUID WIDTH SPEED - ...
+func devicesOf(text string) map[string]map[string][]string {
+	all := map[string]map[string][]string{"SW": {}, "CA": {}}
+	for _, m := range regexp.MustCompile(`(?m)^(SW|CA)\s+\d+\s+(\d+)\s+(0x\w+)\s+\S+\s+\S+\s+-`).FindAllStringSubmatch(text, -1) {
+		all[m[1]][m[3]] = append(all[m[1]][m[3]], m[2])
+	}
+	return all
 }

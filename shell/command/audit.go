@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +15,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 	"fabsh/fabric/hosts"
+	"fabsh/mad/umad"
 	"fabsh/shell/session"
 )
 
@@ -389,4 +394,340 @@ func auditWords(words []string) (list []string) {
 	}
 	slices.Sort(options)
 	return slices.Concat(list, slices.Compact(options), flags)
+}
+
+// auditEachPort audits from each active InfiniBand port of the host.
+func auditEachPort(p *session.Program, o auditOptions) error {
+	if p.Line != nil {
+		return errors.New("audit: --each-port is not available at the prompt, whose session has one port; run `fabsh audit --each-port` in a shell")
+	}
+	if spec, _ := p.Settings.FabricSpec(); spec != "umad" || p.Settings.CA != "" || p.Settings.Port.IsSet {
+		return errors.New("audit: --each-port excludes -F, -C and -P: it is for all devices of the host")
+	}
+	ports, err := umad.ActivePorts(nil)
+	if err == nil && len(ports) == 0 {
+		err = errors.New("no active InfiniBand port on this host")
+	}
+	if err != nil {
+		return &session.HostError{Err: err}
+	}
+	specs := make([]string, len(ports))
+	for i, port := range ports {
+		specs[i] = "umad:" + port
+	}
+	return auditRails(p, o, ports, specs)
+}
+
+// auditRails audits from each of the ports, which stand in for -F.
+func auditRails(p *session.Program, o auditOptions, ports, specs []string) error {
+	worst, limit, results := lang.StatusClean, p.StartTime(), new(auditResults)
+	for i, port := range ports {
+		settings := *p.Settings
+		settings.Fabric = specs[i]
+		o.rail = port
+		if late := context.Cause(limit.Context()); late != nil { // the rails before took all of the time
+			worst = session.Worse(worst, p.Console.Fail(&session.HostError{Err: fmt.Errorf("port %s: not audited: %w", port, late)}))
+			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited: %v", port, late))
+			continue
+		}
+		reports := len(results.reports)
+		err := execute(p.With(settings), task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
+			return runAudit(ctx, s, o, results)
+		}})
+		status := lang.StatusClean
+		switch exit := (*lang.ExitError)(nil); {
+		case errors.As(err, &exit):
+			status = exit.Code
+		case err != nil:
+			status = p.Console.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited nevertheless
+		}
+		if len(results.reports) == reports {
+			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited", port))
+		}
+		worst = session.Worse(worst, status)
+		if status == lang.StatusInterrupted {
+			break
+		}
+	}
+	return results.writeAfter(p, limit, o, session.Exit(worst))
+}
+
+// hostAudits returns the audits among words that judge this host instead of a fabric, and the
+// others.
+func hostAudits(words []string) (host, others []string) {
+	for _, w := range words {
+		path, err := script.Audits.Locate(w)
+		if strings.HasPrefix(w, "-") || err != nil {
+			continue
+		}
+		src := ""
+		if strings.HasSuffix(w, ".star") {
+			src = sourceAt(path)
+		} else {
+			src, _ = script.Audits.Source(w)
+		}
+		if script.JudgesHost(src) {
+			host = append(host, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	return host, others
+}
+
+// auditHost runs audits that judge this host: it opens no fabric.
+func auditHost(p *session.Program, o auditOptions, limit session.TimeLimit, results *auditResults) error {
+	host, others := hostAudits(o.words)
+	if len(others) > 0 {
+		return fmt.Errorf("audit %s: judges this host, without a fabric; run %s in a command of its own", host[0], strings.Join(others, ", "))
+	}
+	if err := checkHost(p, "audit "+host[0]); err != nil {
+		return err
+	}
+	if o.baseline != "" || o.cache != "" || o.eachPort || o.nodes.on {
+		return fmt.Errorf("audit %s: --baseline, --load-cache, --each-port and -o nodes are not supported: this audit judges all ports of this host, without a fabric", host[0])
+	}
+	open := func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p) }
+	return execute(p, task{name: "audit", time: limit, open: open, run: func(ctx context.Context, s *session.Session) error {
+		return runAudit(ctx, s, o, results)
+	}})
+}
+
+// checkHost returns an error if a command on this host cannot run with these settings.
+func checkHost(p *session.Program, name string) error {
+	s := p.Settings
+	switch {
+	case p.Line != nil:
+		return fmt.Errorf("%s: not available at the prompt, whose session has a fabric; run `fabsh %[1]s` in a shell", name)
+	case s.Fabric != "", s.CA != "", s.Port.IsSet, s.Given("record"):
+		return fmt.Errorf("%s: -F, -C, -P and --record are not supported: it is about all ports of this host, without a fabric", name)
+	}
+	return nil
+}
+
+// isElsewhere reports whether check is a check of this host, and the session is about a fabric,
+// or the other way round.
+func isElsewhere(s *session.Session, check string) bool {
+	i := slices.IndexFunc(help.Checks(), func(c help.Check) bool { return c.Name == check })
+	if i < 0 {
+		return false
+	}
+	host, _ := hostAudits([]string{help.Checks()[i].Audit})
+	return (host != nil) != (topology.EnvOf(s.Runtime).Host != nil)
+}
+
+func elsewhereError(check string) error {
+	return fmt.Errorf("%s: checks of audit host need --host, and others do not support it", check)
+}
+
+// lockRuns lets only one run of a job audit a subnet at a time; other jobs may run
+// beside it. It returns nil where there is nothing to lock: the fabric is in this
+// process, or there is no directory for the lock.
+func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*format.FileLock, error) {
+	dir := s.StateDir
+	if s.Engine == nil || s.InProcess() || dir == "" {
+		return nil, nil
+	}
+	dir = subnet.Folder(dir)
+	err := os.MkdirAll(dir, 0o755)
+	var held *format.FileLock
+	if err == nil {
+		held, err = format.AcquireLock(filepath.Join(dir, job+".run.lock"))
+	}
+	if err != nil && !errors.Is(err, format.ErrLockHeld) {
+		s.Warn("runs at the same time are not excluded: %v", format.FileError(err))
+		return nil, nil
+	}
+	return held, err
+}
+
+// run runs a command on acks: those of the fabric, or of this host.
+func (o *ackOptions) run(p *session.Program, run func(context.Context, *session.Session) error) error {
+	t := task{name: "audit", time: p.StartTime(), run: run}
+	if o.host {
+		if err := checkHost(p, "audit ack --host"); err != nil {
+			return err
+		}
+		t.open = func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p) }
+	}
+	return execute(p, t)
+}
+
+const nodesDoc = `-o nodes reports hosts instead of findings: ok, degraded, unhealthy or unknown, with
+reasons. A host is the first word of its adapters' names. It is unknown, never ok, if
+an audit did not run, a check that concerns hosts was not done, it or what it is linked
+to did not answer, two adapters in different systems have its name, or the fabric does
+not have it (--hosts, --baseline). What is known to be wrong counts more than what is
+unknown. Acknowledged findings do not count. The exit status is 3 also if a host is
+unknown, or no host was found. The first rule that applies to a finding counts:
+`
+
+// nodesOptions are the options of audit -o nodes.
+type nodesOptions struct {
+	on      bool
+	as      lang.Format            // for people and scripts
+	program *hosts.SchedulerFormat // nil: as
+	resume  string                 // the file of drained nodes
+	hosts   []string               // nil: all
+
+	drained []hosts.Drained // in that file
+}
+
+// nodesFormats are the values of --for besides hosts.SchedulerFormats.
+var nodesFormats = []lang.Format{lang.FormatText, lang.FormatJSON, lang.FormatJSONL, lang.FormatCSV}
+
+// flags declares the flags.
+func (o *nodesOptions) flags(f *pflag.FlagSet) {
+	names := nodesPrograms()
+	f.Func("for", "with -o nodes: write for `PROGRAM`: "+strings.Join(names, ", ")+" (default: text)", func(text string) (err error) {
+		o.program, o.as = nil, lang.Format(text)
+		if !slices.Contains(nodesFormats, o.as) {
+			o.program, err = hosts.SchedulerFormatByName(text, names[:len(nodesFormats)]...)
+		}
+		return err
+	})
+	f.StringVar(&o.resume, "resume", "", "with --for slurm: also lift the drains of fabsh, if the host is ok and the check in the reason was done again, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input")
+	f.Func("hosts", "with -o nodes: report only these hosts: a `LIST` in Slurm's notation, such as node[01-18]; one that is not in the fabric is unknown (with --for npd: one host; default: this one)", func(text string) (err error) {
+		if o.hosts, err = hosts.Expand(text); err == nil && len(o.hosts) == 0 {
+			err = errors.New("empty list")
+		}
+		return err
+	})
+}
+
+// nodesPrograms are the values of --for.
+func nodesPrograms() (names []string) {
+	for _, f := range nodesFormats {
+		names = append(names, string(f))
+	}
+	for _, f := range hosts.SchedulerFormats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// checkNodes checks the options before a fabric is opened, and reads the file of --resume.
+func (o *auditOptions) checkNodes(p *session.Program) error {
+	n := &o.nodes
+	n.on = p.Settings.TakeNodes()
+	slurm := n.program != nil && n.program.Name == "slurm"
+	switch {
+	case !n.on && (n.program != nil || n.as != "" || n.resume != "" || n.hosts != nil):
+		return errors.New("audit: --for, --resume and --hosts need -o nodes")
+	case !n.on:
+		return nil
+	case o.cache != "":
+		return errors.New("audit: --load-cache: not supported with -o nodes, which does not report states of a file as current")
+	case n.resume != "" && !slurm:
+		return errors.New("audit: --resume needs --for slurm")
+	case n.isNPD() && len(n.hosts) > 1:
+		return errors.New("audit: --hosts: --for npd is about one host")
+	}
+	if err := noTable(p, "audit", "-o nodes has no rows to select; use --hosts"); err != nil {
+		return err
+	}
+	if n.isNPD() && n.hosts == nil {
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("audit: the name of this host is unknown: %w; give --hosts NAME", err)
+		}
+		n.hosts = []string{name}
+		if short, _, _ := strings.Cut(name, "."); short != name {
+			n.hosts = append(n.hosts, short)
+		}
+	}
+	if n.resume == "" {
+		return nil
+	}
+	spec, _ := p.Settings.FabricSpec()
+	if kind, _, _ := strings.Cut(spec, ":"); kind == "file" || kind == "replay" {
+		return fmt.Errorf("audit: --resume: not supported with -F %s: it shows hosts as they were; use the fabric itself", kind)
+	}
+	text, err := n.readResume(p)
+	if err != nil {
+		return fmt.Errorf("audit: --resume: %w", err)
+	}
+	if n.drained, err = hosts.ReadDrained(text); err != nil {
+		return fmt.Errorf("audit: --resume: %s: %w", n.resume, err)
+	}
+	return nil
+}
+
+func (n *nodesOptions) isNPD() bool { return n.program != nil && n.program.Name == "npd" }
+
+// readResume reads the file of --resume, or standard input: longer than what ReadDrained accepts,
+// if it is.
+func (n *nodesOptions) readResume(p *session.Program) ([]byte, error) {
+	in := io.Reader(p.Stdin)
+	if n.resume != "-" {
+		f, err := format.OpenRegular(n.resume)
+		if err != nil {
+			return nil, format.FileError(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, hosts.MaxDrained+1))
+}
+
+// writeNodes writes the hosts of the reports.
+func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *auditOptions) error {
+	n := &o.nodes
+	report := hosts.Judge(r.reports, hosts.JudgeOptions{Names: n.hosts, Baseline: r.baseline, Missing: r.missing})
+	r.unknown = report.Has(hosts.Unknown) || len(report.Hosts) == 0
+	var text string
+	var err error
+	if n.program == nil {
+		text, err = lang.Render(audits.WrapHealth(report, n.as), n.as)
+	} else {
+		out := hosts.Output{Drained: n.drained, Subnet: o.subnet}
+		if n.isNPD() {
+			out.Host = n.hosts[0]
+			for _, name := range n.hosts { // the short name, if the fabric has only that
+				if h := report.Host(name); h != nil && !h.Absent {
+					out.Host = name
+					break
+				}
+			}
+			status := hosts.NPDStatus(report, out.Host)
+			r.npd = &status
+		}
+		var refused []hosts.Refused
+		text, refused = n.program.Write(report, out)
+		for i, x := range refused {
+			if i == maxRefused {
+				p.Console.Complain(fmt.Sprintf("audit: %d more hosts not written", len(refused)-i))
+				break
+			}
+			p.Console.Complain(fmt.Sprintf("audit: host %.80q: not written: %v", x.Name, x.Err))
+		}
+		if !n.isNPD() {
+			r.complainUnnamed(p, report)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	if o.out == "" {
+		return write(p.Console.Out())
+	}
+	if err := session.WriteNamed(ctx, o.out, write); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// maxRefused is how many hosts are named that are not written.
+const maxRefused = 8
+
+// complainUnnamed names adapters whose hosts are not written, because they are unknown.
+func (r *auditResults) complainUnnamed(p *session.Program, report *hosts.HealthReport) {
+	for i, name := range report.Unnamed {
+		if i == maxRefused {
+			p.Console.Complain(fmt.Sprintf("audit: %d more adapters whose names do not name a host", len(report.Unnamed)-i))
+			return
+		}
+		p.Console.Complain(fmt.Sprintf("audit: adapter %.80q: its name does not name a host; not written", name))
+	}
 }

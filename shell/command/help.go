@@ -1,6 +1,16 @@
 package command
 
 import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +20,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
 	"fabsh/shell/session"
 )
 
@@ -165,4 +176,172 @@ func WriteManual(p *session.Program, root *cobra.Command) error {
 		}
 	}
 	return writeManual(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
+}
+
+func versionCommand(p *session.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run:   func(*cobra.Command, []string) { fmt.Fprintln(p.Console.Out(), session.Version()) },
+	}
+}
+
+func docCommand(p *session.Program) *cobra.Command {
+	var page bool
+	var stubs string
+	c := &cobra.Command{
+		Use:   "doc [topic] [--html] [--stubs DIR]",
+		Short: "Print the reference of the language of scripts, or help on one topic",
+		Long: `Print the reference of the language of scripts, as Markdown, or help on one topic.
+
+--html writes all help as one page: commands, functions, values, attributes of
+datagrams, audits, reports, routing policies. The page can be searched, and needs no
+network.
+
+--stubs writes DIR/__builtins__.pyi, the declarations of all names and types in the
+syntax of Python's stub files, for editors without the language server (fabsh lsp) and
+for type checkers.`,
+		Example: `  fabsh doc PortInfo
+  fabsh doc --html > fabsh.html
+  fabsh doc --stubs .`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			switch {
+			case stubs != "" && (page || len(words) > 0):
+				return errors.New("doc: --stubs writes one file; leave out --html and the topic")
+			case stubs != "":
+				return writeStubs(p, stubs)
+			case page && len(words) > 0:
+				return fmt.Errorf("doc: unexpected argument %q; --html writes all topics as one page", words[0])
+			case page:
+				return WriteManual(p, c.Root())
+			case len(words) == 0:
+				_, err := fmt.Fprint(p.Console.Out(), help.Reference(builtins.Functions()))
+				return err
+			}
+			return printTopic(p, c.Root(), words[0], false)
+		},
+	}
+	c.Flags().StringVar(&stubs, "stubs", "", "write declarations for type checkers in this `directory`")
+	c.Flags().BoolVar(&page, "html", false, "write all help as one page of HTML")
+	return c
+}
+
+// writeStubs writes the declarations for type checkers in a directory.
+func writeStubs(p *session.Program, dir string) error {
+	return withoutFabric(p, "doc", func(ctx context.Context, s *session.Session) error {
+		file := filepath.Join(dir, help.StubsFile)
+		err := session.WriteNamed(ctx, file, func(w io.Writer) error {
+			_, err := io.WriteString(w, help.Stubs(s.Interpreter.Globals))
+			return err
+		})
+		if err == nil {
+			s.Print(file + "\n")
+		}
+		return err
+	})
+}
+
+// WritePrograms lists the embedded scripts that can be run.
+func WritePrograms(b *strings.Builder) {
+	var list []script.Doc
+	for _, p := range script.Programs() {
+		list = append(list, script.Doc{Name: "  " + p.Name, Doc: p.Doc})
+	}
+	writeDocs(b, list)
+}
+
+// writeDocs lists scripts with the first lines of their docstrings.
+func writeDocs(w io.Writer, list []script.Doc) error {
+	width := 0
+	for _, d := range list {
+		width = max(width, len(d.Name))
+	}
+	for _, d := range list {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// examplesCommand lists them alone.
+func examplesCommand(p *session.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "examples",
+		Short: "List the programs that are part of fabsh, including the examples",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var b strings.Builder
+			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" lists its options.\n")
+			WritePrograms(&b)
+			_, err := io.WriteString(p.Console.Out(), b.String())
+			return err
+		},
+	}
+}
+
+//go:embed manual.css
+var manualStyle string
+
+//go:embed manual.js
+var manualScript string
+
+// writeManual writes all help as one page of HTML, which can be searched, and needs neither
+// a network nor scripts to be read. The same chapters give the same bytes.
+func writeManual(w io.Writer, version string, chapters []help.Chapter) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	fmt.Fprintf(b, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>fabsh: the manual</title>
+<style>%s</style>
+</head>
+<body>
+<header>
+<h1>fabsh: the manual</h1>
+<p>All pages of <code>help</code>, on one page. %s.</p>
+<p id="search" role="search" hidden><label for="words">Search</label> <input id="words" type="search" autocomplete="off" spellcheck="false" placeholder="words, such as smp_get or link width"> <span id="found" role="status"></span></p>
+</header>
+<nav aria-label="Contents">
+`, hashed(manualStyle), hashed(manualScript), manualStyle, html.EscapeString(version))
+	for i, c := range chapters {
+		fmt.Fprintf(b, "<details><summary><a href=\"#c%d\">%s</a> (%d)</summary><p>", i+1, html.EscapeString(c.Title), len(c.Topics))
+		for _, t := range c.Topics {
+			fmt.Fprintf(b, "<a href=\"#%s\">%s</a> ", manualID(i, t.Name), html.EscapeString(t.Name))
+		}
+		b.WriteString("</p></details>\n")
+	}
+	b.WriteString("</nav>\n<main>\n")
+	for i, c := range chapters {
+		fmt.Fprintf(b, "<section id=\"c%d\">\n<h2>%s</h2>\n", i+1, html.EscapeString(c.Title))
+		if c.Doc != "" {
+			fmt.Fprintf(b, "<p>%s</p>\n", html.EscapeString(c.Doc))
+		}
+		for _, t := range c.Topics {
+			at := manualID(i, t.Name)
+			fmt.Fprintf(b, "<article id=\"%s\">\n<h3><a href=\"#%s\">%s</a></h3>\n<pre tabindex=\"0\">%s</pre>\n</article>\n", at, at, html.EscapeString(t.Name), html.EscapeString(strings.TrimRight(t.Text, "\n")))
+		}
+		b.WriteString("</section>\n")
+	}
+	fmt.Fprintf(b, "</main>\n<script>%s</script>\n</body>\n</html>\n", manualScript)
+	return b.Flush()
+}
+
+// manualID returns the id of a topic: two chapters may have topics of the same name, and
+// names differ in case.
+func manualID(chapter int, name string) string {
+	return fmt.Sprintf("c%d-%s", chapter+1, html.EscapeString(strings.ReplaceAll(name, " ", "-")))
+}
+
+// hashed returns the source of a Content-Security-Policy that allows only this text.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

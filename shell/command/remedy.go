@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	auditrun "fabsh/builtins/audits"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/script"
@@ -233,16 +233,16 @@ func (x *remedyRun) find(ctx context.Context) (status int, err error) {
 	if x.o.over != "" {
 		words = append(words, "--over="+x.o.over)
 	}
-	set, err := auditrun.LoadAudits(ctx, s.Interpreter, words, nil, false)
+	set, err := audits.LoadAudits(ctx, s.Interpreter, words, nil, false)
 	if err != nil {
 		return 0, err
 	}
-	options := auditrun.RunOptions{Subnet: x.o.subnet, Job: x.o.job, ReadOnly: x.o.out == "", NoPast: s.InProcess()}
+	options := audits.RunOptions{Subnet: x.o.subnet, Job: x.o.job, ReadOnly: x.o.out == "", NoPast: s.InProcess()}
 	if options.Job == "" {
 		options.Job = "remedy"
 	}
 	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) {
-		return auditrun.RunAcks(s.Runtime, s.StateDir, subnet), nil
+		return audits.RunAcks(s.Runtime, s.StateDir, subnet), nil
 	}
 	report, err := set.Run(ctx, s.Interpreter, options)
 	if err != nil {
@@ -268,7 +268,7 @@ func (x *remedyRun) find(ctx context.Context) (status int, err error) {
 			}
 		}
 	}
-	if status = auditrun.RunStatus(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
+	if status = audits.RunStatus(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
 		return status, nil
 	}
 	return lang.StatusClean, nil
@@ -280,7 +280,7 @@ func (x *remedyRun) findLast(ctx context.Context) (err error) {
 	if s.StateDir == "" {
 		return errors.New("remedy: --last: no directory for state; give --state DIR")
 	}
-	if x.Fabric, err = auditrun.ReadFabric(ctx, s.Runtime); err != nil {
+	if x.Fabric, err = audits.ReadFabric(ctx, s.Runtime); err != nil {
 		return err
 	}
 	x.subnet = fabric.SubnetOf(x.Fabric, x.o.subnet)
@@ -310,7 +310,7 @@ func (x *remedyRun) findLast(ctx context.Context) (err error) {
 		return fmt.Errorf("remedy: --last: job %s last ran at %s, more than a day ago; run fabsh audit --job %[1]s", job, at.UTC().Format(time.RFC3339))
 	}
 	var settled audit.Report
-	settled.Settle(found, auditrun.RunAcks(s.Runtime, s.StateDir, x.subnet), nil, s.Clock.Now())
+	settled.Settle(found, audits.RunAcks(s.Runtime, s.StateDir, x.subnet), nil, s.Clock.Now())
 	x.Findings, x.Of = settled.Findings, at
 	return nil
 }
@@ -367,4 +367,71 @@ func completeRemedy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 	options := remedyFlags(words)
 	slices.Sort(options)
 	return slices.Concat(list, slices.Compact(options), session.FlagNames(f)), cobra.ShellCompDirectiveDefault
+}
+
+// remedyLogCommand shows the log of decisions.
+func remedyLogCommand(p *session.Program) *cobra.Command {
+	var subnet string
+	c := &cobra.Command{
+		Use:   "log",
+		Short: "Show what remedies decided, when and why",
+		Long: `Show what runs of fabsh remedy --out decided, the oldest first: what was planned or
+declined, by which rule, and why; which plans were applied; and which ports another has
+enabled since. The log is the file remedies in the directory of --state, one for each
+subnet. Its oldest entries are left out from 8 MB on; which ports are isolated stays
+known.
+
+Exit status: 0; 2 usage error; 3 fabric or host error, or the log is damaged.`,
+		Example: `  fabsh remedy log
+  fabsh -o jsonl remedy log`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return onFabric(p, "remedy", func(ctx context.Context, s *session.Session) error { return showRemedyLog(ctx, s, subnet) })
+		},
+	}
+	subnetFlag(c.Flags(), &subnet)
+	return c
+}
+
+// showRemedyLog shows the log of the subnet.
+func showRemedyLog(ctx context.Context, s *session.Session, given string) error {
+	if s.StateDir == "" {
+		return errors.New("remedy log: no directory for state; give --state DIR")
+	}
+	f, err := audits.ReadFabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	subnet := fabric.SubnetOf(f, given)
+	path := remedy.LogFile(s.StateDir, subnet)
+	err = audit.CheckSubnet(s.StateDir, subnet)
+	var l *remedy.Log
+	if err == nil {
+		l, err = remedy.Current(path, s.StateDir)
+	}
+	if err != nil {
+		return &session.HostError{Err: fmt.Errorf("remedy log: %w", err)}
+	}
+	if len(l.Entries) == 0 && s.Format == lang.FormatText {
+		s.Print(fmt.Sprintf("no decisions (%s)\n", path))
+		return nil
+	}
+	return s.Show(remedies.WrapLog(l.Entries))
+}
+
+// remedyMetrics returns metrics of the log of the report's subnet; none without a log. A log
+// that cannot be read is among the failures of the report, because its values are unknown.
+func remedyMetrics(s *session.Session, report *audit.Report) []audit.Metric {
+	if s.StateDir == "" || report.Model == nil || !report.Subnet.IsKnown() {
+		return nil
+	}
+	l, err := remedy.Current(remedy.LogFile(s.StateDir, report.Subnet), s.StateDir)
+	switch {
+	case err != nil:
+		report.Fail("remedies", err)
+		return nil
+	case len(l.Entries) == 0:
+		return nil
+	}
+	return l.Metrics(report.Model)
 }

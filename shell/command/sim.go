@@ -8,33 +8,36 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
 
+	"fabsh/builtins"
 	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/run"
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 	"fabsh/shell/session"
 )
 
-// simCommand writes the topologies of -F sim to files.
-func simCommand(p *session.Program) *cobra.Command {
-	var out string
-	var serve simServe
-	c := &cobra.Command{
-		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME | --run COMMAND...]",
-		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools attach to it",
-		Long: `Write the topology of a simulated fabric in the format of ibnetdiscover, which ibsim,
+// The help of sim.
+const (
+	simDoc = `Write the topology of a simulated fabric in the format of ibnetdiscover, which ibsim,
 -F file: and -F sim: read.
 
 SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
@@ -76,15 +79,27 @@ nothing opens them) and IPoIB; another --run inside.
 Calls on devices return what they do on Linux. For speed, the kernel executes those of
 ibnetdiscover and opensm unchecked: a MAD that ib_umad rejects gets no answer instead of
 an error, and so does a request or an answer of several segments to these programs.
-SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for any.`,
-		Example: `  fabsh sim fattree:k=8,levels=3 --out net
+SIM_FAST=0 in the environment of a process prevents that; SIM_FAST=1 does it for any.`
+
+	simExample = `  fabsh sim fattree:k=8,levels=3 --out net
   fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
   fabsh sim fattree:k=16,levels=3 --listen mysock --bare &
   IBSIM_SOCKNAME=mysock ibsim-run opensm -o -R updn
   IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover
   fabsh sim fattree:k=4 --run iblinkinfo
   fabsh sim fattree:k=4,rails=2 --host node-0003 --run bash
-  fabsh sim fattree:seed=7 --scenario flap`,
+  fabsh sim fattree:seed=7 --scenario flap`
+)
+
+// simCommand writes the topologies of -F sim to files.
+func simCommand(p *session.Program) *cobra.Command {
+	var out string
+	var serve simServe
+	c := &cobra.Command{
+		Use:     "sim [SPEC|FILE] [--out FILE | --listen NAME | --run COMMAND...]",
+		Short:   "Write the topology of a simulated fabric, or let OpenSM and the C tools attach to it",
+		Long:    simDoc,
+		Example: simExample,
 		Args: func(c *cobra.Command, words []string) error {
 			if serve.run {
 				words = words[:max(0, c.ArgsLenAtDash())]
@@ -279,4 +294,315 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 func counts(f *fabric.Fabric) string {
 	return fmt.Sprintf("%s, %s, %s", plural.Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"),
 		plural.Count(len(f.OfType(mad.NodeTypeCA)), "host", "hosts"), plural.Count(f.Links(), "cable", "cables"))
+}
+
+// runFlag ends the flags of sim: what follows is the command to run.
+const runFlag = "--run"
+
+// SplitRun inserts -- behind the flag --run of sim, so that the flags that follow are
+// those of the command. words are those behind the program's name.
+func SplitRun(p *session.Program, words []string) []string {
+	i := 0
+	for ; i < len(words) && words[i] != "sim"; i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			return words // of another command, or a script
+		}
+		for _, g := range p.Settings.Groups() {
+			if takesValue(g, words[i]) && len(words[i]) > 1 && !strings.Contains(words[i], "=") && isWhole(words[i]) {
+				i++
+				break
+			}
+		}
+	}
+	for j := i + 1; j < len(words) && words[j] != "--"; j++ {
+		if words[j] == runFlag {
+			return slices.Insert(slices.Clone(words), j+1, "--")
+		}
+	}
+	return words
+}
+
+// isWhole reports whether a word is a flag alone, without a value at once behind it.
+func isWhole(word string) bool { return strings.HasPrefix(word, "--") || len(word) == 2 }
+
+// commandError reports that a command cannot be run, and returns the status of a shell
+// for it.
+func commandError(p *session.Program, status int, err error) error {
+	fmt.Fprintf(p.Console.Err(), "fabsh: %v\n", err)
+	return session.Exit(status)
+}
+
+// runOn runs a command on a simulated subnet, and returns its exit status as an error.
+func runOn(p *session.Program, spec string, o *simServe, args []string, actions *actionLog) error {
+	path, err := exec.LookPath(args[0])
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return commandError(p, 127, fmt.Errorf("sim: --run %s: command not found", args[0]))
+	case err != nil && !errors.Is(err, exec.ErrDot):
+		return commandError(p, 126, fmt.Errorf("sim: --run %s: %w", args[0], errors.Unwrap(err)))
+	}
+	limit := p.StartTime()
+	defer p.StartDeadline(limit).Stop()
+	ctx, cancel := context.WithCancel(limit.Context())
+	defer cancel()
+	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
+	if err != nil {
+		return session.Late(fmt.Errorf("sim: %w", err))
+	}
+	options.Bare, options.NoSM = options.Bare || o.bare, o.noSM
+	subnet := sim.New(f, options)
+	log := func(text string) { fmt.Fprintln(p.Console.Err(), "fabsh: sim: "+text) }
+	if o.name != "" {
+		srv, err := server.Listen(subnet, f, server.Options{Name: o.name, AnyUser: o.anyUser})
+		if errors.Is(err, server.ErrName) {
+			return fmt.Errorf("sim: %w", err)
+		}
+		if err != nil {
+			return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+		}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			srv.Serve(ctx)
+		}()
+		defer func() {
+			cancel()
+			<-served
+		}()
+	}
+	name := cmp.Or(o.name, fmt.Sprintf("fabsh-run-%d", os.Getpid()))
+	end, err := o.control(ctx, p, subnet, f, name, actions)
+	if err != nil {
+		return err
+	}
+	defer end()
+	os.Setenv(session.ControlVariable, name)
+	status := 0
+	var r *run.Running
+	started := make(chan struct{})
+	p.Interrupts.Forward(func(sig os.Signal) {
+		<-started
+		// What the terminal sends, the command has got from it.
+		if s, ok := sig.(syscall.Signal); ok && r != nil && !((s == syscall.SIGINT || s == syscall.SIGQUIT) && session.InForeground()) {
+			r.Signal(s)
+		}
+	}, func() { // also Start: the command may be signalled as soon as it runs
+		r, err = run.Start(run.ProgramOptions{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
+		close(started)
+		if err == nil {
+			defer context.AfterFunc(ctx, func() { r.Signal(syscall.SIGTERM) })()
+			status, err = r.Wait()
+		}
+	})
+	if _, ok := errors.AsType[*run.NodeError](err); ok {
+		return fmt.Errorf("sim: --host: %w", err)
+	}
+	switch {
+	case err != nil:
+		return &session.HostError{Err: fmt.Errorf("sim: --run: %w", err)}
+	case limit.Context().Err() != nil:
+		return session.Late(context.Cause(limit.Context()))
+	}
+	return session.Exit(status)
+}
+
+// scenarioLimit is how long a scenario without an end lasts where no program can attach.
+const scenarioLimit = 24 * time.Hour
+
+// simControl is a session on a simulated subnet that changes it: by a scenario, and by
+// calls of other programs.
+type simControl struct {
+	*builtins.Session
+	engine *engine.Engine
+	sim    *topology.Sim
+}
+
+// controlOf returns a session on the subnet that was made from f, with a clock; nil: the
+// real one.
+func controlOf(p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, clock lang.Clock) (*simControl, error) {
+	node, err := session.SimNode(f, "")
+	if err != nil {
+		return nil, err
+	}
+	t, err := subnet.Attach(node, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := &simControl{engine: engine.New(t, engine.Options{Write: true})}
+	c.Session, err = builtins.NewSession(builtins.SessionOptions{
+		Env:    topology.Env{Engine: c.engine, Sim: subnet, Write: true},
+		Stdout: p.Console.Err(), Stderr: p.Console.Err(), Quiet: p.Settings.Quiet, Clock: clock,
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.engine.Close())
+	}
+	c.sim = &topology.Sim{Subnet: subnet}
+	return c, nil
+}
+
+// close ends the session.
+func (c *simControl) close() {
+	c.Close()
+	c.engine.Close()
+}
+
+// call returns the server.ControlHandler of the subnet, which logs changes.
+func (c *simControl) call(ctx context.Context, log *actionLog) server.ControlHandler {
+	in := c.Interpreter.Beside()
+	*topology.EnvOf(in.Runtime) = *c.Env
+	return func(from server.Peer, method string, args []byte) (result []byte, err error) {
+		observed := &topology.Sim{Subnet: c.sim.Subnet, Acted: func(since time.Time, method string, args map[string]any, err error) {
+			log.call(&from, since, method, args, err)
+		}}
+		err = in.Runtime.Evaluate(ctx, method, func(t *starlark.Thread) error {
+			v, err := observed.Execute(t, method, args)
+			if err == nil {
+				result, err = lang.EncodeJSON(v)
+			}
+			return err
+		})
+		var refused *lang.RefusalError
+		var eval *starlark.EvalError
+		if !errors.As(err, &refused) && errors.As(err, &eval) && eval.Unwrap() != nil {
+			err = eval.Unwrap() // without the calls
+		}
+		if err != nil { // the caller adds the name of the method
+			err = errors.New(strings.TrimPrefix(err.Error(), method+": "))
+		}
+		return result, err
+	}
+}
+
+// load loads a scenario, a file or the name of a shipped one. Its actions go to log.
+func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*script.Scenario, error) {
+	path, err := script.Scenarios.Locate(name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := c.Interpreter.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := script.LoadScenario(ctx, c.Interpreter, c.sim, path, src, script.ScenarioSeed(c.sim), log.add)
+	if err != nil {
+		return nil, fmt.Errorf("%s", c.Explain(err))
+	}
+	return s, nil
+}
+
+// control lets programs of the same user change a served subnet, and plays the scenario of
+// o, until end is called.
+func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, name string, log *actionLog) (end func(), err error) {
+	c, err := controlOf(p, subnet, f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	log.begin = time.Now()
+	var running sync.WaitGroup
+	end = func() {
+		cancel()
+		running.Wait()
+		c.close()
+	}
+	if o.scenario != "" {
+		s, err := c.load(ctx, o.scenario, log)
+		if err != nil {
+			end()
+			return nil, fmt.Errorf("sim: --scenario: %w", err)
+		}
+		log.begin = s.Begin()
+		running.Go(func() {
+			if err := s.Play(ctx, 0); err != nil && ctx.Err() == nil {
+				p.Warn("sim: --scenario: an action failed: %s", c.Explain(err))
+			}
+		})
+	}
+	srv, err := server.ListenControl(name, c.call(ctx, log))
+	if err != nil {
+		end()
+		return nil, &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+	}
+	running.Go(func() { srv.Serve(ctx) })
+	return end, nil
+}
+
+// rehearse plays a scenario on a subnet of its own by a virtual clock, and writes its
+// actions.
+func rehearse(p *session.Program, spec, name string, log *actionLog) error {
+	limit := p.StartTime()
+	defer p.StartDeadline(limit).Stop()
+	ctx := limit.Context()
+	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
+	if err != nil {
+		return session.Late(fmt.Errorf("sim: %w", err))
+	}
+	c, err := controlOf(p, sim.New(f, options), f, lang.NewVirtualClock())
+	if err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	defer c.close()
+	s, err := c.load(ctx, name, log)
+	if err == nil {
+		err = s.Play(ctx, scenarioLimit)
+	}
+	if err != nil {
+		return fmt.Errorf("sim: --scenario: %w", err)
+	}
+	return nil
+}
+
+// actionLog receives what changes a simulated subnet, the actions of a scenario and the
+// calls of other programs, and writes a line of JSON for each.
+type actionLog struct {
+	begin time.Time // 0 s of calls
+
+	mu  sync.Mutex // a line is written as a whole
+	out io.Writer  // nil: there is no log
+	err error      // the first one: the subnet is also served while the disk is full
+}
+
+// logged calls fn with the log of o.
+func (o *simServe) logged(p *session.Program, fn func(*actionLog) error) error {
+	switch {
+	case o.log == "" && o.scenario == "":
+		return fn(new(actionLog))
+	case o.log == "" && o.run: // standard output is the command's
+		return fn(&actionLog{out: p.Console.Err()})
+	case o.log == "":
+		return fn(&actionLog{out: p.Console.Out()})
+	}
+	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("sim: --log: %w", err)
+	}
+	log := &actionLog{out: f}
+	err = fn(log)
+	if bad := cmp.Or(log.err, f.Close()); err == nil && bad != nil {
+		err = &session.HostError{Err: fmt.Errorf("sim: --log: %w", bad)}
+	}
+	return err
+}
+
+// add writes an action.
+func (l *actionLog) add(a script.ScenarioAction) {
+	line, err := a.JSON()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out == nil {
+		return
+	}
+	if err == nil {
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	l.err = cmp.Or(l.err, err)
+}
+
+// call writes a change that a call of another program has made or tried.
+func (l *actionLog) call(from *server.Peer, since time.Time, method string, args map[string]any, err error) {
+	a := script.ScenarioAction{At: since.Sub(l.begin).Seconds(), Time: since, Action: method, Args: args, Peer: from}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	l.add(a)
 }

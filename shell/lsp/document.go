@@ -11,9 +11,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/check"
+	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 )
 
@@ -222,3 +227,214 @@ func (d *document) span(start, end int) protocol.Range {
 
 // codes returns the length of a rune in UTF-16.
 func codes(r rune) int { return max(1, utf16.RuneLen(r)) }
+
+// outline is a script without syntax errors, whose names are resolved as far as possible.
+type outline struct{ file *syntax.File }
+
+// outlineOf returns the outline of a text; nil if it has syntax errors.
+func outlineOf(path, text string) *outline {
+	if lang.PlainText(path, 1, text) != nil {
+		return nil
+	}
+	file, err := lang.Dialect.Parse(path, text, 0)
+	if err != nil {
+		return nil
+	}
+	any := func(string) bool { return true } // predeclared names do not matter here
+	resolve.File(file, any, any)             // errors are findings of check
+	return &outline{file}
+}
+
+// around returns the outline of a document without the line of an offset, which is being
+// typed; else the last one without errors; nil: none.
+func (d *document) around(offset int) *outline {
+	start := strings.LastIndexByte(d.text[:offset], '\n') + 1
+	end := len(d.text)
+	if n := strings.IndexByte(d.text[offset:], '\n'); n >= 0 {
+		end = offset + n
+	}
+	line := d.text[start:end]
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	for _, text := range []string{d.text, d.text[:start] + indent + "pass" + d.text[end:]} {
+		if o := outlineOf(d.path, text); o != nil {
+			return o
+		}
+	}
+	return d.outline
+}
+
+// functionOf returns a function as builtins are declared.
+func functionOf(def *syntax.DefStmt) *lang.Builtin {
+	return &lang.Builtin{Name: def.Name.Name, Params: check.DefParams(def), Doc: docstring(def)}
+}
+
+// docstring returns the docstring of a function.
+func docstring(def *syntax.DefStmt) string {
+	if e, ok := def.Body[0].(*syntax.ExprStmt); ok {
+		if l, ok := e.X.(*syntax.Literal); ok {
+			text, _ := l.Value.(string)
+			return lang.TrimDoc(text)
+		}
+	}
+	return ""
+}
+
+// define adds the names that statements define: functions with their values, others
+// without. load returns the function that a module defines.
+func define(names starlark.StringDict, stmts []syntax.Stmt, load func(module, name string) *lang.Builtin) {
+	bind := func(e syntax.Expr) {
+		syntax.Walk(e, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Ident:
+				names[n.Name] = nil
+			case *syntax.DotExpr, *syntax.IndexExpr, *syntax.SliceExpr, *syntax.CallExpr:
+				return false
+			}
+			return true
+		})
+	}
+	for _, stmt := range stmts {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.DefStmt:
+				names[n.Name.Name] = lang.NewFunction(functionOf(n))
+				return false // its names are its own
+			case *syntax.AssignStmt:
+				bind(n.LHS)
+			case *syntax.ForStmt:
+				bind(n.Vars)
+			case *syntax.LoadStmt:
+				for i, to := range n.To {
+					names[to.Name] = nil
+					if b := load(n.ModuleName(), n.From[i].Name); b != nil {
+						names[to.Name] = lang.NewFunction(b)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// parameters adds the parameters of a function.
+func parameters(names starlark.StringDict, def *syntax.DefStmt) {
+	for _, p := range check.DefParams(def) {
+		names[strings.TrimLeft(p.Name, "*")] = nil
+	}
+}
+
+// names returns the names that the text of a script defines at a line: those of the top
+// level, and of the functions around the line.
+func (o *outline) names(line int32, load func(module, name string) *lang.Builtin) starlark.StringDict {
+	names := starlark.StringDict{}
+	if o == nil {
+		return names
+	}
+	stmts := o.file.Stmts
+	for stmts != nil {
+		define(names, stmts, load)
+		var inner []syntax.Stmt
+		for _, stmt := range stmts {
+			if def, ok := stmt.(*syntax.DefStmt); ok {
+				if start, end := def.Span(); start.Line <= line && line <= end.Line {
+					parameters(names, def)
+					inner = def.Body
+				}
+			}
+		}
+		stmts = inner
+	}
+	return names
+}
+
+func (s *Server) symbols(_ context.Context, p *protocol.DocumentSymbolParams) (any, error) {
+	d, err := s.document(p.TextDocument.URI)
+	if err != nil {
+		return nil, err
+	}
+	list := []protocol.DocumentSymbol{}
+	if o := outlineOf(d.path, d.text); o != nil {
+		list = d.symbols(o.file.Stmts, list)
+	}
+	return list, nil
+}
+
+// symbols adds the functions and variables that statements define.
+func (d *document) symbols(stmts []syntax.Stmt, list []protocol.DocumentSymbol) []protocol.DocumentSymbol {
+	add := func(n syntax.Node, id *syntax.Ident, kind protocol.SymbolKind, detail string) *protocol.DocumentSymbol {
+		start, end := n.Span()
+		name := d.at(id.NamePos)
+		list = append(list, protocol.DocumentSymbol{Name: id.Name, Detail: detail, Kind: kind, Range: d.span(d.at(start), d.at(end)), SelectionRange: d.span(name, name+len(id.Name))})
+		return &list[len(list)-1]
+	}
+	for _, stmt := range stmts {
+		switch n := stmt.(type) {
+		case *syntax.DefStmt:
+			f := add(n, n.Name, protocol.SymbolKindFunction, strings.TrimPrefix(functionOf(n).Signature(), n.Name.Name))
+			f.Children = d.symbols(functionsIn(n.Body), nil)
+		case *syntax.AssignStmt:
+			if id, ok := n.LHS.(*syntax.Ident); ok && n.Op == syntax.EQ {
+				add(n, id, protocol.SymbolKindVariable, "")
+			}
+		}
+	}
+	return list
+}
+
+// functionsIn returns the functions that a block defines.
+func functionsIn(block []syntax.Stmt) (list []syntax.Stmt) {
+	for _, stmt := range block {
+		if def, ok := stmt.(*syntax.DefStmt); ok {
+			list = append(list, def)
+		}
+	}
+	return list
+}
+
+// formatting formats a document, while other requests are answered: it can take seconds.
+func (s *Server) formatting(_ context.Context, p *protocol.DocumentFormattingParams) (any, error) {
+	d, err := s.document(p.TextDocument.URI)
+	if err != nil {
+		return nil, err
+	}
+	if d.tooLong {
+		return nil, fmt.Errorf("lsp: the document is longer than %d bytes", maxText)
+	}
+	was := document{path: d.path, text: d.text}
+	return later(func() (any, error) {
+		edits, err := was.formatted()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if d.text != was.text {
+			return nil, jsonrpc2.NewError(protocol.CodeContentModified, "the document has changed; format it again")
+		}
+		return edits, err
+	}), nil
+}
+
+// formatted returns the changes that format a document: one, of the lines between the
+// first and the last that differ, so that the editor keeps the cursor.
+func (d *document) formatted() ([]protocol.TextEdit, error) {
+	out, err := script.Format(d.path, []byte(d.text))
+	if err != nil {
+		return nil, err
+	}
+	text := string(out)
+	if text == d.text {
+		return []protocol.TextEdit{}, nil
+	}
+	start := 0
+	for n := strings.IndexByte(d.text[start:], '\n') + 1; n > 0 && strings.HasPrefix(text[start:], d.text[start:start+n]); n = strings.IndexByte(d.text[start:], '\n') + 1 {
+		start += n
+	}
+	old, changed := d.text[start:], text[start:]
+	for {
+		n := strings.LastIndexByte(strings.TrimSuffix(old, "\n"), '\n') + 1
+		if n == 0 || !strings.HasSuffix("\n"+changed, "\n"+old[n:]) || old[n:] == "" {
+			break
+		}
+		changed = changed[:len(changed)-len(old[n:])]
+		old = old[:n]
+	}
+	return []protocol.TextEdit{{Range: d.span(start, start+len(old)), NewText: changed}}, nil
+}

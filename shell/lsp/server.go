@@ -1,19 +1,11 @@
-// Package lsp serves editors by the Language Server Protocol 3.16, over two streams. It
-// never runs a script. Of the files, it reads the open documents' neighbours below the
-// editor's workspace, the folders of -I, and the embedded modules.
-//
-//	server.go      Serve: the session, and the methods
-//	stream.go      the connection: messages, and the errors of what is not one
-//	request.go     requests in their order, those that take longer, and cancellation
-//	document.go    open documents: texts, positions, files
-//	outline.go     the names that a script defines
-//	diagnostic.go  the findings of check, while a script is typed
-//	complete.go    completion; hover.go: hover and the signatures of calls
-//	definition.go  definitions, also those in modules
-//	symbol.go      the outline of a document, and its format
+// Package lsp serves editors by the Language Server Protocol 3.16, over two streams: findings,
+// completion, hover, definitions, outline, format. It never runs a script. Of the files, it
+// reads the neighbours of open documents below the editor's workspace, the folders of -I, and
+// the embedded modules.
 package lsp
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -210,3 +204,310 @@ func (s *Server) foldersChanged(ctx context.Context, p *protocol.DidChangeWorksp
 	}
 	return s.filesChanged(ctx, nil)
 }
+
+// maxRequests is how many messages may wait, and how many requests may have no response yet.
+const maxRequests = 1000
+
+var errCancelled = errors.New("the editor has cancelled the request")
+
+// request is a message of the editor: a request, or a notification.
+type request struct {
+	jsonrpc2.Request
+	ctx    context.Context // ends if the editor cancels it, and after its response
+	cancel context.CancelCauseFunc
+	reply  jsonrpc2.Replier
+}
+
+// id returns the ID of a request; isCall: it is not a notification.
+func (r *request) id() (id jsonrpc2.ID, isCall bool) {
+	if call, ok := r.Request.(*jsonrpc2.Call); ok {
+		return call.ID(), true
+	}
+	return id, false
+}
+
+// later is the result of a method that takes longer, and runs while other messages are answered.
+// It must not use the server, unless it holds s.mu.
+type later func() (any, error)
+
+// receive accepts a message, while an earlier one may be running. It returns no errors: the
+// library stores only one kind.
+func (s *Server) receive(ctx context.Context, reply jsonrpc2.Replier, req jsonrpc2.Request) error {
+	if req.Method() == protocol.MethodCancelRequest {
+		s.cancelRequest(req.Params())
+		return nil
+	}
+	r := &request{Request: req, reply: reply}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if err := s.begin(r); err != nil {
+		reply(ctx, nil, err)
+		return nil
+	}
+	s.waiting.Add(1)
+	if stop := s.checking.Load(); stop != nil {
+		(*stop)(errCancelled) // it begins again after the message
+	}
+	select {
+	case s.queue <- r:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// begin records a request until its response.
+func (s *Server) begin(r *request) error {
+	id, isCall := r.id()
+	if !isCall {
+		return nil
+	}
+	s.callsMu.Lock()
+	defer s.callsMu.Unlock()
+	switch {
+	case s.calls[id] != nil:
+		return jsonrpc2.Errorf(jsonrpc2.InvalidRequest, "request ID %v is in use; use each ID once", id)
+	case len(s.calls) >= maxRequests:
+		return jsonrpc2.Errorf(jsonrpc2.InternalError, "busy: %d requests have no response yet; send fewer at a time", maxRequests)
+	}
+	s.calls[id] = r
+	return nil
+}
+
+// cancelRequest cancels a request that has no response yet.
+func (s *Server) cancelRequest(params json.RawMessage) {
+	var p struct{ ID jsonrpc2.ID }
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	s.callsMu.Lock()
+	defer s.callsMu.Unlock()
+	if r := s.calls[p.ID]; r != nil {
+		r.cancel(errCancelled)
+	}
+}
+
+// work handles messages in their order, until the queue is closed or ctx ends.
+func (s *Server) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r, ok := <-s.queue:
+			if !ok {
+				return
+			}
+			s.handle(ctx, r)
+			if s.waiting.Add(-1) == 0 {
+				s.wake() // of a check that was stopped
+			}
+		}
+	}
+}
+
+// answer sends the response of a request; a notification has none.
+func (s *Server) answer(r *request, result any, err error) {
+	if id, isCall := r.id(); isCall {
+		s.callsMu.Lock()
+		delete(s.calls, id)
+		s.callsMu.Unlock()
+	}
+	if context.Cause(r.ctx) == errCancelled {
+		result, err = nil, jsonrpc2.NewError(protocol.CodeRequestCancelled, errCancelled.Error())
+	}
+	defer r.cancel(nil)
+	if err := r.reply(context.WithoutCancel(r.ctx), result, err); err != nil {
+		s.end(fmt.Errorf("lsp: %w", err))
+	}
+}
+
+// finish runs the rest of a request and answers it, at once if the editor cancels it. One such
+// request runs at a time.
+func (s *Server) finish(r *request, rest later) {
+	select {
+	case s.slot <- struct{}{}:
+	case <-r.ctx.Done():
+		s.abandon(r)
+		return
+	}
+	var result any
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer func() { <-s.slot }()
+		defer close(done)
+		err = lang.Protect("lsp "+r.Method(), func() (err error) { result, err = rest(); return err })
+	}()
+	select {
+	case <-done:
+		s.answer(r, result, err)
+	case <-r.ctx.Done():
+		s.abandon(r)
+	}
+}
+
+// abandon answers a request that is cancelled, unless the session ends.
+func (s *Server) abandon(r *request) {
+	if context.Cause(r.ctx) == errCancelled {
+		s.answer(r, nil, nil)
+	}
+}
+
+// Bounds of a message, in bytes.
+const (
+	maxMessage = 16 << 20 // a document of 1 MiB takes up to 6 MiB in JSON
+	maxSkipped = 1 << 30  // a longer one is more likely a wrong length
+)
+
+// stream has the messages of an editor, each after a header with its length. Unlike that of the
+// library, it answers what is not a message by an error, and reads the next one, as long as the
+// header has the length.
+type stream struct {
+	in     *bufio.Reader
+	closer io.Closer
+
+	mu  sync.Mutex // keeps messages whole
+	out io.Writer
+}
+
+func newStream(in io.ReadCloser, out io.Writer) *stream {
+	return &stream{in: bufio.NewReader(in), closer: in, out: out}
+}
+
+// errorResponse is the response to what is not a request (JSON-RPC 2.0, section 5.1).
+type errorResponse struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"` // null: unknown
+	Error   *jsonrpc2.Error `json:"error"`
+}
+
+// Read returns the next message.
+func (s *stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		length, err := s.header()
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				s.refuse(nil, jsonrpc2.ParseError, err.Error())
+			}
+			return nil, 0, err
+		}
+		if length > maxMessage {
+			err = s.refuse(nil, jsonrpc2.InvalidRequest, fmt.Sprintf("message of %d bytes, more than %d; send less", length, maxMessage))
+			if err == nil {
+				_, err = io.CopyN(io.Discard, s.in, length)
+			}
+			if err != nil {
+				return nil, 0, within(err)
+			}
+			continue
+		}
+		text := make([]byte, length)
+		if _, err := io.ReadFull(s.in, text); err != nil {
+			return nil, 0, within(err)
+		}
+		message, refusal := decode(text)
+		if refusal == nil {
+			return message, length, nil
+		}
+		if err := s.write(refusal); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// within returns an error of reading within a message.
+func within(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read message: %w", err)
+}
+
+// header reads a header, and returns the length of the message after it.
+func (s *stream) header() (length int64, err error) {
+	length = -1
+	for first := true; ; first = false {
+		line, err := s.in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return 0, errors.New("message header: line too long; " + framing)
+		case errors.Is(err, io.EOF) && first && len(line) == 0:
+			return 0, io.EOF
+		case err != nil:
+			return 0, within(err)
+		}
+		name, value, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), ":")
+		switch {
+		case name == "" && length < 0:
+			return 0, errors.New("message header: no Content-Length; " + framing)
+		case name == "":
+			return length, nil
+		case !strings.EqualFold(name, jsonrpc2.HdrContentLength):
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil || n < 0 || n > maxSkipped || length >= 0 && n != length {
+			return 0, fmt.Errorf("message header: invalid Content-Length %q; %s", strings.TrimSpace(value), framing)
+		}
+		length = n
+	}
+}
+
+// framing is the remedy if the begin of the next message is unknown.
+const framing = "restart the server: it cannot find the next message"
+
+// decode returns the message in a text, or its refusal.
+func decode(text []byte) (jsonrpc2.Message, *errorResponse) {
+	if !json.Valid(text) {
+		return nil, refusal(nil, jsonrpc2.ParseError, "malformed JSON")
+	}
+	var parts struct {
+		Version               string `json:"jsonrpc"`
+		ID                    json.RawMessage
+		Method                *string
+		Params, Result, Error json.RawMessage
+	}
+	err := json.Unmarshal(text, &parts)
+	if err != nil || parts.Version != "2.0" || parts.Method == nil && parts.Result == nil && parts.Error == nil || parts.Method != nil && *parts.Method == "" {
+		return nil, refusal(parts.ID, jsonrpc2.InvalidRequest, "not a message of JSON-RPC 2.0; batches are not supported")
+	}
+	message, err := jsonrpc2.DecodeMessage(text)
+	if err != nil {
+		return nil, refusal(parts.ID, jsonrpc2.InvalidRequest, "not a message of JSON-RPC 2.0: its id is not a string or a 32-bit integer")
+	}
+	return message, nil
+}
+
+func refusal(id json.RawMessage, code jsonrpc2.Code, text string) *errorResponse {
+	if len(id) == 0 || strings.ContainsAny(string(id[:1]), "[{tf") {
+		id = json.RawMessage("null")
+	}
+	return &errorResponse{"2.0", id, jsonrpc2.NewError(code, text)}
+}
+
+func (s *stream) refuse(id json.RawMessage, code jsonrpc2.Code, text string) error {
+	return s.write(refusal(id, code, text))
+}
+
+// Write sends a message.
+func (s *stream) Write(ctx context.Context, m jsonrpc2.Message) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return 0, s.write(m)
+}
+
+func (s *stream) write(m any) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = fmt.Fprintf(s.out, "%s: %d\r\n\r\n%s", jsonrpc2.HdrContentLength, len(text), text)
+	return err
+}
+
+// Close closes the input.
+func (s *stream) Close() error { return s.closer.Close() }

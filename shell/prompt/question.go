@@ -6,14 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
 )
 
 var (
@@ -147,4 +152,170 @@ func splitWords(line string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// notText matches lines that are more likely a statement with an error than text that was
+// copied from the screen.
+var notText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`["{}=\\]|\w[(\[]|[^ ] *[-+*]$|\w:$|^(and|break|continue|def|elif|else|for|if|lambda|load|not|or|pass|return|while) |^\S+ [-+*/%] \S+$`)
+})
+
+// shown returns a hint for a line that fabsh shows in its output, such as the name of a
+// port, and that is not a statement; sure: it is text of the fabric or of the specification.
+func (r *repl) shown(line string) (hint string, sure bool) {
+	if f := r.Env.Fabric(); f != nil {
+		if hint := r.inFabric(f, line); hint != "" {
+			return hint, true
+		}
+		if subject, _, ok := strings.Cut(line, ": "); ok { // of a finding
+			if hint := r.inFabric(f, subject); hint != "" {
+				return hint, true
+			}
+		}
+	}
+	if hint := r.shellHabit(line); hint != "" {
+		return hint, true
+	}
+	switch {
+	case line == "-":
+		return "- stands for no value: None", true
+	case strings.HasPrefix(line, "... not shown: "):
+		return "this line names columns that do not fit; table(_, columns=[...]) chooses columns", true
+	}
+	if fields := fieldsWith(line); len(fields) > 0 {
+		if len(fields) > 3 {
+			fields = append(fields[:3:3], "others")
+		}
+		return fmt.Sprintf("%s is a value of %s; write it in quotes: %q", line, strings.Join(fields, ", "), line), true
+	}
+	if line == "" || notText().MatchString(line) {
+		return "", false
+	}
+	if _, err := help.Of(r.Runtime).Find(line, 0); err == nil { // with a dot: a check of an audit, or a field
+		return fmt.Sprintf("help %s explains it; as text, write it in quotes: %q", line, line), strings.Contains(line, ".")
+	}
+	if _, ok := check.AttributeTypes()[line]; ok {
+		return fmt.Sprintf("%s is an attribute of records; write value.%[1]s", line), false
+	}
+	return fmt.Sprintf("if this is text, write it in quotes: %q", line), false
+}
+
+// shellHabits match lines in the way of other tools.
+var shellHabits = sync.OnceValue(func() (m struct{ pipe, redirection, sql, call *regexp.Regexp }) {
+	m.pipe = regexp.MustCompile(`^([\w.]+) *\| *(grep|egrep|awk|cut|head|less|more|sed|sort|tail|tee|uniq|wc)\b`)
+	m.redirection = regexp.MustCompile(`^([\w.]+) *>>? *[\w./-]+$`)
+	m.sql = regexp.MustCompile(`(?i)^select\b.* from\b`)
+	m.call = regexp.MustCompile(`^(\w+) +[\w"']`)
+	return m
+})
+
+// shellHabit returns the hint for a line in the way of a Unix shell or of SQL; "": it is
+// another line.
+func (r *repl) shellHabit(line string) string {
+	habits := shellHabits()
+	if m := habits.pipe.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("there are no pipes; %s.select(\"type == 'switch'\"), sort and count do this", m[1])
+	}
+	if m := habits.redirection.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("there is no redirection; write save(%s, \"x.csv\")", m[1])
+	}
+	if habits.sql.MatchString(line) {
+		return "there is no SQL; f.nodes.select(\"type == 'switch'\"), sort, group and count do this"
+	}
+	if m := habits.call.FindStringSubmatch(line); m != nil {
+		if _, ok := r.interp.globals[m[1]].(starlark.Callable); ok {
+			return m[1] + " is a function; write " + m[1] + "(...), with texts in quotes"
+		}
+	}
+	return ""
+}
+
+// inFabric returns the hint for the name or address of a node, a port or a link, or the names
+// of two ports; "": it is another text.
+func (r *repl) inFabric(f *fabric.Fabric, name string) string {
+	if a, b, ok := strings.Cut(name, " - "); ok {
+		switch from, to := portOf(f, a), portOf(f, b); {
+		case from == nil || to == nil:
+		case from.Peer() == to:
+			return fmt.Sprintf("%s is a link; write %s.link", name, r.portExpr(f, from))
+		default:
+			return fmt.Sprintf("%s are ports; write %s and %s", name, r.portExpr(f, from), r.portExpr(f, to))
+		}
+	}
+	if number, ok := strings.CutPrefix(name, "LID "); ok {
+		return "write LIDs as numbers: " + number
+	}
+	_, err := f.FindNode(name)
+	if several := new(fabric.NameError); errors.As(err, &several) && len(several.Nodes) > 0 {
+		return several.Error()
+	}
+	t := topology.FindIn(f, name)
+	if t.Err != nil {
+		return ""
+	}
+	what, write := "a node", r.fabricName(f)+fmt.Sprintf(".node(%q)", name)
+	switch {
+	case t.Port != topology.NoPortGiven:
+		what, write = "a port", r.portExpr(f, t.Node.Port(t.Port))
+	case t.Node.IsSwitch():
+		what = "a switch"
+	}
+	return fmt.Sprintf("%s is %s; write %s, or %q as a target", name, what, write, name)
+}
+
+// guidHint returns the hint for a statement that is only a GUID of the fabric, which is a
+// number in the language; "": it is another statement.
+func (r *repl) guidHint(text string) string {
+	const digits = len("0x0002c90300100000")
+	f := r.Env.Fabric()
+	if f == nil || len(text) != digits || !strings.HasPrefix(text, "0x") {
+		return ""
+	}
+	return r.inFabric(f, text)
+}
+
+// portOf returns the port of a name; nil: the fabric has none.
+func portOf(f *fabric.Fabric, name string) *fabric.Port {
+	if t := topology.FindIn(f, name); t.Err == nil && t.Port != topology.NoPortGiven {
+		return t.Node.Port(t.Port)
+	}
+	return nil
+}
+
+// portExpr returns an expression for a port.
+func (r *repl) portExpr(f *fabric.Fabric, p *fabric.Port) string {
+	return fmt.Sprintf("%s.node(%q).ports[%d]", r.fabricName(f), p.Node().Name(), p.Num())
+}
+
+// fabricName returns an expression for a fabric: a variable of the user, if there is one.
+func (r *repl) fabricName(f *fabric.Fabric) string {
+	var names, older []string
+	for name, v := range r.interp.globals {
+		known, ok := v.(*topology.Fabric)
+		switch {
+		case !ok || name == "_":
+		case known.Fabric == f:
+			names = append(names, name)
+		default:
+			older = append(older, name) // a command has read the fabric again
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return slices.Min(names)
+	case len(older) > 0:
+		return slices.Min(older)
+	}
+	return "discover()"
+}
+
+// fieldsWith returns the names of the attributes that can have a word, sorted.
+func fieldsWith(word string) (names []string) {
+	for name, w := range check.FieldWords() {
+		if slices.Contains(w.Words, word) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

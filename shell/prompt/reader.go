@@ -2,17 +2,23 @@ package prompt
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/chzyer/readline"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/fabric/format"
 	"fabsh/shell/session"
 )
 
@@ -200,4 +206,192 @@ func (w *wrapped) Write(p []byte) (int, error) {
 		}
 	}
 	return w.Writer.Write(p)
+}
+
+// keys translates a terminal's input into keys that readline knows.
+type keys struct {
+	*os.File
+	ahead *session.TypeAhead // typed before; may be nil
+	rest  string             // read, and not taken yet
+	paste paste
+}
+
+// Readline knows neither the Home and End keys of screen, tmux and the Linux console
+// nor those of rxvt. In a list of proposals, and in a search, it takes Ctrl-C only for
+// the end of that; after Ctrl-G it works as elsewhere.
+var keyNames = strings.NewReplacer(
+	"\x1b[1~", "\x01", "\x1b[7~", "\x01",
+	"\x1b[4~", "\x05", "\x1b[8~", "\x05",
+	"\x03", "\x07\x03",
+)
+
+func (k *keys) Read(p []byte) (int, error) {
+	for k.rest == "" {
+		if k.ahead != nil {
+			if text := k.ahead.Take(); text != "" {
+				k.rest = k.paste.keys(text)
+				continue
+			}
+		}
+		n, err := k.File.Read(p)
+		if err != nil {
+			return n, err
+		}
+		k.rest = k.paste.keys(string(p[:n]))
+	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
+	return n, nil
+}
+
+// A terminal puts these around pasted text if requested, so that a program can
+// distinguish it from typed text: xterm's bracketed paste, private mode 2004
+// (invisible-island.net/xterm/ctlseqs, "Bracketed Paste Mode").
+const (
+	pasteOn    = "\x1b[?2004h"
+	pasteOff   = "\x1b[?2004l"
+	pasteBegin = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
+)
+
+// paste takes pasted text out of the terminal's input: the editor gets it as a whole,
+// and not key by key.
+type paste struct {
+	deliver func(text string)
+	open    bool
+	text    strings.Builder // of the open paste
+	held    string          // a possible beginning of a bracket
+}
+
+// keys returns the editor's input for the terminal's. Enter follows pasted text that
+// ends with a newline.
+func (p *paste) keys(text string) string {
+	var b strings.Builder
+	text = p.held + text
+	p.held = ""
+	for {
+		bracket := pasteBegin
+		if p.open {
+			bracket = pasteEnd
+		}
+		part, rest, found := strings.Cut(text, bracket)
+		if !found {
+			part, p.held = holdBack(text, bracket)
+		}
+		if p.open {
+			p.text.WriteString(part)
+		} else {
+			b.WriteString(keyNames.Replace(withoutPrivate(part)))
+		}
+		if !found {
+			return b.String()
+		}
+		if p.open {
+			b.WriteString(p.close())
+		}
+		p.open, text = !p.open, rest
+	}
+}
+
+// close delivers the pasted text, and returns the keys that represent it.
+func (p *paste) close() string {
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.text.String())
+	p.text.Reset()
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' {
+			return -1 // pasted text is not a key
+		}
+		return r
+	}, withoutPrivate(text))
+	// Other control characters are displayed as in a string literal: the editor writes
+	// its line unchanged.
+	trimmed := strings.TrimRight(lang.Harmless(text), "\n")
+	p.deliver(trimmed)
+	if strings.HasSuffix(text, "\n") {
+		return string(pasteKey) + "\r"
+	}
+	return string(pasteKey)
+}
+
+// withoutPrivate removes the runes that have a special meaning for the editor.
+func withoutPrivate(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isPrivate(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// holdBack cuts off the end of text where it may begin a bracket. Escape alone is a
+// key, and is not held back.
+func holdBack(text, bracket string) (now, later string) {
+	for n := min(len(bracket)-1, len(text)); n > 1; n-- {
+		if strings.HasSuffix(text, bracket[:n]) {
+			return text[:len(text)-n], text[len(text)-n:]
+		}
+	}
+	return text, ""
+}
+
+// historyLimit is how many statements are remembered.
+const historyLimit = 2000
+
+// history has the statements of this session and earlier ones. The file is private to
+// the user: statements may contain secrets.
+type history struct {
+	path       string   // empty: nothing is kept
+	statements []string // at the beginning of the session
+	last       string   // that was added
+}
+
+// lineSeparator represents a line break within a statement (Unicode 23.3): the file has
+// one statement per line.
+const lineSeparator = "\u2028"
+
+// openHistory reads the file, if it exists. Without a home directory, or if it cannot
+// be written, a session has only its own history.
+func openHistory(path string) *history {
+	h := &history{path: path}
+	if path == "" {
+		return h
+	}
+	data, _ := session.ReadOwn(path)
+	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
+	if n := len(lines); n > historyLimit {
+		lines = lines[n-historyLimit:]
+		h.rewrite(lines)
+	}
+	for _, l := range lines {
+		h.last = lang.Harmless(withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n")))
+		h.statements = append(h.statements, h.last)
+	}
+	return h
+}
+
+// add appends a statement, without keys, unless it equals the last one; several
+// sessions may do so at once.
+func (h *history) add(statement string) {
+	if h.path == "" || statement == h.last {
+		return
+	}
+	h.last = statement
+	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
+		return
+	}
+	// If the path is a pipe, do not wait for its reader.
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	f.WriteString(strings.ReplaceAll(records.MaskKeys(statement), "\n", lineSeparator) + "\n")
+}
+
+// rewrite keeps the newest lines. The new file has the mode of the old one.
+func (h *history) rewrite(lines []string) {
+	format.WriteFile(context.Background(), h.path, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+		return err
+	})
 }

@@ -1,18 +1,6 @@
-// Package prompt reads statements, from a terminal or a pipe, and runs each before the
-// next is read. At a terminal it has editing, history, completion, questions and commands.
-//
-//	repl.go       Run: the loop
-//	question.go   lines that are not Starlark: questions, tools; command.go, commands
-//	statement.go  from lines to statements
-//	exec.go       statements run in one growing set of globals
-//	reader.go     sources of lines: readline, or a pipe; keys.go, the terminal's keys and
-//	              pasted text
-//	block.go      statements of several lines in readline's one
-//	history.go    earlier statements, for the arrow keys and Ctrl-R
-//	complete.go   completion by TAB; propose.go, proposals from the session
-//	name.go       the prompt itself, and the title of the terminal
-//	shown.go      hints for text that was copied from the screen
-//	guided.go     a tour at the prompt
+// Package prompt reads statements, from a terminal or a pipe, and runs each before the next
+// is read. At a terminal it has editing, history, completion, questions (help in plain words)
+// and the commands of a shell.
 package prompt
 
 import (
@@ -24,8 +12,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +28,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
@@ -281,4 +274,279 @@ func (r *repl) quietly(file, text string) error {
 	r.interp.show = func(starlark.Value) error { return nil }
 	defer func() { r.interp.show = show }()
 	return r.Runner.Attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
+}
+
+// Commands are the commands of the program, which run in the session of the prompt.
+type Commands struct {
+	Names map[string]bool // all; true for those that run at the prompt
+	// Direct reports whether the command line that is words uses the terminal itself.
+	Direct func(words []string) bool
+	// Run runs a command line, and records in seen what the tour checks.
+	Run func(ctx context.Context, s *session.Session, words []string, seen *tour.Seen) error
+	// Complete returns the words that may follow words and begin with typed; files
+	// reports that names of files may.
+	Complete func(s *session.Session, words []string, typed string) (list []string, files bool)
+}
+
+// commandWord may stand before a command, as in a shell.
+const commandWord = "fabsh"
+
+// commandLine is a line that begins with the name of a command, perhaps after fabsh.
+type commandLine struct {
+	first string // "fabsh", or the name
+	rest  string // of the line, after the name
+	name  string
+}
+
+// afterName matches text that only Starlark has after a name and blanks.
+var afterName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([=(\[,:;]|[-+*/%<>|&^!]+=|[-+*/%<>|&^]+ |(in|not|and|or|if)\b)`)
+})
+
+// cutCommand separates a line into the name of a command and the rest; ok reports
+// whether it is the line of a command. Lines that only begin with such a name, as
+// graph.route(...) and route = 3 do, are Starlark.
+func (c *Commands) cutCommand(line string) (l commandLine, ok bool) {
+	l.name, l.rest, _ = strings.Cut(line, " ")
+	l.first, l.rest = l.name, strings.TrimLeft(l.rest, " ")
+	if afterName().MatchString(l.rest) || strings.Contains(line, "\n") {
+		return l, false
+	}
+	if l.first != commandWord {
+		_, ok = c.Names[l.name]
+		return l, ok
+	}
+	l.name, l.rest, _ = strings.Cut(l.rest, " ")
+	return l, c.Names != nil && l.name != "help" && !afterName().MatchString(l.rest)
+}
+
+// line returns the words of l as typed after fabsh.
+func (l commandLine) line() string { return strings.TrimSpace(l.name + " " + l.rest) }
+
+// command returns the command line that text is; ok is false for other text, and for valid
+// Starlark with a name that the user has defined.
+func (r *repl) command(text string) (l commandLine, ok bool) {
+	if l, ok = r.commands.cutCommand(strings.TrimSpace(text)); !ok {
+		return l, false
+	}
+	return l, !r.defined(l.first) || !r.parses(text)
+}
+
+// shadowed returns the command that text would be if the user had not defined its name.
+func (r *repl) shadowed(text string) (l commandLine, ok bool) {
+	l, ok = r.commands.cutCommand(strings.TrimSpace(text))
+	return l, ok && r.defined(l.first) && r.parses(text)
+}
+
+func (r *repl) parses(text string) bool {
+	_, err := r.interp.opts.Parse(promptFile, strings.TrimSpace(text), 0)
+	return err == nil
+}
+
+// defined reports whether the user has defined a name, also one of fabsh's own.
+func (r *repl) defined(name string) bool {
+	now, ok := r.interp.globals[name]
+	if !ok {
+		return false
+	}
+	is, isFunction := now.(*lang.Function)
+	was, wasFunction := r.Interpreter.Globals[name].(*lang.Function)
+	return !isFunction || !wasFunction || is != was
+}
+
+// runCommand runs a command line in the session of the prompt.
+func (r *repl) runCommand(ctx context.Context, l commandLine) error {
+	words, err := splitWords(l.line())
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	for _, w := range words {
+		if w == "|" || strings.Trim(w, "012>&<") == "" && strings.ContainsAny(w, "<>") {
+			return fmt.Errorf("%s: the prompt has no pipes and redirections; use --out FILE where the command has it, or run `fabsh %s` in a shell", l.name, l.line())
+		}
+	}
+	run := func() error { return r.commands.Run(ctx, r.Session, words, &r.seen) }
+	if r.commands.Direct(words) {
+		return finished(lang.Protect("prompt", run))
+	}
+	return r.showing(run)
+}
+
+// here returns the names of the commands that run at the prompt, sorted.
+func (c *Commands) here() (names []string) {
+	for name, here := range c.Names {
+		if here {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// guided is a prompt as the tour sees it.
+type guided struct{ *repl }
+
+func (g guided) Globals() starlark.StringDict { return g.interp.globals }
+
+func (g guided) Run(statement string) error { return g.quietly(promptFile, statement) }
+
+func (g guided) Tables() (r *routes.Routes, err error) {
+	err = g.Runner.Attempt(func(ctx context.Context) error {
+		f, err := audits.ReadFabric(ctx, g.Runtime)
+		if err == nil {
+			r, err = audits.ReadRoutes(ctx, g.Runtime, f, false)
+		}
+		return err
+	})
+	return r, err
+}
+
+// made keeps the results of a statement for the tour.
+func (r *repl) made(v starlark.Value) {
+	if r.tour != nil && v != nil {
+		r.seen.Values = append(r.seen.Values, v)
+	}
+}
+
+// guide passes a statement that was run to the tour, unless it was a question, or was
+// interrupted.
+func (r *repl) guide(err error) {
+	var stop *session.Interruption
+	if r.tour == nil || r.seen.Text == "" || errors.As(err, &stop) || r.program.Interrupts.Ended() != nil {
+		return
+	}
+	r.seen.Failed = err != nil
+	r.tour.See(r.seen)
+}
+
+// promptText returns the prompt: the fabric, the number of nodes and the age of its
+// picture, and whether it may be changed. It takes at most a third of the width; the
+// title of the terminal has all of it.
+func (r *repl) promptText() string {
+	if f := r.Env.Fabric(); f != r.fabric {
+		r.fabric, r.since = f, time.Now()
+	}
+	nodes, old := "", ""
+	if r.fabric != nil {
+		nodes = fmt.Sprintf(" %dn", len(r.fabric.Nodes()))
+		if d := time.Since(r.since); r.Engine != nil && d >= time.Minute {
+			old = " " + age(d)
+		}
+	}
+	end := " " + r.rights() + "> "
+	room := width(r.Session)/3 - len(end)
+	name := shortName(lang.OneLine(r.Name))
+	for _, part := range []*string{&old, &nodes} { // the name is the most important
+		if room-len(nodes)-len(old) < min(minName, len([]rune(name))) {
+			*part = ""
+		}
+	}
+	if room -= len(nodes) + len(old); room < minName && room < len([]rune(name)) {
+		return strings.TrimLeft(end, " ")
+	}
+	if short := session.Truncate(name, room); short != name && room > 1 {
+		name = session.Truncate(name, room-1) + "…"
+	}
+	return name + nodes + old + end
+}
+
+// minName is the length from which the beginning of a name says something, in runes.
+const minName = 4
+
+func width(s *session.Session) int {
+	if columns := s.Console.Width(); columns > 0 {
+		return columns
+	}
+	return 80
+}
+
+// rights returns whether the fabric may be changed.
+func (r *repl) rights() string {
+	if r.Engine != nil && r.Engine.Write() {
+		return "rw"
+	}
+	return "ro"
+}
+
+// shortName returns the kind of a fabric, and its name without options: "sim fattree".
+func shortName(name string) string {
+	kind, rest, ok := strings.Cut(name, ":")
+	if !ok {
+		return name
+	}
+	rest, _, _ = strings.Cut(rest, ",")
+	switch kind {
+	case "umad":
+		return rest
+	case "sim":
+		if rest, _, _ = strings.Cut(rest, ":"); strings.Contains(rest, "=") { // an option alone
+			return kind
+		}
+		rest = path.Base(rest)
+	}
+	return kind + " " + rest
+}
+
+// age formats a time in one unit: "12s", "3m", "5h", "2d".
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Sequences of xterm (invisible-island.net/xterm/ctlseqs): OSC 2 sets the title of the
+// window; CSI 22 ; 2 t and 23 ; 2 t save and restore it, where the terminal can.
+const (
+	titleSave    = "\x1b[22;2t"
+	titleRestore = "\x1b[23;2t"
+	titleSet     = "\x1b]2;%s\a"
+)
+
+// maxTitle is the maximum length of a title, in runes.
+const maxTitle = 150
+
+// title is the title of a terminal. The zero value is that of a terminal without one.
+type title struct {
+	out  io.Writer // nil: no title
+	last string
+}
+
+// openTitle returns the title of the terminal out, which is saved.
+func openTitle(out io.Writer) *title {
+	switch os.Getenv("TERM") {
+	case "", "dumb", "linux":
+		return new(title)
+	}
+	io.WriteString(out, titleSave)
+	return &title{out: out}
+}
+
+// set sets the title to text, without control characters, which could end the sequence.
+func (t *title) set(text string) {
+	if text = session.Truncate(lang.OneLine(text), maxTitle); t.out != nil && text != t.last {
+		fmt.Fprintf(t.out, titleSet, text)
+		t.last = text
+	}
+}
+
+// restore restores the title of before.
+func (t *title) restore() {
+	if t.out != nil {
+		io.WriteString(t.out, titleRestore)
+	}
+}
+
+// titleText returns the title of the terminal: the whole name of the fabric.
+func (r *repl) titleText() string {
+	text := "fabsh " + r.Name + " " + r.rights()
+	if r.fabric != nil {
+		text += fmt.Sprintf(", %d nodes", len(r.fabric.Nodes()))
+	}
+	return text
 }

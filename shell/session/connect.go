@@ -5,9 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
@@ -16,6 +22,8 @@ import (
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
+	"fabsh/fabric/sim/spec"
+	"fabsh/mad/capture"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/umad"
@@ -216,4 +224,212 @@ func OpenHost(ctx context.Context, p *Program) (*Session, error) {
 		return nil, &HostError{fmt.Errorf("audit host: %w", err)}
 	}
 	return New(p, Base{Connection: &Connection{Name: "host " + h.Name, loaded: h.Fabric, host: h}})
+}
+
+// simKey is the key in a simulated fabric's specification. No key is shown.
+var simKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
+})
+
+func (c connector) sim(spec string) (*Connection, error) {
+	return Simulate(c.settings, spec, OpenNamed(c.ctx, lang.OpenNamed), c.secrets.Open)
+}
+
+// Simulate makes a subnet in this process, and attaches to its first adapter unless the
+// settings name another node. Files that spec names are opened by open, and those that
+// they name by included.
+func Simulate(s *Settings, spec string, open, included format.Opener) (*Connection, error) {
+	f, options, err := sim.ParseFiles(spec, open, included)
+	if err != nil {
+		return nil, Late(err)
+	}
+	node, err := SimNode(f, s.CA)
+	if err != nil {
+		return nil, err
+	}
+	subnet := sim.New(f, options)
+	t, err := subnet.Attach(node, s.Port.Value)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{Name: strings.TrimSuffix("sim:"+simKey().ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
+}
+
+// SimNode returns the node to attach to: the one with this name or GUID, else the first
+// with a cable that is not a switch; among switches only, the first.
+func SimNode(f *fabric.Fabric, name string) (int, error) {
+	nodes := f.Nodes()
+	if name == "" {
+		for i := range nodes {
+			if n := &nodes[i]; !n.IsSwitch() && spec.HasCable(n) {
+				return i, nil
+			}
+		}
+		return max(0, slices.IndexFunc(nodes, func(n fabric.Node) bool { return n.IsSwitch() })), nil
+	}
+	for i := range nodes {
+		if nodes[i].GUID().String() == name {
+			return i, nil
+		}
+	}
+	n, err := f.FindNode(name)
+	if err != nil {
+		return 0, fmt.Errorf("-C: %w", err)
+	}
+	return n.ID(), nil
+}
+
+// replay reads a recording, which takes the place of the fabric.
+func (c connector) replay(path string) (*Connection, error) {
+	if path == "" {
+		return nil, errors.New("-F replay: missing file; write -F replay:FILE")
+	}
+	f, err := lang.OpenNamed(c.ctx, path)
+	if err != nil {
+		return nil, Late(err)
+	}
+	defer f.Close()
+	r, err := format.Bounded(f, path, maxRecording)
+	if err != nil {
+		return nil, err
+	}
+	recording, err := capture.Load(r, path)
+	if err != nil {
+		return nil, Late(err)
+	}
+	t := capture.NewReplay(recording)
+	opened := &Connection{Name: "replay:" + filepath.Base(path), transport: t, clock: t}
+	if err := recording.Incomplete(); err != nil {
+		opened.warnings = append(opened.warnings, err)
+	}
+	return opened, nil
+}
+
+// maxRecording is the maximum length of a recording, in bytes: that of a sweep of the
+// largest subnet, with 1.5 million requests and their answers. In memory it takes up to
+// three times as much.
+const maxRecording = 1 << 30
+
+// record records the traffic of c in the file at path; "": no recording.
+func (c *Connection) record(path string) error {
+	switch {
+	case path == "":
+		return nil
+	case c.loaded != nil:
+		return errors.New("--record: the session reads a file, so no traffic can be recorded")
+	case c.clock != nil:
+		return errors.New("--record: the session replays a recording; copy that file")
+	case c.transport == nil:
+		return nil // no fabric, and code that may not need one
+	}
+	f, err := createRecording(path)
+	if err != nil {
+		c.transport.Close()
+		return fmt.Errorf("--record: %w", format.FileError(err))
+	}
+	t, err := capture.Record(c.transport, f)
+	if err != nil {
+		c.transport.Close()
+		if file, ok := f.(*recordFile); ok {
+			file.discard()
+		}
+		return &HostError{fmt.Errorf("--record %s: %w", path, err)}
+	}
+	c.transport = t
+	return nil
+}
+
+// partSuffix ends the name of a recording that is being written. An incomplete
+// recording of a killed session keeps it, so that it does not look complete.
+const partSuffix = ".part"
+
+// recordFile is a recording that is being written. Until Close it is FILE.part; an
+// existing recording at FILE is unchanged until then.
+type recordFile struct {
+	f    *os.File
+	path string
+	mode fs.FileMode // of the file that is replaced; 0: no file is replaced
+	size int64       // of all complete packets, in bytes
+	err  error       // of a write: the recording has ended
+}
+
+// createRecording starts a recording at path. Pipes and devices are written directly.
+func createRecording(path string) (io.WriteCloser, error) {
+	target, err := format.Target(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &recordFile{path: target}
+	switch st, err := os.Stat(target); {
+	case err == nil && !st.Mode().IsRegular():
+		return format.Create(path)
+	case err == nil:
+		r.mode = st.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if r.f, err = createPart(target + partSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist} // the directory is missing
+	}
+	return r, err
+}
+
+// createPart creates the file at path, which this process locks. A file left by a
+// killed session is replaced.
+func createPart(path string) (*os.File, error) {
+	if old, err := format.OpenPlain(path, os.O_RDONLY); err == nil {
+		err = syscall.Flock(int(old.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			old.Close()
+			return nil, fmt.Errorf("%s: another session is writing this recording; choose another file", path)
+		}
+		os.Remove(path)
+		old.Close()
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o666)
+	if err == nil {
+		syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // file systems without locks
+	}
+	return f, err
+}
+
+// Write writes one packet. After an error, the partial packet is removed, and nothing
+// more is written.
+func (r *recordFile) Write(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.f.Write(b)
+	if err != nil {
+		r.err = err
+		r.f.Truncate(r.size)
+		return 0, err
+	}
+	r.size += int64(n)
+	return n, nil
+}
+
+// Close ends the recording, and gives it its name unless a packet is missing.
+func (r *recordFile) Close() error {
+	err := r.err
+	if err == nil && r.mode != 0 {
+		err = r.f.Chmod(r.mode)
+	}
+	if err == nil {
+		err = r.f.Sync() // otherwise a crash of the machine could leave an empty file
+	}
+	if err == nil {
+		err = os.Rename(r.f.Name(), r.path)
+	}
+	r.f.Close()
+	if err != nil {
+		return fmt.Errorf("--record %s: incomplete recording, kept in %s: %w", r.path, r.f.Name(), err)
+	}
+	return nil
+}
+
+// discard removes a recording that has not started.
+func (r *recordFile) discard() {
+	os.Remove(r.f.Name())
+	r.f.Close()
 }

@@ -2,11 +2,15 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"fabsh/builtins/lang"
 )
@@ -223,4 +227,323 @@ func Truncate(text string, n int) string {
 		return string(r[:max(0, n)])
 	}
 	return text
+}
+
+// How soon an evaluation counts as slow, and how often its progress is updated.
+const (
+	progressAfter = 500 * time.Millisecond
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress shows at a terminal what a slow evaluation is doing.
+type progress struct {
+	console *Console
+	idle    func() string // the default text
+
+	mu   sync.Mutex
+	text string // the latest text
+}
+
+// set sets the text. It may be called at any rate.
+func (p *progress) set(text string) {
+	p.mu.Lock()
+	p.text = text
+	p.mu.Unlock()
+}
+
+// during shows the progress line while fn runs, from half a second on.
+func (p *progress) during(fn func()) {
+	if p == nil || !p.console.stderrTTY {
+		fn()
+		return
+	}
+	p.set("")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go p.show(stop, stopped)
+	defer func() {
+		close(stop)
+		<-stopped
+		p.console.status("")
+	}()
+	fn()
+}
+
+func (p *progress) show(stop, stopped chan struct{}) {
+	defer close(stopped)
+	start := time.Now()
+	next := time.NewTimer(progressAfter)
+	defer next.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-next.C:
+		}
+		p.mu.Lock()
+		text := p.text
+		p.mu.Unlock()
+		if text == "" {
+			text = p.idle()
+		}
+		if text != "" {
+			text = fmt.Sprintf("%s (%d s, Ctrl-C stops)", text, int(time.Since(start).Seconds()))
+		}
+		p.console.status(text)
+		next.Reset(progressEvery)
+	}
+}
+
+// Color never carries information that the text does not have: it marks errors and
+// faulty states, and dims GUIDs, which are long and seldom read.
+
+// ColorMode is the value of --color.
+type ColorMode string
+
+const (
+	ColorAuto   ColorMode = "auto"
+	ColorAlways ColorMode = "always"
+	ColorNever  ColorMode = "never"
+)
+
+// ColorModes returns all modes.
+func ColorModes() []string {
+	return []string{string(ColorAuto), string(ColorAlways), string(ColorNever)}
+}
+
+func (m *ColorMode) Set(text string) error {
+	switch mode := ColorMode(text); mode {
+	case ColorAuto, ColorAlways, ColorNever:
+		*m = mode
+		return nil
+	}
+	return errors.New("want auto, always or never")
+}
+
+func (m *ColorMode) String() string { return string(*m) }
+func (m *ColorMode) Type() string   { return "when" }
+
+// on reports whether a stream has color. auto: if it is a terminal, unless NO_COLOR
+// (no-color.org) or TERM disables it.
+func (m ColorMode) on(isTTY bool) bool {
+	if m != ColorAuto {
+		return m == ColorAlways
+	}
+	return isTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// SetColor decides which streams have color. Formats for programs have none.
+func (c *Console) SetColor(mode ColorMode, format lang.Format) {
+	c.colorOut = format == lang.FormatText && mode.on(c.stdoutTTY)
+	c.colorErr = mode.on(c.stderrTTY)
+}
+
+// SGR sequences (ECMA-48).
+const (
+	sgrRed    = "\x1b[31m"
+	sgrYellow = "\x1b[33m"
+	sgrDim    = "\x1b[2m"
+	sgrReset  = "\x1b[0m"
+)
+
+var (
+	// colored are GUIDs; errors in a row or a cell; and words that may be a cell.
+	colored = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b0x[0-9a-f]{16}\b|\berror: .*|\berror\(.*|\bunknown\(\d+\)|[a-z_]+(?: ok)?`)
+	})
+	// wrongWords are cells that are seldom correct.
+	wrongWords = map[string]string{
+		"down": sgrYellow, "initialize": sgrYellow, "armed": sgrYellow, "polling": sgrYellow, "disabled": sgrYellow, "sleep": sgrYellow,
+		"port_configuration_training": sgrYellow, "link_error_recovery": sgrYellow, "phy_test": sgrYellow,
+		"warning": sgrYellow, "error": sgrRed, "critical": sgrRed, "not ok": sgrRed,
+	}
+)
+
+// Blocks reports whether cells of pictures may be half blocks in color, which the
+// locale's character set must contain.
+func (c *Console) Blocks() bool { return c.colorOut && isUTF8() }
+
+// isUTF8 reports whether the locale's characters are in UTF-8 (POSIX, environment
+// variables).
+func isUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(os.Getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// cellColors are the shades of cells from low to high, as 24-bit colors (viridis, which
+// color-blind users can distinguish), and the nearest of the 256 of xterm; then that of
+// unknown cells.
+var cellColors = [...]struct {
+	rgb   string
+	xterm string
+}{
+	{"68;1;84", "53"}, {"70;50;127", "60"}, {"54;92;141", "24"}, {"39;127;142", "30"},
+	{"31;161;135", "36"}, {"74;194;109", "71"}, {"160;218;57", "149"}, {"253;231;37", "226"},
+	{"128;128;128", "244"},
+}
+
+// colorCells replaces runes of lang.Cells by half blocks in color.
+func colorCells(text string) string {
+	if !strings.ContainsFunc(text, isCells) {
+		return text
+	}
+	trueColor := os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit" || strings.HasSuffix(os.Getenv("TERM"), "-direct")
+	color := func(layer, shade int) string {
+		switch {
+		case shade >= len(cellColors):
+			return ""
+		case trueColor:
+			return fmt.Sprintf("\x1b[%d8;2;%sm", layer, cellColors[shade].rgb)
+		}
+		return fmt.Sprintf("\x1b[%d8;5;%sm", layer, cellColors[shade].xterm)
+	}
+	var b strings.Builder
+	last := [2]int{-1, -1} // the colors in force
+	for _, r := range text {
+		upper, lower, ok := lang.CellsOf(r)
+		if !ok {
+			if last != [2]int{-1, -1} {
+				b.WriteString(sgrReset)
+				last = [2]int{-1, -1}
+			}
+			b.WriteRune(r)
+			continue
+		}
+		block, front, back := '▀', upper, lower
+		if upper == lang.ShadeNone {
+			block, front, back = '▄', lower, upper
+		}
+		if front == lang.ShadeNone {
+			block = ' '
+		}
+		if last != [2]int{front, back} {
+			if last != [2]int{-1, -1} {
+				b.WriteString(sgrReset)
+			}
+			b.WriteString(color(3, front) + color(4, back))
+			last = [2]int{front, back}
+		}
+		b.WriteRune(block)
+	}
+	if last != [2]int{-1, -1} {
+		b.WriteString(sgrReset)
+	}
+	return b.String()
+}
+
+func isCells(r rune) bool {
+	_, _, ok := lang.CellsOf(r)
+	return ok
+}
+
+// colorText colors output. The text has no control sequences of its own.
+func colorText(text string) string {
+	var b strings.Builder
+	last := 0
+	for _, at := range colored().FindAllStringIndex(text, -1) {
+		word := text[at[0]:at[1]]
+		color := wrongWords[word]
+		switch {
+		case color != "" && !isCell(text, at[0], at[1]):
+			continue
+		case strings.HasPrefix(word, "0x"):
+			color = sgrDim
+		case strings.HasPrefix(word, "error:"), strings.HasPrefix(word, "error("):
+			color = sgrRed
+		case strings.HasPrefix(word, "unknown("):
+			color = sgrYellow
+		case color == "":
+			continue
+		}
+		b.WriteString(text[last:at[0]] + color + word + sgrReset)
+		last = at[1]
+	}
+	return colorCells(b.String() + text[last:])
+}
+
+// isCell reports whether text[i:j] is a whole cell of a table, or the value of a line.
+func isCell(text string, i, j int) bool {
+	before, after := text[:i], text[j:]
+	return (before == "" || strings.HasSuffix(before, "\n") || strings.HasSuffix(before, "  ")) &&
+		(after == "" || after[0] == '\n' || strings.HasPrefix(after, "  "))
+}
+
+// colorMessage colors the first word of each warning.
+func colorMessage(text string) string {
+	const word = "warning:"
+	if rest, ok := strings.CutPrefix(text, word); ok {
+		text = sgrYellow + word + sgrReset + rest
+	}
+	return strings.ReplaceAll(text, "\n"+word, "\n"+sgrYellow+word+sgrReset)
+}
+
+// Complain writes an error to stderr, its first line in color.
+func (c *Console) Complain(text string) {
+	w := consoleWriter{c, true}
+	if !c.colorErr {
+		w.Write([]byte(text + "\n"))
+		return
+	}
+	first, rest, _ := strings.Cut(lang.Harmless(text)+"\n", "\n")
+	w.write([]byte(sgrRed + c.wrapMessage(first) + sgrReset + "\n" + c.wrapMessage(rest)))
+}
+
+// Page writes text to c, in a pager if c is a terminal and the text is longer than two
+// screens.
+func (c *Console) Page(i *Interrupts, text string) error {
+	text = lang.Harmless(text) // less -R and others pass on control sequences
+	if out := c.Terminal(); out == nil || fits(text, out) {
+		_, err := io.WriteString(c.Out(), text)
+		return err
+	}
+	return c.page(i, text, "less -FRSX") // S: do not wrap tables
+}
+
+// PageAlways writes text to the terminal of c in a pager, even if it is short.
+func (c *Console) PageAlways(i *Interrupts, text string) error {
+	if c.Terminal() == nil {
+		_, err := io.WriteString(c.Out(), text)
+		return err
+	}
+	return c.page(i, lang.Harmless(text), "less -RSX")
+}
+
+// page runs the pager of the environment, else the given one. Meanwhile it handles Ctrl-C.
+func (c *Console) page(i *Interrupts, text, pager string) error {
+	if own := os.Getenv("PAGER"); own != "" {
+		pager = own
+	}
+	out := c.Terminal()
+	cmd := exec.Command("sh", "-c", pager)
+	paged := text
+	if c.colorOut {
+		paged = colorText(text)
+	}
+	cmd.Env = append(os.Environ(), "LESSSECURE=1", "LESSHISTFILE=-") // no shell, editor or files: fabsh may run as root
+	cmd.Stdin = strings.NewReader(paged)
+	cmd.Stdout, cmd.Stderr = out, c.stderr
+	var err error
+	c.ahead.hold() // it is not for the pager
+	c.Lend(func() { i.Ignore(func() { err = cmd.Run() }) })
+	if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() < 126 {
+		return nil // it ran, and was quit in some way
+	}
+	if err != nil { // no pager: scrolling is better than nothing
+		_, err = io.WriteString(c.Out(), text)
+	}
+	return err
+}
+
+// fits reports whether text and the prompt fit on two screens.
+func fits(text string, f *os.File) bool {
+	columns, rows := TerminalSize(f)
+	used := 0
+	for line := range strings.Lines(text) {
+		width := len([]rune(strings.TrimSuffix(line, "\n")))
+		used += 1 + max(0, width-1)/columns
+	}
+	return used < 2*rows
 }

@@ -9,15 +9,20 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.starlark.net/starlark"
 
 	"fabsh"
+	"fabsh/builtins"
 	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/plural"
 	"fabsh/mad/engine"
 )
 
@@ -192,4 +197,304 @@ func Version() string {
 		}
 	}
 	return fmt.Sprintf("fabsh %s (%s, %s, %s/%s)", fabsh.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Line is a command that was typed at the prompt: it runs in the prompt's session, and
+// opens none.
+type Line struct {
+	Context context.Context // ends when the command must stop
+	Session *Session
+	Words   []string
+
+	// Results, for the tour.
+	Named  string        // the report that ran; "": none
+	Report *audit.Report // from audits; nil: none ran
+}
+
+// Ran records the report that the command ran. l may be nil.
+func (l *Line) Ran(named string) {
+	if l != nil {
+		l.Named = named
+	}
+}
+
+// Audited records a report of audits. l may be nil.
+func (l *Line) Audited(r *audit.Report) {
+	if l != nil {
+		l.Report = r
+	}
+}
+
+// Typed returns p for a command typed at the prompt. Its settings have no flags yet.
+func (p *Program) Typed(l *Line) *Program {
+	typed := p.With(Settings{})
+	typed.Line = l
+	return typed
+}
+
+// Run calls fn with a context that ends with the first signal, or with the statement at
+// the prompt.
+func (p *Program) Run(fn func(context.Context) error) error {
+	if p.Line != nil {
+		return fn(p.Line.Context)
+	}
+	return p.Interrupts.Run(fn)
+}
+
+// TimeContext returns a context that ends with the time of a command.
+func (p *Program) TimeContext(l TimeLimit) context.Context {
+	if p.Line != nil {
+		return p.Line.Context
+	}
+	return l.Context()
+}
+
+// Inherit gives s, whose flags are declared and not yet parsed, the values of an open
+// session. Only the output format may then be set.
+func (s *Settings) Inherit(from *Settings) {
+	flags, groups := s.flags, s.groups
+	*s = *from
+	s.flags, s.groups = flags, groups
+	for _, g := range groups {
+		g.VisitAll(func(f *pflag.Flag) {
+			f.Changed = from.Given(f.Name)
+			if f.Name != "format" && f.Name != "csv-raw" {
+				f.Value, f.Hidden = fixed{f.Value, f.Name}, true
+			}
+		})
+	}
+}
+
+// fixed is the value of a flag that an open session does not change.
+type fixed struct {
+	pflag.Value
+	flag string
+}
+
+func (f fixed) Set(string) error { return &FixedError{f.flag} }
+
+// FixedError reports a flag that an open session does not change.
+type FixedError struct{ Flag string }
+
+func (e *FixedError) Error() string {
+	return fmt.Sprintf("--%s: cannot be changed in an open session; start another one with fabsh --%[1]s", e.Flag)
+}
+
+// A Runner evaluates code of a session within its limits, one evaluation at a time, and
+// reports its result.
+type Runner struct {
+	Deadline  *Deadline     // of the session; may be nil
+	Statement time.Duration // the time of each evaluation; 0: unlimited
+
+	session    *builtins.Session
+	engine     *engine.Engine // nil: no live fabric
+	console    *Console
+	interrupts *Interrupts
+	settings   *Settings
+	progress   *progress    // nil: no progress line
+	before     engine.Stats // when this evaluation began
+	began      time.Time
+	where      string // what runs, for the last message of a program that is ended by force
+}
+
+// Describe sets what runs, for the progress line and the last message of a program that
+// is ended by force.
+func (r *Runner) Describe(doing string) {
+	doing = lang.OneLine(doing)
+	r.where = " (in " + doing + ")"
+	if r.progress != nil {
+		r.progress.idle = func() string { return "testing " + doing }
+	}
+}
+
+// LimitTo sets the deadline of the session.
+func (r *Runner) LimitTo(d *Deadline) {
+	r.Deadline = d
+	d.Limit(r.engine, r.session.Activity)
+}
+
+// Evaluate runs code or a script, reports errors, and returns the exit status.
+func (r *Runner) Evaluate(fn func(context.Context) error) int {
+	err := r.Attempt(fn)
+	r.Report(err)
+	return r.FinalStatus(lang.StatusClean, err)
+}
+
+// FinalStatus returns the exit status of a session whose last evaluation ended with
+// err; worst is that of the evaluations before. It writes the reason if nothing else
+// does.
+func (r *Runner) FinalStatus(worst int, err error) int {
+	code := audits.ExitStatus(r.session.Runtime, err)
+	var host *HostError
+	if code == lang.StatusUsage && errors.As(err, &host) && !r.session.Refused() {
+		code = lang.StatusFabric
+	}
+	code = Worse(worst, code)
+	if r.Deadline.hasPassed() {
+		code = Worse(code, lang.StatusFabric)
+	}
+	var exit *lang.ExitError
+	if code != lang.StatusFabric || err != nil && !errors.As(err, &exit) || r.settings.Quiet {
+		return code
+	}
+	switch n := r.session.Unanswered(); {
+	case r.Deadline.hasPassed():
+		fmt.Fprintf(r.console.Err(), "%v: exit status %d\n", r.Deadline.late, code)
+	case n == 1:
+		fmt.Fprintf(r.console.Err(), "1 request was not answered: exit status %d\n", code)
+	case n > 1:
+		fmt.Fprintf(r.console.Err(), "%d requests were not answered: exit status %d\n", n, code)
+	}
+	return code
+}
+
+// Attempt runs fn until it ends, fails or is interrupted, or its time is over.
+func (r *Runner) Attempt(fn func(context.Context) error) error {
+	d := r.Deadline
+	if r.Statement > 0 {
+		d = StartDeadline(r.Statement, nil)
+		d.Limit(r.engine, r.session.Activity)
+		defer d.Stop()
+	}
+	r.before = r.stats()
+	return r.interrupts.Run(func(ctx context.Context) (err error) {
+		ctx, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		defer watchMemory(r.settings.Memory, r.where, r.console, r.interrupts, stop)()
+		ctx = lang.LimitSteps(ctx, uint64(r.settings.MaxSteps.Value), stop)
+		r.progress.during(func() { err = d.Run(ctx, fn) })
+		cause := context.Cause(ctx)
+		if cause == nil && d.IsOver() {
+			cause = context.Cause(d.over)
+		}
+		if err != nil && cause != nil {
+			return &Interruption{cause, r.stats().Cancelled - r.before.Cancelled}
+		}
+		return err
+	})
+}
+
+// stats returns the counts so far.
+func (r *Runner) stats() engine.Stats {
+	if r.engine == nil {
+		return engine.Stats{}
+	}
+	return r.engine.Stats()
+}
+
+// doing is the progress line if nothing else reports progress: the MADs of this
+// evaluation; "" if it has sent none.
+func (r *Runner) doing() string {
+	st := r.stats()
+	if st.Sent == r.before.Sent {
+		return ""
+	}
+	return fmt.Sprintf("%s sent, %d answered", plural.Count(int(st.Sent-r.before.Sent), "MAD", "MADs"), st.Answered-r.before.Answered)
+}
+
+// Interruption is the end of an evaluation by a signal or a limit.
+type Interruption struct {
+	cause     error
+	abandoned uint64 // calls
+}
+
+func (e *Interruption) Unwrap() error { return e.cause }
+func (e *Interruption) Error() string {
+	if e.abandoned == 0 {
+		return e.cause.Error()
+	}
+	return fmt.Sprintf("%v (in-flight MADs abandoned: %d)", e.cause, e.abandoned)
+}
+
+// Summary writes, with -v, the counts of MADs and the time of the session.
+func (r *Runner) Summary() {
+	if r.settings.Verbose == 0 || r.engine == nil {
+		return
+	}
+	st := r.engine.Stats()
+	fmt.Fprintf(r.console.Err(), "MADs: %d sent, %d answered, %d retries, %d timed out; %d ms\n",
+		st.Sent, st.Answered, st.Retried, st.TimedOut, time.Since(r.began).Milliseconds())
+}
+
+// Report prints to stderr what ended an evaluation.
+func (r *Runner) Report(err error) {
+	var exit *lang.ExitError
+	var stop *Interruption
+	var limit *lang.LimitError
+	switch {
+	case err == nil, errors.As(err, &exit), r.interrupts.Ended() == syscall.SIGPIPE:
+	case errors.As(err, &limit):
+		fmt.Fprintf(r.console.Err(), "fabsh: %v\n", limit)
+	case errors.As(err, &stop):
+		fmt.Fprintln(r.console.Err(), stop)
+	default:
+		r.console.Complain(r.session.Explain(err))
+	}
+}
+
+// HostError is a failure of the host or of the fabric, not of the command.
+type HostError struct{ Err error }
+
+func (e *HostError) Error() string { return e.Err.Error() }
+func (e *HostError) Unwrap() error { return e.Err }
+
+// Late makes the end of the time a failure of the host: the writer of a pipe was late.
+func Late(err error) error {
+	var d *lang.DeadlineError
+	if errors.As(err, &d) {
+		return &HostError{d}
+	}
+	return err
+}
+
+// Exit returns the error by which a command ends with a status and no further message;
+// nil for status 0.
+func Exit(status int) error {
+	if status == lang.StatusClean {
+		return nil
+	}
+	return &lang.ExitError{Code: status}
+}
+
+// Worse returns the exit status that counts when both apply: 130 before 2 before 3
+// before all others.
+func Worse(a, b int) int {
+	rank := func(status int) int {
+		switch status {
+		case lang.StatusClean:
+			return 0
+		case lang.StatusFabric:
+			return 2
+		case lang.StatusUsage:
+			return 3
+		case lang.StatusInterrupted:
+			return 4
+		}
+		return 1
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+// Fail writes an error of the command line or of opening the fabric, and returns its
+// exit status; it does not write the errors that Exit returns.
+func (c *Console) Fail(err error) (status int) {
+	var exit *lang.ExitError
+	var host *HostError
+	switch {
+	case err == nil:
+		return lang.StatusClean
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.Is(err, lang.ErrInterrupted):
+		fmt.Fprintln(c.Err(), lang.ErrInterrupted)
+		return lang.StatusInterrupted
+	}
+	fmt.Fprintf(c.Err(), "fabsh: %v\n", err)
+	if errors.As(err, &host) {
+		return lang.StatusFabric
+	}
+	return lang.StatusUsage
 }

@@ -1,25 +1,9 @@
-// Package session opens and ends sessions of the program: from its settings and a
-// fabric to a builtins.Session whose evaluations are limited, and reported to people.
+// Package session opens and ends sessions of the program: from its settings and a fabric to a
+// builtins.Session whose evaluations are limited, and whose failures are reported to people.
 //
-//	session.go    Session: opening and closing; plan.go, the plan of --plan;
-//	              serving.go, sessions that run code of clients of a server
-//	program.go    Program: one run of the program, what its sessions have in common;
-//	              line.go, a command typed at the prompt
-//	settings.go   Settings: the session flags; flagvalue.go, the types of their values
-//	runner.go     Runner: an evaluation, its limits and its exit status
-//	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
-//	status.go     exit statuses
-//	connect.go    from -F to a connection; simulate.go, -F sim; replay.go, -F replay
-//	              and --record; recordfile.go, the file of --record
-//	keys.go       --keys; site.go, what the site sets for infiniband-diags
-//	file.go       files that the command line names, and the program's own
-//	state.go      paths of state kept between runs
-//	console.go    Console: the output; color.go, its colors; progress.go, the progress
-//	              line; pager.go, output longer than the screen; terminal.go, the
-//	              terminal's size and modes; system_linux.go, system_other.go, the
-//	              differences between Linux and other systems
-//	clock.go      the clock, with the time since boot
-//	interrupt.go  Interrupts: signals
+// A Program is one run of fabsh; its sessions share Settings (the session flags), the Console
+// and the Interrupts. A Session has one connection; its Runner evaluates code within the
+// limits of time and memory and determines the exit status.
 package session
 
 import (
@@ -35,6 +19,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/format"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -301,3 +286,138 @@ func (s *Session) NoLive(command, ofFile string) error {
 	}
 	return fmt.Errorf("%s: %s", command, ofFile)
 }
+
+// plan is the plan that --plan makes of the writes of a session.
+type plan struct {
+	file     string
+	planning *changes.Recording
+}
+
+// startPlan records the writes of the session instead of sending them.
+func (s *Session) startPlan(file string) error {
+	if s.Engine == nil {
+		return s.NoLive("plan", "this session has no fabric that can be changed; a plan needs a live or a simulated one (-F)")
+	}
+	planning, err := changes.StartRecording(context.Background(), s.Runtime)
+	s.plan = &plan{file, planning}
+	return err
+}
+
+// endPlan writes the plan, if one is being made, and reports its verdict. what is what
+// ran, and status its exit status; the result is the status of both.
+func (s *Session) endPlan(status int, what string) int {
+	if s.plan == nil {
+		return status
+	}
+	if status >= lang.StatusUsage {
+		s.Warn("no plan written, because of the error above")
+		return status
+	}
+	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
+		return lang.Protect("plan", func() error { return s.writePlan(ctx, what) })
+	}))
+}
+
+// PlanWhile records the writes of run in a plan file instead of sending them. what is
+// the origin of the plan.
+func (s *Session) PlanWhile(ctx context.Context, file, what string, run func() error) error {
+	if s.plan != nil {
+		return errors.New("--plan: this session already records its changes in " + s.plan.file)
+	}
+	defer func() { s.plan = nil }()
+	if err := s.startPlan(file); err != nil {
+		return err
+	}
+	var exit *lang.ExitError
+	if err := run(); err != nil && !(errors.As(err, &exit) && exit.Code < lang.StatusUsage) {
+		s.plan.planning.Stop()
+		return err
+	}
+	return s.writePlan(ctx, what)
+}
+
+func (s *Session) writePlan(ctx context.Context, what string) error {
+	p, err := s.plan.planning.Finish(ctx, what)
+	if err != nil {
+		return err
+	}
+	if err := p.Save(ctx, s.plan.file); err != nil {
+		return NotWritten(s.plan.file, err)
+	}
+	for line := range strings.Lines(p.Line(p.Report)) { // of several refusals
+		s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	if p.Report.Effect != nil {
+		for _, line := range p.Report.Effect.Lines() {
+			s.Print(lang.OneLine(line) + "\n")
+		}
+	}
+	if p.Target != nil && p.Base.Manager != nil && !s.Engine.Traits().Simulated {
+		s.Warn("analysis only while %v is in charge: it would assign other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
+	}
+	if !p.Report.OK {
+		return Exit(lang.StatusFindings)
+	}
+	return nil
+}
+
+// Serving is how a session runs code of clients of a server. The engine sends only requests that
+// read, without keys. Scripts and commands read only files that are shipped or below -I. Nothing
+// is written, and no state is kept.
+type Serving struct {
+	Transport   func(engine.Transport) engine.Transport // wraps the transport
+	BeforeSweep func(context.Context) error             // called before each sweep
+	Progress    func(string)                            // receives the progress of an evaluation
+}
+
+// settings returns s with what a server does not allow turned off.
+func (v *Serving) settings(s *Settings) *Settings {
+	confined := *s
+	confined.Write, confined.ReadOnly = false, true
+	return &confined
+}
+
+// engine returns the transport of the session's engine, and its options. v may be nil.
+func (v *Serving) engine(t engine.Transport, o *engine.Options) (engine.Transport, engine.Options) {
+	if v == nil {
+		return t, *o
+	}
+	o.OnlyReads = true
+	return v.Transport(t), *o
+}
+
+// options restricts the options of the builtins.Session.
+func (v *Serving) options(o *builtins.SessionOptions) {
+	o.Confined, o.Sealed, o.Documents = true, true, true
+	o.BeforeSweep, o.Progress = v.BeforeSweep, v.Progress
+	o.State, o.StartGuard = "", nil
+}
+
+// KeepsNothing reports whether the session only reads state kept between runs.
+func (s *Session) KeepsNothing() bool { return s.serving != nil }
+
+// Renew replaces the builtins.Session by a new one on the same fabric: nothing of earlier
+// evaluations remains, such as modules, or the latest fabric. It must not be called while
+// something runs.
+func (s *Session) Renew() error {
+	next, err := builtins.NewSession(s.options)
+	if err != nil {
+		return err
+	}
+	s.Session.Close()
+	s.Session, s.Runner.session = next, next
+	return nil
+}
+
+// Included returns what opens files that a file of the command line names.
+func (s *Session) Included(ctx context.Context) format.Opener {
+	if s.serving != nil {
+		return OpenNamed(ctx, s.Files.Open)
+	}
+	return s.Secrets.Open
+}
+
+// machineClock is the machine's time, with the time since its boot.
+type machineClock struct{ lang.RealClock }
+
+func (machineClock) Uptime() (boot string, up time.Duration) { return uptime() }
