@@ -66,7 +66,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println(f)
-	g, err := graph.New(f, graph.Options{})
+	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
 		return err
 	}
