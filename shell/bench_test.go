@@ -184,7 +184,7 @@ print(took(lambda: [get(n) for n in f.nodes]), took(lambda: parallel(get, f.node
 
 // BenchmarkTable asks the simulated subnet administration for 104,976
 // PathRecords, which come in 33,593 MADs, and makes values of them. The memory
-// is that of the whole process, the simulated subnet included.
+// is the CPU time of the whole process, the simulated subnet included.
 func BenchmarkTable(b *testing.B) {
 	path := builtFabsh(b)
 	const script = `
@@ -245,7 +245,7 @@ func BenchmarkAuditIbsim(b *testing.B) {
 const largeFabric = "sim:pgft:m=18/18/36,w=1/18/18,p=1/1/1"
 
 // BenchmarkAudit audits 11,664 hosts in process: the standard set, and with what reads
-// whole tables. The simulator's own time is in it, as is that of the sweep.
+// whole tables. The times of the simulator and of the sweep are included.
 func BenchmarkAudit(b *testing.B) {
 	path := builtFabsh(b)
 	for _, run := range []struct {
@@ -290,7 +290,7 @@ func costs(b *testing.B, status int, path string, args ...string) {
 }
 
 // BenchmarkBringUp is how long bring_up.star takes for a bare subnet of 5,832 hosts,
-// beside opensm -o on the same simulated subnet, each with a server of its own.
+// beside opensm -o on equal simulated subnets, each with a server of its own.
 func BenchmarkBringUp(b *testing.B) {
 	const spec = "pgft:m=18/18/18,w=1/18/18,p=1/1/1"
 	f, _, err := sim.Parse(spec)

@@ -115,7 +115,7 @@ func TestChangeBesideSM(t *testing.T) {
 	}
 }
 
-// tables are those of all switches, in the order of f.
+// tables has the tables of all switches, in the order of f.
 func (s *served) tables() (text string) {
 	conn, err := s.subnet.Attach(s.f.OfType(mad.NodeTypeCA)[0].ID(), 0)
 	if err != nil {
@@ -230,9 +230,9 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 		// has so many lines: of the beginning, each round, its end, the confirmation.
 		if lines := r.IntN(6); lines > 0 {
 			s.reached(cmd, before, lines)
-			time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond) // the kill comes at a random moment after the line
 		} else {
-			time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond) // or at any moment
 		}
 		guard := guardOf(cmd.Process.Pid)
 		who := []string{"parent", "guard", "both", "parent, then guard"}[r.IntN(4)]
@@ -247,7 +247,7 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 		}
 		cmd.Wait()
 		for started(cmd) { // the guard takes the change back, also one that started just now
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // processes of others have no event to wait for
 		}
 		count["killed: "+who]++
 		switch now := s.tables(); now {
@@ -350,7 +350,7 @@ func (s *served) reached(cmd *exec.Cmd, before string, lines int) {
 		if begin != before && n >= lines || cmd != nil && !runs(cmd.Process.Pid) {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the file of another process is polled
 	}
 }
 
@@ -377,7 +377,7 @@ func (s *served) end(how ...string) string {
 		if !strings.Contains(got, "another process works on it") {
 			return got
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the lock of another process is polled
 	}
 }
 
@@ -531,7 +531,7 @@ func TestChangeReboot(t *testing.T) {
 	want("in the fabric: 0 old, 5 new, 0 between, 1 foreign\n", "1", "change", "status")
 	want("left: "+foreign, "0", "change", "revert", "--abandon")
 	want("abandoned ", "0", "change", "status")
-	// Its links are up all the same, and the next plan tells of them.
+	// Its links are up nevertheless, and the next plan reports them.
 	want("links that are up but not active, assumed to be active: 5 ports of switches, such as switch-3/3 (initialize)", "0",
 		"-c", "plan(lambda: set_lft(discover().switches[0], {40: 1})).not_judged")
 }

@@ -241,7 +241,7 @@ func (s *besideOpenSM) apply(file string, until func(line string) bool) *exec.Cm
 	return nil
 }
 
-// states are those of the link.
+// states are the states of the link.
 func (s *besideOpenSM) states() string {
 	leaf := slices.IndexFunc(s.f.Nodes(), func(n fabric.Node) bool { return n.Name() == "leaf-1" })
 	info := s.subnet.View(leaf).Ports[3].Info

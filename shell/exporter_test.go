@@ -203,13 +203,13 @@ func TestExporter(t *testing.T) {
 					return
 				}
 				scrapes.Add(1)
-				time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+				time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // scrapes at random moments, by a real process
 			}
 		})
 	}
 	early := before
 	if lasts > time.Minute {
-		time.Sleep(time.Minute) // what it grows to at first: caches, counters' windows
+		time.Sleep(time.Minute) // soak only: what it grows to at first: caches, counters' windows
 		early = x.metrics(t)
 	}
 	group.Wait()
@@ -243,7 +243,7 @@ func TestExporter(t *testing.T) {
 		t.Error("the last result is gone with the device")
 	}
 	if lasts > time.Minute {
-		time.Sleep(time.Minute) // it tries again and again, and does not give up
+		time.Sleep(time.Minute) // soak only: it tries again and again, and does not give up
 		if age := value(x.metrics(t), "fabsh_exporter_result_age_seconds"); age < 60 {
 			t.Errorf("a minute after the device is gone the result is %v s old", age)
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 // layers returns the packages of ARCHITECTURE.md from top to bottom: each may
-// import those of the layers below its own. An indented line belongs to the layer
+// import the packages of the layers below its own. An indented line belongs to the layer
 // of the line above it. A * stands for any one name.
 func layers(t *testing.T) [][]string {
 	layers, _ := describedLayers(t)

@@ -168,7 +168,7 @@ func TestMCPSignals(t *testing.T) {
 			}
 			if script != "" {
 				io.WriteString(m.in, callOf(3, script)+"\n")
-				time.Sleep(100 * time.Millisecond) // it may also end before the call begins
+				time.Sleep(100 * time.Millisecond) // a real process: it may also end before the call begins
 			}
 			m.cmd.Process.Signal(sig)
 			if status := m.ends(); status != want {

@@ -308,7 +308,7 @@ func askDamaged(t *testing.T, open []expression, rules map[string]string) []expr
 // expression is one of a file, as it is asked for.
 type expression struct{ file, text string }
 
-// allExpressions are those of all rules and dashboards, and the files of rules by name.
+// allExpressions are the expressions of all rules and dashboards, and the files of rules by name.
 // What is meant for an exporter is asked of the one with its names.
 func allExpressions(t *testing.T) (list []expression, rules map[string]string) {
 	rules = map[string]string{"recording": monitoring + "/recording.yml", "alerting": monitoring + "/alerting.yml"}
@@ -406,7 +406,8 @@ func (p *promServer) scrape(t *testing.T, rules map[string]string, flags, words 
 var sooner = strings.NewReplacer("> 900", "> 5", "> 300", "> 5", "> 600", "> 1", "[30m]", "[3s]")
 
 // ask asks for expressions again and again, until each has had an element or the time
-// is up, and gives those that have had none. Between, it does something.
+// is up, and returns the ones without an answer. Between, it does something. Prometheus, a
+// process, has no event to wait for: it is polled each second.
 func (p *promServer) ask(t *testing.T, open []expression, lasts time.Duration, between func()) []expression {
 	t.Helper()
 	for end := time.Now().Add(lasts); len(open) > 0 && time.Now().Before(end); time.Sleep(time.Second) {

@@ -46,7 +46,7 @@ type screen struct {
 	before unix.Termios // of the terminal, when nobody was at it
 }
 
-// mode is that of the terminal.
+// mode is the mode of the terminal.
 func (s *screen) mode() unix.Termios {
 	s.t.Helper()
 	m, err := unix.IoctlGetTermios(int(s.master.Fd()), unix.TCGETS)

@@ -104,7 +104,7 @@ func auditCommand(p *session.Program) *cobra.Command {
 }
 
 // checkBetween returns an error if flags stand between audit and its subcommand: cobra
-// does not parse them, because those of audit depend on the audits.
+// does not parse them, because the flags of audit depend on the audits.
 func checkBetween(p *session.Program, c *cobra.Command) error {
 	words := p.Words
 	if p.Line != nil {
@@ -186,7 +186,7 @@ type auditResults struct {
 
 	baseline *fabric.Fabric
 	unknown  bool // with -o nodes: a host is unknown
-	npd      *int // the exit status that node-problem-detector wants; nil: that of the audits
+	npd      *int // the exit status that node-problem-detector wants; nil: the status of the audits
 }
 
 // takeAudit takes the session flags out of the words behind audit: those that neither
@@ -541,7 +541,7 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*format.Fil
 	return held, err
 }
 
-// run runs a command on acks: those of the fabric, or of this host.
+// run runs a command on the acks of the fabric, or of this host.
 func (o *ackOptions) run(p *session.Program, run func(context.Context, *session.Session) error) error {
 	t := task{name: "audit", time: p.StartTime(), run: run}
 	if o.host {

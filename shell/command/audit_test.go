@@ -148,7 +148,7 @@ func TestEachPortOneSubnet(t *testing.T) {
 	}
 }
 
-// TestEachPortDeadline: the time is that of all rails together.
+// TestEachPortDeadline: the time is for all rails together.
 func TestEachPortDeadline(t *testing.T) {
 	slow := filepath.Join(t.TempDir(), "slow.star")
 	if err := os.WriteFile(slow, []byte("def audit(fabric):\n    for _ in range(1 << 50):\n        pass\n"), 0o644); err != nil {

@@ -531,7 +531,7 @@ func finder(f *pflag.FlagSet) func(word string) *pflag.Flag {
 }
 
 // extractOwn sets the flags of a command among words, those that find knows, and returns
-// the other words: those of the script. invalid is like invalidValue.
+// the other words, which are the script's. invalid is like invalidValue.
 func extractOwn(words []string, find func(word string) *pflag.Flag, invalid string) ([]string, error) {
 	return extract(words, find, func(f *pflag.Flag, value string, attached bool) error {
 		_, isSwitch := f.Value.(interface{ IsBoolFlag() bool })

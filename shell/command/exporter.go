@@ -186,7 +186,7 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 		}
 	}()
 	settings := *p.Settings
-	settings.ReadOnly = true // also those of a simulated fabric
+	settings.ReadOnly = true // a simulated fabric, too
 	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State)}
 	first, err := r.open(context.Background())
 	if err != nil {
@@ -309,7 +309,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 		}
 		r.session = s
 		if err := r.load(ctx); err != nil {
-			r.close() // its audits are those of the previous session
+			r.close() // its audits belong to the previous session
 			return nil, err
 		}
 	}

@@ -150,7 +150,7 @@ func printTopic(p *session.Program, root *cobra.Command, topic string, commands 
 	})
 }
 
-// topics are the names that fabsh help completes; with a base, those of its parts.
+// topics are the names that fabsh help completes; with a base, the names of its parts.
 func topics(p *session.Program, root *cobra.Command, base string) (names []string) {
 	withLibrary(p, root, func(l *help.Library) error {
 		names = l.Topics(base)

@@ -239,7 +239,7 @@ func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
 	}
 }
 
-// maxStates is for how many sets of audits a server keeps counters; those of 70,000 ports take 75 MB.
+// maxStates is for how many sets of audits a server keeps counters; the counters of 70,000 ports take 75 MB.
 const maxStates = 4
 
 // auditTool audits the fabric.

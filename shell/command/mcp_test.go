@@ -84,7 +84,7 @@ func startAgent(t *testing.T, change func(*mcp.ServerOptions), client *sdk.Clien
 	return a
 }
 
-// arguments are those of a call.
+// arguments are the arguments of a call.
 type arguments = map[string]any
 
 // try calls a tool, and returns the response.

@@ -48,7 +48,7 @@ and the node GUID too.`,
 	}
 }
 
-// hostPorts returns the list of the ports below files, those of the host if it is nil.
+// hostPorts returns the list of the ports below files, the host's ports if it is nil.
 // The error is a fault of the host, and may come with a list.
 func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	list, err := umad.HostPorts(files)

@@ -300,7 +300,7 @@ func counts(f *fabric.Fabric) string {
 const runFlag = "--run"
 
 // SplitRun inserts -- behind the flag --run of sim, so that the flags that follow are
-// those of the command. words are those behind the program's name.
+// the command's flags. words are the arguments behind the program's name.
 func SplitRun(p *session.Program, words []string) []string {
 	i := 0
 	for ; i < len(words) && words[i] != "sim"; i++ {

@@ -386,7 +386,7 @@ type hostTools struct {
 	device string         // "mlx5_0"
 }
 
-// toolFolders are the folders of tools. Others, such as those of PATH, are not searched.
+// toolFolders are the folders of tools. Others, such as the folders of PATH, are not searched.
 var toolFolders = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
 const (

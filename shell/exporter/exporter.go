@@ -33,7 +33,7 @@ type Exporter struct {
 	Ends func(error) bool
 	// Log is called with messages for the user. A lasting state is reported once.
 	Log func(text string)
-	// Families and Nonzero are those of export.Selection, for all pages.
+	// Families and Nonzero are as in export.Selection, for all pages.
 	Families []string
 	Nonzero  bool
 	// Version is the version of the program, for the metric fabsh_build_info.
@@ -141,7 +141,7 @@ func (e *Exporter) counted(change func(*counts)) {
 	change(&e.count)
 }
 
-// report logs the result of a cycle, once as long as it stays the same.
+// report logs the result of a cycle, once as long as it does not change.
 func (e *Exporter) report(err error) {
 	text := ""
 	if err != nil {

@@ -323,7 +323,7 @@ func parameters(names starlark.StringDict, def *syntax.DefStmt) {
 	}
 }
 
-// names returns the names that the text of a script defines at a line: those of the top
+// names returns the names that the text of a script defines at a line: the names of the top
 // level, and of the functions around the line.
 func (o *outline) names(line int32, load func(module, name string) *lang.Builtin) starlark.StringDict {
 	names := starlark.StringDict{}

@@ -159,7 +159,7 @@ func (s *Server) handle(ctx context.Context, r *request) {
 	s.answer(r, result, err)
 }
 
-// initializeParams are the parameters of initialize that the server uses. Those of the
+// initializeParams are the parameters of initialize that the server uses. The parameters of the
 // library have many that clients of later versions send otherwise.
 type initializeParams struct {
 	RootURI          string                     `json:"rootUri"`

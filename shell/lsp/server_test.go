@@ -317,7 +317,7 @@ func (e *editor) formatLater(name string) (id int32, ended chan error) {
 		if n == 1 && e.server.waiting.Load() == 0 || len(ended) == 1 {
 			return id + 1, ended
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // a counter of the server is polled
 	}
 }
 

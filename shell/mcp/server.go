@@ -31,7 +31,7 @@ import (
 // ServerOptions are the limits of a server, and what it offers.
 type ServerOptions struct {
 	Datagrams     int           // at most that many per minute
-	SweepInterval time.Duration // from the begin of a sweep to that of the next
+	SweepInterval time.Duration // from the beginning of a sweep to the beginning of the next
 	Waiting       int           // calls that may wait while another one runs
 	Tools         []Tool
 }

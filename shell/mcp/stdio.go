@@ -21,7 +21,7 @@ const (
 	maxInFlight = 256
 )
 
-// Stdio returns the transport of a client that sends and receives lines. Unlike that of the SDK, it
+// Stdio returns the transport of a client that sends and receives lines. Unlike the SDK's, it
 // answers a malformed line by an error, and goes on with the next.
 func Stdio(in io.Reader, out io.Writer) mcp.Transport { return &stdio{in, out} }
 

@@ -37,7 +37,7 @@ func answersAs(name string, seen *[]string) *Process {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
 			}
 			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // this is the worker process of the test: it ends while a call waits
 				fmt.Sscan(after, &status)
 			}
 		}
@@ -138,7 +138,7 @@ func TestSupervisor(t *testing.T) {
 }
 
 // TestSupervisorEnds: before the session has begun, after a signal and after the end of the input,
-// the end of the process is that of the server.
+// the end of the process is the end of the server.
 func TestSupervisorEnds(t *testing.T) {
 	for name, x := range map[string]struct {
 		lines []string

@@ -511,7 +511,7 @@ const (
 // maxTitle is the maximum length of a title, in runes.
 const maxTitle = 150
 
-// title is the title of a terminal. The zero value is that of a terminal without one.
+// title is the title of a terminal. The zero value is for a terminal without one.
 type title struct {
 	out  io.Writer // nil: no title
 	last string

@@ -210,7 +210,7 @@ func (c *Console) leave() {
 }
 
 // wrapMessage breaks the lines of a message at words, where the terminal of stderr would
-// break them anywhere. Indented lines, such as those of a script with a caret below, stay.
+// break them anywhere. Indented lines, such as a line of a script with a caret below, stay.
 func (c *Console) wrapMessage(text string) string {
 	f, ok := c.stderr.(*os.File)
 	if !ok || !c.stderrTTY {

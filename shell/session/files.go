@@ -40,7 +40,7 @@ func WriteNamed(ctx context.Context, path string, write func(io.Writer) error) e
 	return NotWritten(path, format.WriteFile(ctx, path, write))
 }
 
-// NotWritten returns err with the name that the user knows, not that of the temporary
+// NotWritten returns err with the name that the user knows, not the name of the temporary
 // file.
 func NotWritten(path string, err error) error {
 	var pe *fs.PathError
@@ -378,7 +378,7 @@ func (s *Settings) stateDir(c *Connection) string {
 	return s.StateDir()
 }
 
-// StateDir returns the directory for state kept between runs: --state, else that of the
+// StateDir returns the directory for state kept between runs: --state, else the directory of the
 // system for root, and of the user for others. It is empty without one.
 func (s *Settings) StateDir() string {
 	switch {

@@ -108,7 +108,7 @@ func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	return false
 }
 
-// sameSignal is how soon after a signal another one counts as the same: timeout(1)
+// sameSignal is how soon after a signal another one counts as a copy of it: timeout(1)
 // sends it to the program and to its group.
 const sameSignal = 100 * time.Millisecond
 

@@ -232,7 +232,7 @@ const (
 	// a second. Functions that call each other as deep as the language allows, 100,000
 	// calls, take 256 MiB.
 	maxStack = 400 << 20
-	// smallStack is the limit for other goroutines, such as those of parallel.
+	// smallStack is the limit for other goroutines, such as the fibers of parallel.
 	smallStack = 64 << 10
 )
 

@@ -55,9 +55,9 @@ type Opening struct {
 	// because of absent. If it is nil the session has no fabric, and functions that
 	// need one report that.
 	Replace func(absent error) (spec string, err error)
-	// NoKeys uses no keys, not even those of the site.
+	// NoKeys uses no keys, not even the keys of the site.
 	NoKeys bool
-	// Wrap returns the transport in place of that of the fabric. It may be nil.
+	// Wrap returns the transport in place of the fabric's own. It may be nil.
 	Wrap func(engine.Transport) (engine.Transport, error)
 }
 
