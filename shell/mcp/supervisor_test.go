@@ -37,7 +37,7 @@ func answersAs(name string, seen *[]string) *Process {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
 			}
 			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
-				time.Sleep(time.Second) // this is the worker process of the test: it ends while a call waits
+				time.Sleep(time.Second) // in virtual time
 				fmt.Sscan(after, &status)
 			}
 		}
