@@ -1,3 +1,16 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
 // Package cable changes the cables of a simulated subnet and the power of its nodes, while it
 // runs. The switches at the ends of changed links report to their subnet manager.
 //
@@ -5,16 +18,6 @@
 //	console.go  the same by the indexes of nodes
 //	power.go    nodes without power, and rebooted
 //	speed.go    slow links
-
-package sim
-
-import (
-	"fmt"
-
-	"fabsh/fabric/sim/agent"
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-)
 
 // Cables changes the cables of a subnet.
 type Cables struct {
@@ -168,4 +171,210 @@ func (c *Cables) Swap(a, b state.Cable) error {
 		return fmt.Errorf("the two ports are one, or joined by a cable: exchanging their cables changes nothing")
 	}
 	return c.Recable([2]state.Cable{a, far[1]}, [2]state.Cable{b, far[0]})
+}
+
+// Commands of a server's console. Ports are named by the index of their node, for GUIDs
+// need not be unique.
+
+var (
+	errNotLinked = errors.New("is not linked")
+	errWasLinked = errors.New("was not linked before")
+	errLinked    = errors.New("is linked already")
+)
+
+// Pull pulls the cable out of a port; Plug plugs it in again.
+func (c *Cables) Pull(at state.End) error {
+	return c.handle(at, 1, func(p *state.Port) error {
+		if p.Peer == nil || p.Unplugged {
+			return errNotLinked
+		}
+		c.unplug(p)
+		return nil
+	})
+}
+
+// Plug plugs in again the cable that Pull pulled.
+func (c *Cables) Plug(at state.End) error {
+	return c.handle(at, 1, func(p *state.Port) error {
+		if p.Peer == nil || !p.Unplugged {
+			return errWasLinked
+		}
+		c.plug(p, p.Peer)
+		return nil
+	})
+}
+
+// Connect links two ports that are not linked.
+func (c *Cables) Connect(a, b state.End) error {
+	return c.handle(a, 1, func(p *state.Port) error {
+		q, err := c.subnet.PortByIndex(b, 1)
+		switch {
+		case err != nil:
+			return err
+		case p == q, p.Peer != nil && !p.Unplugged, q.Peer != nil && !q.Unplugged:
+			return errLinked
+		}
+		for _, end := range []*state.Port{p, q} {
+			if end.Peer != nil {
+				end.Peer.Peer, end.Peer.Unplugged = nil, false
+			}
+		}
+		c.plug(p, q)
+		return nil
+	})
+}
+
+// plug links two ports.
+func (c *Cables) plug(p, q *state.Port) {
+	p.Peer, q.Peer, p.Unplugged, q.Unplugged = q, p, false, false
+	for _, end := range []*state.Port{p, q} {
+		if !end.Up {
+			end.SetDown(mad.PortPhysicalStatePolling)
+		}
+	}
+	if p.Train(); p.Up {
+		c.sm.LinksChanged(p, p.Peer)
+	}
+}
+
+// handle changes a port by a function; least is the lowest valid port number.
+func (c *Cables) handle(at state.End, least int, change func(*state.Port) error) error {
+	return c.traffic.Change(func() (*state.Port, error) { return c.subnet.PortByIndex(at, least) }, change)
+}
+
+// Kill switches a node off: its links go down, its agents do not answer. If the subnet
+// manager was on it, the subnet has no subnet manager until RestartSM.
+func (c *Cables) Kill(node mad.GUID) error { return c.power(node, false) }
+
+// Reboot switches a node off, unless it is off, and on again: its agents begin with
+// their default settings.
+func (c *Cables) Reboot(node mad.GUID) error { return c.power(node, true) }
+
+func (c *Cables) power(node mad.GUID, again bool) error {
+	c.subnet.Lock()
+	defer c.subnet.Unlock()
+	n := c.subnet.NodeByGUID(node)
+	if n == nil {
+		return fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+	}
+	c.traffic.BeforeChange()
+	if !n.Off {
+		n.Off = true
+		c.linksChanged(n, func(p *state.Port) bool {
+			was := p.Up
+			if was {
+				p.LinkDown(mad.PortPhysicalStatePolling)
+			}
+			return was
+		})
+	}
+	if again {
+		n.Off = false
+		c.forget(n)
+		c.linksChanged(n, func(p *state.Port) bool {
+			if p.Peer == nil || p.Up {
+				return false
+			}
+			p.Train()
+			return p.Up
+		})
+	}
+	return nil
+}
+
+// linksChanged changes the links of a node, and notifies the nodes at the other ends, in
+// one step.
+func (c *Cables) linksChanged(n *state.Node, change func(*state.Port) bool) {
+	var changed []*state.Port
+	for i := range n.Ports {
+		if p := &n.Ports[i]; p.Num > 0 && p.Peer != nil && change(p) {
+			changed = append(changed, p, p.Peer)
+		}
+	}
+	c.sm.LinksChanged(changed...)
+}
+
+// forget resets the memory of a node: tables, counters, LIDs, M_Keys. A subnet manager in
+// this process assigns its LIDs again.
+func (c *Cables) forget(n *state.Node) {
+	n.Measurement = nil
+	for i := range n.Ports {
+		p := &n.Ports[i]
+		p.Counters, p.LeaseEnd, p.Light = state.Counters{}, time.Time{}, false
+		info := p.PortInfo()
+		info.MKey, info.MKeyProtectBits, info.MKeyLeasePeriod = 0, 0, 0
+		info.MKeyViolations, info.PKeyViolations, info.QKeyViolations = 0, 0, 0
+		if c.subnet.SM == nil {
+			c.subnet.SetLID(p, 0, 0)
+			info.LID, info.LMC, info.MasterSMLID, info.MasterSMSL = 0, 0, 0, 0
+		} else if p == p.EndPort() {
+			info.MKey, info.MKeyProtectBits = c.keys.Key, c.keys.Level
+		}
+		p.SetInfo(&info)
+	}
+	for key := range c.subnet.Blocks {
+		if key.Port.Node == n {
+			delete(c.subnet.Blocks, key)
+		}
+	}
+	if c.subnet.SM == nil && n.IsSwitch {
+		n.LFT = nil
+		n.SetTop(0)
+	}
+}
+
+// SetLink trains the link at a port to a speed, such as "hdr", and a width, such as "2x",
+// that both ends then support; "": unchanged. For a port without a link, they apply to
+// its next link.
+func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
+	if speed != "" && (state.LaneRate(speed) == 0 || !slices.Contains(mad.Speeds(), speed)) {
+		return fmt.Errorf("unknown speed %q; speeds: %q", speed, mad.Speeds())
+	}
+	if width != "" && mad.WidthLanes(width) == 0 {
+		return fmt.Errorf("unknown width %q; widths: %q", width, mad.Widths())
+	}
+	return c.changeCable(node, num, func(p *state.Port) {
+		for _, end := range []*state.Port{p, p.Peer} {
+			end.ChangeInfo(func(info *mad.PortInfo) { limit(info, speed, width, end == p) })
+		}
+		if p.Up {
+			p.LinkDown(mad.PortPhysicalStatePolling)
+			c.sm.LinksChanged(p, p.Peer)
+		}
+	})
+}
+
+// limit has a port support a speed and a width, and, if alone, enable no others.
+func limit(i *mad.PortInfo, speed, width string, alone bool) {
+	if speed != "" {
+		first := mad.LinkSpeed(mad.WordsLinkSpeed.Code[speed])
+		ext := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[speed])
+		ext2 := mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[speed])
+		i.LinkSpeedSupported |= first
+		i.LinkSpeedExtSupported |= ext
+		i.LinkSpeedExtSupported2 |= ext2
+		if alone {
+			i.LinkSpeedEnabled, i.LinkSpeedExtEnabled, i.LinkSpeedExtEnabled2 = max(first, mad.LinkSpeedSDR), ext, ext2
+			if ext|mad.LinkSpeedExt(ext2) != 0 { // the extended ones are enabled beside
+				i.LinkSpeedEnabled = i.LinkSpeedSupported
+			}
+			if ext == 0 {
+				i.LinkSpeedExtEnabled = mad.LinkSpeedExtDisabled
+			}
+		} else {
+			i.LinkSpeedEnabled |= first
+			if ext != 0 {
+				i.LinkSpeedExtEnabled = i.LinkSpeedExtEnabled&^mad.LinkSpeedExtDisabled | ext
+			}
+			i.LinkSpeedExtEnabled2 |= ext2
+		}
+	}
+	if width != "" {
+		w := mad.LinkWidth(mad.WordsLinkWidth.Code[width])
+		i.LinkWidthSupported |= w
+		i.LinkWidthEnabled |= w
+		if alone {
+			i.LinkWidthEnabled = w
+		}
+	}
 }

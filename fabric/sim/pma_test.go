@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -180,5 +183,130 @@ func TestCountersViews(t *testing.T) {
 	got.Decode(data)
 	if diff := cmp.Diff(mad.PortCountersExtended{PortSelect: 255}, got); diff != "" {
 		t.Errorf("after clearing (-want +got)\n%s", diff)
+	}
+}
+
+// TestSamples: a measurement counts what grows between its begin and its end, whatever
+// happens to the counters before and after, and only one runs at a time.
+func TestSamples(t *testing.T) {
+	r := newRig(t, small)
+	now := time.Unix(1000, 0)
+	r.SetClock(func() time.Time { return now })
+	leaf := r.named("leaf-1").GUID()
+	const tick = 1024 * time.Nanosecond
+	second := uint32(time.Second / tick)
+	grow := func(rate float64) {
+		if err := r.Counters.SetRates(leaf, 2, map[string]float64{"port_xmit_pkts": rate, "port_rcv_data": 1e10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	control := func(m mad.Method, port uint8, tag uint16) (c mad.PortSamplesControl) {
+		asked := mad.PortSamplesControl{PortSelect: port, SampleStart: 2 * second, SampleInterval: 4 * second, Tag: tag}
+		copy(asked.CounterSelect[:], []mad.SampleSelect{mad.SampleSelectPortXmitPkts, 77, mad.SampleSelectPortRcvData, mad.SampleSelectPortXmitWait})
+		status, data := r.perf(m, mad.AttrPortSamplesControl, 0, "leaf-1", &asked)
+		if status != 0 {
+			t.Fatal(status)
+		}
+		c.Decode(data)
+		return c
+	}
+	result := func() (s mad.PortSamplesResult) {
+		status, data := r.perf(mad.MethodGet, mad.AttrPortSamplesResult, 0, "leaf-1", &s)
+		if status != 0 {
+			t.Fatal(status)
+		}
+		s.Decode(data)
+		return s
+	}
+	idle := control(mad.MethodGet, 2, 0)
+	if want := (mad.PortSamplesControl{PortSelect: 2, Tick: 8, CounterWidth: 4, CounterMask0: 1, CounterMasks1to9: 0o111100000}); idle != want {
+		t.Errorf("before: (-want +got)\n%s", cmp.Diff(want, idle))
+	}
+	grow(1000)
+	c := control(mad.MethodSet, 2, 0xbeef)
+	if c.SampleStatus != mad.SampleStatusNotBegun || c.Tag != 0xbeef || c.CounterSelect[0] != mad.SampleSelectPortXmitPkts {
+		t.Errorf("set: %+v", c)
+	}
+	now = now.Add(3 * time.Second)
+	if c := control(mad.MethodSet, 1, 1); c.PortSelect != 2 || c.SampleStatus != mad.SampleStatusRunning {
+		t.Errorf("another, while it runs: %+v", c)
+	}
+	if s := result(); s != (mad.PortSamplesResult{Tag: 0xbeef, SampleStatus: mad.SampleStatusRunning}) {
+		t.Errorf("while it runs: %+v", s)
+	}
+	grow(500) // for the last 3 seconds of 4
+	now = now.Add(10 * time.Second)
+	want := mad.PortSamplesResult{Tag: 0xbeef}
+	want.Counter[0], want.Counter[2] = 2500, 0xffffffff
+	got := result()
+	if got.Counter[0] == 2499 { // ticks are no whole part of a second
+		got.Counter[0]++
+	}
+	if got != want {
+		t.Errorf("afterwards: (-want +got)\n%s", cmp.Diff(want, got))
+	}
+	r.Counters.Set(leaf, 2, map[string]uint64{"port_xmit_pkts": 0})
+	if again := result(); again.Counter[0]/10 != want.Counter[0]/10 && again.Counter[0] != 2499 {
+		t.Errorf("after the counter was set: %d", again.Counter[0])
+	}
+	if c := control(mad.MethodSet, 1, 2); c.PortSelect != 1 || c.Tag != 2 {
+		t.Errorf("the next one: %+v", c)
+	}
+	for name, bad := range map[string]struct {
+		attr     *mad.Attribute
+		modifier uint32
+		port     uint8
+	}{"all ports": {mad.AttrPortSamplesControl, 0, 255}, "no port": {mad.AttrPortSamplesControl, 0, 9}, "mechanism 1": {mad.AttrPortSamplesControl, 1, 1}, "result of mechanism 1": {mad.AttrPortSamplesResult, 1, 0}} {
+		if status, _ := r.perf(mad.MethodGet, bad.attr, bad.modifier, "leaf-1", &mad.PortSamplesControl{PortSelect: bad.port}); status != mad.StatusBadValue {
+			t.Errorf("%s: %v", name, status)
+		}
+	}
+}
+
+// TestRedirect: a requester that uses the whole address of the redirection gets
+// the counters of the node that it asked.
+func TestRedirect(t *testing.T) {
+	r := newRig(t, small+",redirect=leaf-1@spine-1+node-0002 HCA-1@node-0002 HCA-1")
+	counters := func(name string) (*engine.Call, error) {
+		e := engine.New(r.attach("node-0001 HCA-1"), engine.Options{Write: true})
+		defer e.Close()
+		c := new(engine.Call)
+		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
+		c.SetLID(r.lid(name))
+		if err := e.Do(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return c, c.Err
+	}
+	r.at("leaf-1", 1).Counters.Set(state.CounterKey{Name: "SymbolErrorCounter", Element: 0}, 7)
+	r.at("spine-1", 1).Counters.Set(state.CounterKey{Name: "SymbolErrorCounter", Element: 0}, 8)
+	for name, want := range map[string]uint16{"leaf-1": 7, "spine-1": 8} {
+		c, err := counters(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got mad.PortCounters
+		if got.Decode(c.Data()); got.SymbolErrorCounter != want {
+			t.Errorf("%s: %d, want %d", name, got.SymbolErrorCounter, want)
+		}
+	}
+	lid := r.lid("node-0002 HCA-1")
+	guid := r.at("node-0002 HCA-1", 1).GUID
+	want := fmt.Sprintf("PerfGet(PortCounters) to LID %d: redirection required (status 0x0002): the redirections go round in a circle: LID %d, GID %v, GID %v; the agents there are set up wrongly",
+		lid, lid, mad.MakeGID(state.GIDPrefix, guid), mad.MakeGID(state.GIDPrefix, guid))
+	if _, err := counters("node-0002 HCA-1"); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	for name, c := range map[string]engine.Address{
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: agent.RedirectQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: agent.RedirectQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: agent.RedirectQKey},
+		"another node":     {LID: lid, QP: agent.RedirectQP + 1, QKey: agent.RedirectQKey},
+	} {
+		call := &engine.Call{To: c}
+		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
+		if r.conn.ask(t, call) {
+			t.Errorf("%s: answered", name)
+		}
 	}
 }

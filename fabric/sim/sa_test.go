@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -313,4 +316,297 @@ func TestPathLMC(t *testing.T) {
 	q = mad.PathRecord{SLID: r.state.SM.LID, DGID: q.SGID}
 	get := saCall(mad.MethodGet, mad.AttrPathRecord, 0, pathSLIDMask|pathDGIDMask, encode(&q), r.state.SM.LID)
 	do(t, e, get) // one of them
+}
+
+// saProbes are a request for each capability of a subnet administrator, which only one that
+// has it serves.
+var saProbes = map[string]func(r *rig, e *engine.Engine) bool{
+	"is_ud_multicast_supported": func(r *rig, e *engine.Engine) bool {
+		return len(r.records(e, mad.AttrMCMemberRecord, 0, 0, nil)) == 1
+	},
+	"is_multi_path_supported": func(r *rig, e *engine.Engine) bool {
+		c := r.multi(3)
+		e.Do(r.t.Context(), c)
+		return c.Err == nil && len(c.Table) == 3*mad.AttrPathRecord.Size
+	},
+	"is_port_info_capability_mask_match_supported": func(r *rig, e *engine.Engine) bool {
+		return r.matchesMask(e, "capability_mask")
+	},
+	"is_port_info_capability_mask2_match_supported": func(r *rig, e *engine.Engine) bool {
+		return r.matchesMask(e, "capability_mask2")
+	},
+	"is_additional_guid_supported": func(r *rig, e *engine.Engine) bool { // an alias GUID that is set is a GID of the port
+		lid := r.lid("node-0002 HCA-1")
+		field := func(name string) uint64 { return mad.AttrGUIDInfoRecord.Field(name).Mask() }
+		rec := mad.GUIDInfoRecord{LID: lid}
+		rec.GUIDInfo.GUIDBlock[1] = 0x1234
+		guid := field("guid_block")
+		mask := field("lid") | field("block_num") | (guid&-guid)<<1
+		c := saCall(mad.MethodSet, mad.AttrGUIDInfoRecord, 0, mask, encode(&rec), r.state.SM.LID)
+		if !r.attach("node-0002 HCA-1").ask(r.t, c) || c.Header().Status != 0 {
+			return false
+		}
+		records := r.records(e, mad.AttrGUIDInfoRecord, 0, field("lid"), encode(&rec))
+		var got mad.GUIDInfoRecord
+		got.Decode(records[0])
+		return got.GUIDInfo.GUIDBlock[1] == 0x1234
+	},
+	"is_full_port_info_record_supported": func(r *rig, e *engine.Engine) bool { // up to the last field
+		var rec mad.PortInfoRecord
+		rec.Decode(r.records(e, mad.AttrPortInfoRecord, 0, 0, nil)[0])
+		return rec.PortInfo.CapabilityMask2 != 0
+	},
+	"is_extended_speeds_supported": func(r *rig, e *engine.Engine) bool {
+		var rec mad.PortInfoRecord
+		rec.Decode(r.records(e, mad.AttrPortInfoRecord, 0, 0, nil)[0])
+		return rec.Options == 0x80 && rec.PortInfo.LinkSpeedExtActive != 0
+	},
+	"is_multicast_service_record_supported": func(r *rig, e *engine.Engine) bool {
+		field := func(name string) uint64 { return mad.AttrServiceRecord.Field(name).Mask() }
+		rec := encode(&mad.ServiceRecord{ServiceID: 9, ServiceGID: r.state.Groups[0].MGID, ServicePKey: mad.DefaultPKey})
+		c := saCall(mad.MethodSet, mad.AttrServiceRecord, 0, field("service_id")|field("service_gid")|field("service_p_key"), rec, r.state.SM.LID)
+		do(r.t, e, c)
+		return len(r.records(e, mad.AttrServiceRecord, 0, field("service_gid"), rec)) == 1
+	},
+	"is_send_only_full_member_supported": func(r *rig, e *engine.Engine) bool {
+		rec := mad.MCMemberRecord{MGID: r.state.Groups[0].MGID, PortGID: r.conn.node.Ports[1].GID(), JoinState: mad.JoinStateSendOnlyFullMember}
+		c := saCall(mad.MethodSet, mad.AttrMCMemberRecord, 0, joinMask, encode(&rec), r.state.SM.LID)
+		do(r.t, e, c)
+		return r.state.Groups[0].FullMembers() == 1
+	},
+	// The rates of paths: 2x of HDR and 4x of HDR.
+	"is_link_width2x_supported":   func(r *rig, e *engine.Engine) bool { return r.rateOver(e, mad.LinkWidth2x) == mad.Rate100 },
+	"is_link_speed_hdr_supported": func(r *rig, e *engine.Engine) bool { return r.rateOver(e, mad.LinkWidth4x) == mad.Rate200 },
+}
+
+// matchesMask: with bit 31 of the modifier a mask of PortInfoRecord need not be equal.
+func (r *rig) matchesMask(e *engine.Engine, field string) bool {
+	f := mad.AttrPortInfoRecord.Field(field)
+	all := r.records(e, mad.AttrPortInfoRecord, 0, 0, nil)
+	record := make([]byte, mad.AttrPortInfoRecord.Size)
+	bit := f.Uint(all[0])
+	bit &= -bit
+	f.SetUint(record, bit)
+	want := 0
+	for _, rec := range all {
+		if f.Uint(rec)&bit != 0 {
+			want++
+		}
+	}
+	return len(r.records(e, mad.AttrPortInfoRecord, 1<<31, f.Mask(), record)) == want
+}
+
+// rateOver is the rate of a path over a link at HDR of a width.
+func (r *rig) rateOver(e *engine.Engine, width mad.LinkWidth) mad.Rate {
+	for _, p := range []*state.Port{r.at("node-0001 HCA-1", 1), r.at("node-0001 HCA-1", 1).Peer} {
+		p.EditInfo(func(i *mad.PortInfo) {
+			i.LinkWidthActive, i.LinkSpeedExtActive = width, mad.LinkSpeedExtHDR
+		})
+	}
+	rec := encode(&mad.PathRecord{SLID: r.lid("node-0001 HCA-1"), DLID: r.lid("node-0002 HCA-1")})
+	c := saCall(mad.MethodGet, mad.AttrPathRecord, 0, pathSLIDMask|pathDLIDMask, rec, r.state.SM.LID)
+	do(r.t, e, c)
+	var path mad.PathRecord
+	path.Decode(c.Data())
+	return path.Rate
+}
+
+// TestSACapabilities: each bit that the subnet administrator announces it serves.
+func TestSACapabilities(t *testing.T) {
+	r := newRig(t, small)
+	var info mad.ClassPortInfo
+	c := saCall(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil, r.state.SM.LID)
+	do(t, r.engine(engine.Options{}), c)
+	info.Decode(c.Data())
+	if info.CapabilityMask != 0x2600 || info.CapabilityMask2 != 0xb5e0 {
+		t.Errorf("CapabilityMask %#x, CapabilityMask2 %#x; want 0x2600 and 0xb5e0", info.CapabilityMask, info.CapabilityMask2)
+	}
+	words := slices.Concat(mad.AttrSubnAdmClassPortInfo.Field("capability_mask").Words.Split(uint64(info.CapabilityMask)),
+		mad.AttrSubnAdmClassPortInfo.Field("capability_mask2").Words.Split(uint64(info.CapabilityMask2)))
+	for _, word := range words {
+		probe := saProbes[word]
+		if probe == nil {
+			t.Errorf("%s is announced, and has no test", word)
+			continue
+		}
+		r := newRig(t, small)
+		if !probe(r, r.engine(engine.Options{Write: true})) {
+			t.Errorf("%s is announced, and not served", word)
+		}
+	}
+	if len(words) != len(saProbes) {
+		t.Errorf("%d capabilities are announced, %d have a test", len(words), len(saProbes))
+	}
+}
+
+// TestServiceLease: a ServiceRecord is there until its lease ends, by the clock of the
+// subnet. A Set renews the lease.
+func TestServiceLease(t *testing.T) {
+	r := newRig(t, small)
+	now := time.Unix(0, 0)
+	r.SetClock(func() time.Time { return now })
+	component := func(name string) uint64 { return mad.AttrServiceRecord.Field(name).Mask() }
+	mask := component("service_id") | component("service_gid") | component("service_p_key")
+	change := func(m mad.Method, id uint64, lease uint32, withLease bool) mad.Status {
+		t.Helper()
+		rec := mad.ServiceRecord{ServiceID: id, ServiceGID: r.conn.node.Ports[1].GID(), ServicePKey: mad.DefaultPKey, ServiceLease: lease}
+		mask := mask
+		if withLease {
+			mask |= component("service_lease")
+		}
+		c := saCall(m, mad.AttrServiceRecord, 0, mask, encode(&rec), r.state.SM.LID)
+		if !r.conn.ask(t, c) {
+			t.Fatal("no answer")
+		}
+		return c.Header().Status
+	}
+	found := func(id uint64) string {
+		t.Helper()
+		c := saCall(mad.MethodGet, mad.AttrServiceRecord, 0, component("service_id"), encode(&mad.ServiceRecord{ServiceID: id}), r.state.SM.LID)
+		if !r.conn.ask(t, c) {
+			t.Fatal("no answer")
+		}
+		if c.Header().Status != 0 {
+			return "-"
+		}
+		var rec mad.ServiceRecord
+		rec.Decode(c.Data())
+		return fmt.Sprint(rec.ServiceLease)
+	}
+	for id, lease := range map[uint64]uint32{1: 10, 2: 20, 3: 1<<32 - 1, 4: 0} {
+		if s := change(mad.MethodSet, id, lease, true); s != 0 {
+			t.Fatalf("service %d: %v", id, s)
+		}
+	}
+	if s := change(mad.MethodSet, 5, 77, false); s != 0 {
+		t.Fatal(s)
+	}
+	var lines []string
+	look := func(what string) {
+		lines = append(lines, fmt.Sprintf("%-10s%s %s %s %s %s", what, found(1), found(2), found(3), found(4), found(5)))
+	}
+	look("at once")
+	now = now.Add(9999 * time.Millisecond)
+	look("9.999 s")
+	change(mad.MethodSet, 2, 20, true)
+	now = now.Add(time.Millisecond)
+	look("10 s")
+	if s := change(mad.MethodDelete, 1, 0, false); s != mad.StatusNoRecords {
+		t.Errorf("Delete of an expired service: %v", s)
+	}
+	now = now.Add(19 * time.Second)
+	look("29 s")
+	now = now.Add(time.Second)
+	look("30 s")
+	now = now.Add(1000 * time.Hour)
+	look("later")
+	want := `at once   10 20 4294967295 - 4294967295
+9.999 s   10 20 4294967295 - 4294967295
+10 s      - 20 4294967295 - 4294967295
+29 s      - 20 4294967295 - 4294967295
+30 s      - - 4294967295 - 4294967295
+later     - - 4294967295 - 4294967295`
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLeaseClocks: leases of M_Keys and services last their time when the session's clock is
+// set back meanwhile, end at once when it is set forward, and last while it stands still.
+func TestLeaseClocks(t *testing.T) {
+	const lease = 10 * time.Second
+	for _, x := range []struct {
+		what    string
+		by      time.Duration
+		still   bool
+		expired string // by the second, of 5, 9 and 10
+	}{
+		{"no jump", 0, false, "false false true"},
+		{"an hour back", -time.Hour, false, "false false true"},
+		{"a day forward", 24 * time.Hour, false, "true true true"},
+		{"standing still", 0, true, "false false false"},
+	} {
+		now := time.Unix(1e9, 0)
+		r := newRig(t, small+",mkey=0x1234,mkey_level=2")
+		r.SetClock(func() time.Time { return now })
+		start := r.state.Uptime()
+		p := r.at("node-0002 HCA-1", 1)
+		portInfoLeaseField.SetUint(p.Info[:], uint64(lease/time.Second))
+		locked := func() bool {
+			c := smp(mad.MethodGet, mad.AttrPortInfo, 1, node2, nil)
+			binary.BigEndian.PutUint64(c.MAD[mad.SMPKeyOffset:], 7)
+			return !r.conn.ask(t, c)
+		}
+		service := func(m mad.Method) mad.Status {
+			mask := mad.AttrServiceRecord.Field("service_id").Mask()
+			if m == mad.MethodSet {
+				mask = 1<<7 - 1 // ServiceID to ServiceName, the lease among them
+			}
+			rec := mad.ServiceRecord{ServiceID: 1, ServiceGID: r.conn.node.Ports[1].GID(), ServicePKey: mad.DefaultPKey, ServiceLease: uint32(lease / time.Second)}
+			c := saCall(m, mad.AttrServiceRecord, 0, mask, encode(&rec), r.state.SM.LID)
+			if !r.conn.ask(t, c) {
+				t.Fatal("no answer")
+			}
+			return c.Header().Status
+		}
+		if s := service(mad.MethodSet); s != 0 {
+			t.Fatal(s)
+		}
+		if !locked() { // a wrong key, with which the lease begins
+			t.Fatal("a wrong key was right")
+		}
+		now = now.Add(x.by)
+		r.state.Now() // goes on from where it was
+		var keys, services [3]bool
+		for i, passed := range []time.Duration{5 * time.Second, 4 * time.Second, time.Second} {
+			if !x.still {
+				now = now.Add(passed)
+			}
+			keys[i], services[i] = !locked(), service(mad.MethodGet) != 0
+		}
+		if got := fmt.Sprint(keys); got != "["+x.expired+"]" {
+			t.Errorf("%s: M_Keys are free: %s, want %s", x.what, got, x.expired)
+		}
+		if got := fmt.Sprint(services); got != "["+x.expired+"]" {
+			t.Errorf("%s: services have expired: %s, want %s", x.what, got, x.expired)
+		}
+		if up := r.state.Uptime() - start; up < 0 || x.by == 0 && up > lease {
+			t.Errorf("%s: devices have run for %v more", x.what, up)
+		}
+	}
+}
+
+// TestForeignMember: only the port itself may end its membership, but that of a
+// proxy join may be ended by others too.
+func TestForeignMember(t *testing.T) {
+	r := newRig(t, small)
+	const one, two = "node-0001 HCA-1", "node-0002 HCA-1"
+	ask := func(from string, m mad.Method, member string) mad.Status {
+		record := make([]byte, mad.AttrMCMemberRecord.Size)
+		rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12000100000000, 7), PortGID: r.at(member, 1).GID(), JoinState: mad.JoinStateFullMember, PKey: mad.DefaultPKey}
+		rec.Encode(record)
+		c := saCall(m, mad.AttrMCMemberRecord, 0, createMask, record, r.state.SM.LID)
+		if !r.attach(from).ask(t, c) {
+			t.Fatal("no answer")
+		}
+		return c.Header().Status
+	}
+	for i, step := range []struct {
+		from   string
+		method mad.Method
+		member string
+		want   mad.Status
+	}{
+		{one, mad.MethodSet, one, 0},
+		{two, mad.MethodDelete, one, mad.StatusRequestInvalid},
+		{two, mad.MethodSet, one, mad.StatusRequestInvalid},
+		{one, mad.MethodSet, two, 0},
+		{two, mad.MethodDelete, two, 0},
+		{one, mad.MethodDelete, one, 0},
+		{one, mad.MethodDelete, one, mad.StatusRequestInvalid},
+	} {
+		if got := ask(step.from, step.method, step.member); got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
 }

@@ -1,10 +1,16 @@
 package sim
 
 import (
+	"bytes"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim/spec"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -135,3 +141,121 @@ func (s *Subnet) NodesByName() map[string][]mad.GUID {
 	}
 	return byName
 }
+
+// Package names finds nodes of a simulated subnet by what its users call them.
+
+// Names finds nodes by what programs, consoles and people call them. It is safe for
+// concurrent use.
+type Names struct {
+	IDs      []string // by node: the id in the net file, else the name
+	byID     map[string]int
+	byName   map[string]int
+	byGUID   map[string]int // as fabric writes it
+	Standard int            // where programs are that name no node
+}
+
+// NewNames returns the names of a fabric's nodes, with sm as the node of the subnet's own subnet manager, or -1.
+func NewNames(f *fabric.Fabric, sm int) *Names {
+	n := &Names{byID: map[string]int{}, byName: map[string]int{}, byGUID: map[string]int{}, Standard: -1}
+	for i := range f.Nodes() {
+		node := &f.Nodes()[i]
+		id := node.FileID()
+		if id == "" {
+			id = node.Name()
+		}
+		n.IDs = append(n.IDs, id)
+		for _, entry := range []struct {
+			index map[string]int
+			key   string
+		}{{n.byID, id}, {n.byName, node.Name()}, {n.byGUID, node.GUID().String()}} {
+			if _, known := entry.index[entry.key]; !known {
+				entry.index[entry.key] = i
+			}
+		}
+		if n.Standard < 0 && !node.IsSwitch() && spec.HasCable(node) && i != sm { // so that an OpenSM there stands by
+			n.Standard = i
+		}
+	}
+	if n.Standard < 0 {
+		n.Standard = max(sm, 0)
+	}
+	return n
+}
+
+// Find returns a node by its id in the net file, its name, its GUID, or as ibnetdiscover
+// writes that: H- or S- and 16 digits. "" is the first channel adapter
+// with a cable and without the subnet's own subnet manager.
+func (n *Names) Find(name string) (int, error) {
+	if name == "" {
+		return n.Standard, nil
+	}
+	for _, index := range []map[string]int{n.byID, n.byName, n.byGUID} {
+		if i, ok := index[name]; ok {
+			return i, nil
+		}
+	}
+	if kind, digits, ok := strings.Cut(name, "-"); ok && len(kind) == 1 {
+		if i, ok := n.byGUID["0x"+digits]; ok {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown node %q%s", name, fabric.DidYouMean(name, n.IDs))
+}
+
+// Image returns everything in the subnet that a request may change, as text. Tests compare it.
+func (s *Subnet) Image() string {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.EnsureTables()
+	var b strings.Builder
+	name := func(p *state.Port) string { return fmt.Sprintf("%s/%d", p.Node.Label, p.Num) }
+	for i := range s.state.Nodes {
+		n := &s.state.Nodes[i]
+		fmt.Fprintf(&b, "%s %x %x %x %d %x %v %v\n", n.Label, n.Info, n.Description, n.SwitchInfo, n.FDBTop, bytes.TrimRight(n.LFT, "\xff"), n.Off, n.Busy.Load())
+		if n.Measurement != nil {
+			fmt.Fprintf(&b, "samples %+v\n", n.Measurement.Control)
+		}
+		for j := range n.Ports {
+			p := &n.Ports[j]
+			fmt.Fprintf(&b, "%s %x %v %v %v %d %d %d %d %d %d %x %v %v\n", name(p), p.Info, p.Up, p.Unplugged, p.State, p.LMC, p.KeyLevel, p.MTU, p.Rate, p.LID, p.MKey, uint64(p.GUID), p.Light, p.InService)
+			for _, key := range counterKeys() {
+				if v := p.Counters.Value(key, time.Time{}); v != 0 {
+					fmt.Fprintf(&b, "%v %d\n", key, v)
+				}
+			}
+		}
+	}
+	var lines []string
+	for key, data := range s.state.Blocks {
+		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, *data))
+	}
+	for key, data := range s.Edit.CongestionSettings {
+		lines = append(lines, fmt.Sprintf("%s %s %#x %x", name(key.Port), key.Attr.Name, key.Block, data))
+	}
+	slices.Sort(lines)
+	for lid, p := range s.state.LIDs {
+		if p != nil {
+			lines = append(lines, fmt.Sprintf("LID %d %s", lid, name(p)))
+		}
+	}
+	for _, x := range s.Notices.Subscriptions {
+		lines = append(lines, fmt.Sprintf("subscription %s %+v", name(x.To), x.Info))
+	}
+	for _, g := range s.state.Groups {
+		lines = append(lines, fmt.Sprintf("group %+v, members %d %v", g.MCMemberRecord, len(g.Members), g.WellKnown))
+	}
+	lines = append(lines, fmt.Sprintf("services %+v sweeps %d traps %d", s.SA.Services, s.SM.Sweeps, s.Notices.LastTrap))
+	return b.String() + strings.Join(lines, "\n")
+}
+
+// counterKeys are all counters.
+var counterKeys = sync.OnceValue(func() (keys []state.CounterKey) {
+	for _, a := range mad.Attributes() {
+		for _, c := range state.CounterViews()[a] {
+			for e := range c.Count {
+				keys = append(keys, state.CounterKey{Name: c.Name, Element: e})
+			}
+		}
+	}
+	return keys
+})

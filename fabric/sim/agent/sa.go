@@ -1,3 +1,15 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"fabsh/fabric/sim/state"
+	"fabsh/mad"
+)
+
 // Package sa is the subnet administrator in the process of a simulated subnet. It follows
 // OpenSM's as far as possible.
 //
@@ -14,15 +26,6 @@
 //	newgroup.go      groups that are made; what a request must match
 //	service.go       ServiceRecord
 //	subscription.go  InformInfo
-
-package agent
-
-import (
-	"encoding/binary"
-
-	"fabsh/fabric/sim/state"
-	"fabsh/mad"
-)
 
 // Administrator is the subnet administrator of a subnet. Its fields are guarded by the
 // subnet's lock.
@@ -214,4 +217,174 @@ func (r *saRequest) query(h recordHandler, mask uint64, trusted bool) mad.Status
 	}
 	r.IsTable, r.Table = true, q.records
 	return status
+}
+
+// query is a search for records by any of their components, whose positions are in the
+// declaration of the attribute.
+type query struct {
+	mask       uint64      // ComponentMask
+	want       []byte      // the attribute of the request
+	compare    []mad.Field // the fields that the mask selects
+	maskFields []string    // names of the fields that match if they have all the bits of want
+	size       int         // of a record in a table: a multiple of 8 bytes
+	records    []byte      // that were found
+	record     []byte      // scratch
+	trusted    bool        // the requester has the SM_Key
+	limit      int         // bytes of records after which the search ends
+}
+
+func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
+	q := &query{mask: mask, want: bytes.Clone(want), limit: maxTable}
+	q.setRecord(a)
+	return q
+}
+
+// setRecord makes q a query for records of a.
+func (q *query) setRecord(a *mad.Attribute) {
+	q.size = (a.Size + 7) &^ 7
+	q.record = make([]byte, q.size)
+	q.compare = nil
+	for _, f := range a.Flat() {
+		if f.Mask()&q.mask != 0 {
+			q.compare = append(q.compare, f)
+		}
+	}
+}
+
+// add adds a record, if it matches.
+func (q *query) add(e Encoder) {
+	clear(q.record)
+	e.Encode(q.record)
+	for i := range q.compare {
+		if !q.matches(&q.compare[i]) {
+			return
+		}
+	}
+	q.records = append(q.records, q.record...)
+}
+
+func (q *query) matches(f *mad.Field) bool {
+	switch {
+	case f.Bits > 64:
+		return bytes.Equal(f.Bytes(q.record), f.Bytes(q.want))
+	case slices.Contains(q.maskFields, f.Name):
+		want := f.Uint(q.want)
+		return f.Uint(q.record)&want == want
+	}
+	for e := range f.Count {
+		// Of some arrays, each element is a component.
+		if f.Components == f.Count && q.mask>>(f.Component+e)&1 == 0 {
+			continue
+		}
+		if f.UintAt(q.record, e) != f.UintAt(q.want, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// full reports whether the search may end.
+func (q *query) full() bool { return len(q.records) >= q.limit }
+
+// lidComponent is the component of the LID, the first one of the records of ports.
+const lidComponent = 1 << 0
+
+// endPorts are the end ports that match the query's LID, by LID.
+func (q *query) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
+	lids := s.LIDs
+	if q.mask&lidComponent != 0 {
+		lid := min(int(binary.BigEndian.Uint16(q.want)), len(lids)-1)
+		lids = lids[lid : lid+1]
+	}
+	return func(yield func(*state.Port) bool) {
+		for p := range state.EndPorts(lids) {
+			if q.full() || !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// mayMatch reports whether the fields of rec that are not of the table match.
+func (q *query) mayMatch(rec Encoder) bool {
+	clear(q.record)
+	rec.Encode(q.record)
+	for i := range q.compare {
+		if f := &q.compare[i]; f.Offset < ridBits && !q.matches(f) {
+			return false
+		}
+	}
+	return true
+}
+
+// ridBits returns the size of the block number in a record, in bits.
+const ridBits = 64
+
+// Capabilities of the subnet administrator: those of OpenSM that are implemented here
+// (opensm osm_sa_class_port_info.c cpi_rcv_respond). OpenSM also announces
+// IsGetSetNoticeSupported, without answering such requests, and with use_mfttop
+// IsMulticastTopSupported.
+const (
+	capabilities = mad.SubnAdmCapabilityMaskIsUDMulticastSupported |
+		mad.SubnAdmCapabilityMaskIsMultiPathSupported |
+		mad.SubnAdmCapabilityMaskIsPortInfoCapabilityMaskMatchSupported
+	capabilities2 = mad.SubnAdmCapabilityMask2IsAdditionalGUIDSupported |
+		mad.SubnAdmCapabilityMask2IsFullPortInfoRecordSupported |
+		mad.SubnAdmCapabilityMask2IsExtendedSpeedsSupported |
+		mad.SubnAdmCapabilityMask2IsMulticastServiceRecordSupported |
+		mad.SubnAdmCapabilityMask2IsPortInfoCapabilityMask2MatchSupported |
+		mad.SubnAdmCapabilityMask2IsSendOnlyFullMemberSupported |
+		mad.SubnAdmCapabilityMask2IsLinkWidth2xSupported |
+		mad.SubnAdmCapabilityMask2IsLinkSpeedHDRSupported
+)
+
+func (r *saRequest) getSAClassPortInfo() mad.Status {
+	info := mad.ClassPortInfo{
+		BaseVersion: 1, ClassVersion: r.ClassVersion, RespTimeValue: state.LifeTime,
+		CapabilityMask: uint16(capabilities), CapabilityMask2: uint32(capabilities2),
+	}
+	if r.ClassVersion == 1 { // MCGroupRecord, which its multicast needs, has no public layout
+		info.CapabilityMask, info.CapabilityMask2 = 0, 0
+	}
+	return encodeAnswer(r.Data, &info, r.Modifier)
+}
+
+// capabilityMasks are the fields of PortInfo that, with bit 31 of the modifier, match if
+// they have all the bits of the query (IBA 15.2.5.3; opensm osm_sa_portinfo_record.c
+// sa_pir_check_physp).
+var capabilityMasks = []string{"CapabilityMask", "CapabilityMask2"}
+
+// check1 returns the status of a request of class version 1 that is not supported.
+// Supported are requests that fit in one MAD, of attributes whose layout two public
+// sources give, and tables of records that never exist here. GetBulk is optional
+// (Shanley, InfiniBand Network Architecture, table 33-3); the values of Config's
+// EditModifier are not public.
+func (r *saRequest) check1() mad.Status {
+	switch r.Method {
+	case mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodInform:
+	default:
+		return mad.StatusBadMethod
+	}
+	switch {
+	case r.attr == nil, !slices.Contains(r.attr.MethodsIn(1), r.Method):
+		return mad.StatusBadMethodAttribute
+	case !r.attr.Confirmed && r.isChange():
+		return mad.StatusBadMethodAttribute
+	}
+	return mad.StatusOK
+}
+
+// answer1 answers in version 1 of the class with as many records as fit in one MAD: how
+// that version sends more is not public.
+func (r *saRequest) answer1(records []byte, size int) mad.Status {
+	if len(records) > len(r.Data) {
+		return mad.StatusNoResources
+	}
+	copy(r.Data, records)
+	var h mad.SA1Header
+	h.Decode(r.MAD[mad.RMPPOffset:])
+	h.SegmentNumber, h.PayloadLength, h.AttributeOffset = 0, uint32(len(records)), uint16(size/8)
+	h.FragmentFlag = mad.FragmentFlagFirst | mad.FragmentFlagLast
+	h.Encode(r.MAD[mad.RMPPOffset:])
+	return mad.StatusOK
 }

@@ -1,5 +1,23 @@
 //go:build linux && (amd64 || arm64)
 
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
 // Package launch starts a command under the filter of package notify, and ends all
 // processes that descend from it.
 //
@@ -12,18 +30,6 @@
 // their subreaper, of all processes that lose their parent. It ends them when the command
 // has ended, or when the supervisor dies, and removes the files. The starter becomes the
 // command: Go cannot run code between fork and exec.
-
-package run
-
-import (
-	"errors"
-	"fmt"
-	"os"
-	"strconv"
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
 
 // commandOptions are what to start.
 type commandOptions struct {
@@ -135,4 +141,208 @@ func (c *command) Wait() (status int, err error) {
 		return 0, errors.New("the process that waits for the command was killed")
 	}
 	return int(b[0]), nil
+}
+
+// The roles: the first argument of this program when it executes itself.
+const (
+	keeperRole  = "__sim-run-keeper"
+	starterRole = "__sim-run-starter"
+)
+
+// unsupported is what the starter sends for errNoListener.
+const unsupported = "unsupported"
+
+// Descriptors of keeper and starter.
+const (
+	controlFD  = 3
+	listenerFD = 4
+)
+
+// becomeRole does what the first of the program's arguments says; it returns if that is no
+// role of this package.
+func becomeRole(args []string) {
+	if len(args) < 6 {
+		return
+	}
+	switch args[1] {
+	case keeperRole:
+		os.Exit(keep(args[0], args[2:]))
+	case starterRole:
+		become(args[3:])
+	}
+}
+
+// become turns this process into the command. The exit statuses are those of a shell.
+func become(args []string) {
+	runtime.LockOSThread()
+	path, argv := args[1], args[2:]
+	ioctlType, _ := strconv.ParseUint(args[0], 10, 8)
+	environment := syscall.Environ()
+	unix.CloseOnExec(controlFD) // another copy of it
+	unix.CloseOnExec(listenerFD)
+	listener, err := installFilter(uint8(ioctlType))
+	if err != nil {
+		text := err.Error()
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EPERM) {
+			text = unsupported
+		}
+		unix.Sendmsg(listenerFD, []byte(text), nil, nil, 0)
+		os.Exit(127)
+	}
+	// From here to exec this thread opens nothing: nothing answers yet.
+	if unix.Sendmsg(listenerFD, []byte("ok"), unix.UnixRights(listener), nil, 0) != nil {
+		os.Exit(127)
+	}
+	err = syscall.Exec(path, argv, environment)
+	unix.Write(2, []byte("fabsh: "+argv[0]+": "+err.Error()+"\n"))
+	if errors.Is(err, unix.ENOENT) {
+		os.Exit(127)
+	}
+	os.Exit(126)
+}
+
+// grace is how long processes have, after SIGTERM, before they are killed.
+const grace = 3 * time.Second
+
+// keep is the keeper: it starts the command, waits for it, ends its descendants, and
+// removes the folder.
+func keep(program string, args []string) int {
+	runtime.LockOSThread()
+	folder := args[0]
+	defer os.RemoveAll(folder)
+	unix.CloseOnExec(controlFD)
+	unix.CloseOnExec(listenerFD)
+	// What the terminal sends is for the command, and what the supervisor gets it passes on.
+	// A handler, not SIG_IGN, which the command would inherit.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fail("subreaper: " + err.Error())
+	}
+	argv := append([]string{program, starterRole, ""}, args[1:]...)
+	command, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
+		Env: syscall.Environ(), Files: []uintptr{0, 1, 2, listenerFD, listenerFD},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // of this thread: if the supervisor is killed too, nothing else ends it
+	})
+	if err != nil {
+		return fail(err.Error())
+	}
+	unix.Close(listenerFD)
+
+	var mu sync.Mutex // while it is held, the command is not reaped
+	running := true
+	go func() {
+		for {
+			var b [1]byte
+			n, err := unix.Read(controlFD, b[:])
+			if err == unix.EINTR {
+				continue
+			}
+			if n != 1 || err != nil { // the supervisor has died, and no call is answered
+				endAll(os.Getpid(), 0)
+				os.RemoveAll(folder)
+				os.Exit(137)
+			}
+			mu.Lock()
+			if running {
+				unix.Kill(command, syscall.Signal(b[0]))
+			}
+			mu.Unlock()
+		}
+	}()
+	status := 0
+	for {
+		var info unix.Siginfo
+		if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil && err != unix.EINTR {
+			break
+		}
+		var ws unix.WaitStatus
+		mu.Lock()
+		pid, _ := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+		if pid == command {
+			running = false
+		}
+		mu.Unlock()
+		if pid == command {
+			status = ws.ExitStatus()
+			if ws.Signaled() {
+				status = 128 + int(ws.Signal())
+			}
+			break
+		}
+	}
+	endAll(os.Getpid(), grace)
+	os.RemoveAll(folder)
+	unix.Write(controlFD, []byte{byte(status)})
+	return 0
+}
+
+func fail(text string) int {
+	unix.Sendmsg(listenerFD, fmt.Appendf(nil, "start: %s", text), nil, nil, 0)
+	return 127
+}
+
+// endAll ends all descendants of this process, its subreaper, and waits for them: by
+// SIGTERM, and those that are left after a time by SIGKILL.
+func endAll(self int, after time.Duration) {
+	asked := map[int]bool{}
+	deadline := time.Now().Add(after)
+	for {
+		for { // those that have ended
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err == unix.ECHILD {
+				return
+			} else if pid <= 0 && err != unix.EINTR {
+				break
+			}
+		}
+		kill := !time.Now().Before(deadline)
+		for _, pid := range descendants(self) {
+			switch {
+			case kill:
+				unix.Kill(pid, unix.SIGKILL)
+			case !asked[pid]:
+				asked[pid] = true
+				unix.Kill(pid, unix.SIGTERM)
+				unix.Kill(pid, unix.SIGCONT) // it may be stopped
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// descendants returns the living descendants of a process.
+func descendants(root int) (list []int) {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, e := range names {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if parent, zombie := parentOf(e.Name()); !zombie {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	list = slices.Clone(children[root])
+	for i := 0; i < len(list); i++ {
+		list = append(list, children[list[i]]...)
+	}
+	return list
+}
+
+// parentOf reads /proc/PID/stat: PID (NAME) STATE PARENT; the name may have any bytes.
+func parentOf(pid string) (parent int, zombie bool) {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	end := bytes.LastIndexByte(b, ')')
+	if err != nil || end < 0 {
+		return 0, true
+	}
+	words := bytes.Fields(b[end+1:])
+	if len(words) < 2 {
+		return 0, true
+	}
+	parent, _ = strconv.Atoi(string(words[1]))
+	return parent, words[0][0] == 'Z'
 }

@@ -1,151 +1,264 @@
 package server
 
 import (
-	"bytes"
-	"encoding/binary"
+	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-
-	"fabsh/fabric/sim"
-	"fabsh/mad/ibsim"
+	"net"
+	"os"
+	"sync"
+	"time"
 )
 
-// readControl answers some control requests. Malformed ones are not answered, as by
-// ibsim.
-func (s *Server) readControl() {
-	for range batchSize {
-		var m [ibsim.CtlSize + 1]byte
-		var from address
-		n, user, err := s.control.readFrom(m[:], &from)
-		if errors.Is(err, errAgain) {
+// Package control lets programs of the user who serves a simulated subnet change it while
+// it runs: fabsh -F ibsim:NAME calls methods of sim through it. It carries calls and their
+// results, and knows no methods.
+//
+//	control.go  the messages
+//	client.go   Client: the program that calls
+//	server.go   Server: the one that serves the subnet
+//	peer_linux.go, peer_other.go  the program at the other end
+//
+// A connection is a stream socket with an abstract name beside those of ibsim. A request and
+// its reply are a line of JSON each.
+
+// Version is that of the messages. A request of another version is refused.
+const controlVersion = 1
+
+// maxLine is the maximum size of a request or a reply, in bytes.
+const maxLine = 1 << 20
+
+// Peer is a program that calls.
+type Peer struct {
+	PID int `json:"pid"` // process ID, at the time it connected
+	UID int `json:"uid"` // user ID
+}
+
+// request is a call of a method.
+type request struct {
+	Version int             `json:"version"`
+	Method  string          `json:"method"`
+	Args    json.RawMessage `json:"args"` // an object
+}
+
+// reply is its result, or why it failed.
+type reply struct {
+	Version int             `json:"version"`
+	Error   string          `json:"error,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+}
+
+// socketName returns the name of the socket of a subnet that is served by that name. The @
+// stands for a NUL: the name is abstract, and no file.
+func socketName(name string) string { return "@" + name + ":control" }
+
+// checkVersion returns an error if the other end has another version.
+func checkVersion(version int) error {
+	if version != controlVersion {
+		return fmt.Errorf("version %d of the control of a simulated subnet, want %d; use the same fabsh at both ends", version, controlVersion)
+	}
+	return nil
+}
+
+// maxConnections bounds what programs can make the server hold.
+const maxConnections = 64
+
+// ControlHandler executes a method with arguments in JSON for a program, and returns its result in
+// JSON. Only one call runs at a time.
+type ControlHandler func(from Peer, method string, args []byte) ([]byte, error)
+
+// ControlServer accepts the calls of programs of the user who runs it.
+type ControlServer struct {
+	listener net.Listener
+	handle   ControlHandler
+	user     int // who may call
+
+	mu    sync.Mutex // held during a call
+	slots chan struct{}
+}
+
+// ListenControl creates the socket of a subnet that is served by that name. Programs wait until
+// Serve runs.
+func ListenControl(name string, handle ControlHandler) (*ControlServer, error) {
+	if !supported {
+		return nil, errNotSupported
+	}
+	l, err := net.Listen("unix", socketName(name))
+	if err != nil {
+		return nil, fmt.Errorf("control socket of %q: %w", name, err)
+	}
+	return &ControlServer{listener: l, handle: handle, user: os.Getuid(), slots: make(chan struct{}, maxConnections)}, nil
+}
+
+// Close closes the socket. It ends Serve.
+func (s *ControlServer) Close() error { return s.listener.Close() }
+
+// Serve answers calls until ctx ends or the socket is closed, and waits for the calls that
+// run.
+func (s *ControlServer) Serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			cancel() // ends the connections
 			return
 		}
-		if err != nil || n != ibsim.CtlSize || binary.NativeEndian.Uint32(m[:]) != ibsim.CtlMagic {
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			refuse(conn, fmt.Errorf("more than %d connections to the control socket", maxConnections))
 			continue
 		}
-		if !s.serves(user) {
-			err = fmt.Errorf("a client of user %d is refused: only the user who started the server is served; --any-user admits others", user)
-			m[ibsim.OffInfo+ibsim.OffReason] = ibsim.ReasonUser
-		} else {
-			err = s.execute(m[:ibsim.CtlSize], &from)
+		running.Go(func() {
+			defer func() { <-s.slots }()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			defer conn.Close()
+			s.answer(conn)
+		})
+	}
+}
+
+// answer executes the requests of a connection.
+func (s *ControlServer) answer(conn net.Conn) {
+	from, err := peerOf(conn)
+	if err != nil || from.UID != s.user {
+		refuse(conn, fmt.Errorf("permission denied: only the user who serves the subnet may change it, and you are user %d", from.UID))
+		return
+	}
+	s.execute(conn, from)
+}
+
+// execute executes the requests of a program that may call.
+func (s *ControlServer) execute(conn net.Conn, from Peer) {
+	lines := newScanner(conn)
+	for lines.Scan() {
+		var req request
+		err := json.Unmarshal(lines.Bytes(), &req)
+		if err == nil {
+			err = checkVersion(req.Version)
 		}
 		if err != nil {
-			binary.NativeEndian.PutUint32(m[ibsim.OffType:], ibsim.CtlError)
-			s.log("%v", err)
+			refuse(conn, err)
+			return
 		}
-		if kind := binary.NativeEndian.Uint32(m[ibsim.OffType:]); kind == ibsim.CtlError || kind == ibsim.CtlConnect {
-			copy(m[ibsim.OffInfo+ibsim.OffServer:], ibsim.Fabsh)
-		}
-		s.control.writeTo(m[:ibsim.CtlSize], &from)
-	}
-}
-
-// execute turns a control request into its answer. An error refuses it.
-func (s *Server) execute(m []byte, from *address) error {
-	kind, info := binary.NativeEndian.Uint32(m[ibsim.OffType:]), m[ibsim.OffInfo:]
-	if kind == ibsim.CtlConnect {
-		return s.connect(info, from)
-	}
-	if kind > ibsim.CtlGetPKeys {
-		return nil // ibsim echoes it
-	}
-	slot := binary.NativeEndian.Uint32(m[ibsim.OffSlot:])
-	if int64(slot) >= int64(len(s.clients)) || s.clients[slot] == nil {
-		if kind == ibsim.CtlDisconnect {
-			return nil
-		}
-		return fmt.Errorf("control request %d for client %d, which is not attached", kind, slot)
-	}
-	c := s.clients[slot]
-	if c.control != *from {
-		return fmt.Errorf("control request %d for client %d from a socket that is not its own", kind, slot)
-	}
-	c.Starting()
-	switch kind {
-	case ibsim.CtlDisconnect:
-		s.drop(c, "")
-	case ibsim.CtlGetPort:
-		lid, state := c.Port()
-		binary.NativeEndian.PutUint16(info, uint16(lid))
-		info[2] = byte(state)
-	case ibsim.CtlGetVendor:
-		i := c.NodeInfo()
-		clear(info)
-		binary.NativeEndian.PutUint32(info, i.VendorID)
-		binary.NativeEndian.PutUint32(info[4:], uint32(i.DeviceID))
-		binary.NativeEndian.PutUint32(info[8:], i.Revision)
-		binary.NativeEndian.PutUint64(info[16:], 1) // version of the firmware
-	case ibsim.CtlGetGID:
-		i := c.PortInfo(0)
-		binary.BigEndian.PutUint64(info, i.GIDPrefix)
-		binary.NativeEndian.PutUint64(info[8:], uint64(c.NodeInfo().NodeGUID))
-	case ibsim.CtlGetGUID:
-		binary.NativeEndian.PutUint64(info, uint64(c.NodeInfo().NodeGUID))
-	case ibsim.CtlGetNodeInfo:
-		i := c.NodeInfo()
-		clear(info)
-		i.Encode(info)
-	case ibsim.CtlGetPortInfo:
-		i := c.PortInfo(int(info[0]))
-		clear(info)
-		i.Encode(info)
-	case ibsim.CtlSetISSM:
-		is := binary.NativeEndian.Uint32(info) != 0
-		if c.SetSM(is); is && c.index == s.subnet.SM.Node() {
-			s.log("client %d is a subnet manager on the node of the subnet's own, which it does not see: attach it to another node (SIM_HOST), or serve the subnet with --bare", c.Slot())
-		}
-	case ibsim.CtlGetPKeys:
-		c.ReadPKeys(info)
-	}
-	return nil
-}
-
-// connect attaches a client.
-func (s *Server) connect(info []byte, from *address) error {
-	id := int32(binary.NativeEndian.Uint32(info[ibsim.OffClientID:]))
-	name, _, _ := bytes.Cut(info[ibsim.OffNode:][:ibsim.NodeSize], []byte{0})
-	node, err := s.names.Find(string(name))
-	if err != nil {
-		return fmt.Errorf("a client is refused: %w", err)
-	}
-	c := &client{id: id, control: *from, node: string(name), index: node}
-	options := sim.ClientOptions{
-		Node: node, QP: binary.NativeEndian.Uint32(info[ibsim.OffClientQP:]), General: binary.NativeEndian.Uint32(info[ibsim.OffISSM:]) != 0,
-		Receive: func(m *sim.Message) { s.receive(c, m) },
-	}
-	if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
-		s.dropDead() // dead clients may occupy the slot
-		if c.Client, err = s.subnet.Programs.AttachClient(options); err != nil {
-			return fmt.Errorf("a client is refused: %w", err)
-		}
-	}
-	slot := c.Slot()
-	if c.socket, err = bind(fmt.Sprintf("%s:out%d", s.Name, slot)); err == nil {
-		if err = c.socket.connect(s.clientSocket(id)); err == nil {
-			err = s.poll.add(c.socket, int32(slot))
-		}
+		r := reply{Version: controlVersion}
+		s.mu.Lock()
+		r.Result, err = s.handle(from, req.Method, req.Args)
+		s.mu.Unlock()
 		if err != nil {
-			c.socket.close()
+			r.Error = err.Error()
+		}
+		if !send(conn, r) {
+			return
 		}
 	}
-	if err != nil {
-		c.Detach()
-		return fmt.Errorf("the sockets of client %d: %w", id, err)
+	if err := lines.Err(); err != nil { // too long
+		refuse(conn, fmt.Errorf("invalid request: %w", err))
 	}
-	c.reads = true
-	for len(s.clients) <= slot {
-		s.clients = append(s.clients, nil)
-	}
-	s.clients[slot] = c
-	binary.NativeEndian.PutUint32(info[ibsim.OffClientID:], uint32(slot))
-	if c.node == "" {
-		c.node = c.Name()
-		clear(info[ibsim.OffNode:][:ibsim.NodeSize])
-		copy(info[ibsim.OffNode:][:ibsim.NodeSize-1], c.node)
-	}
-	s.log("client %d is attached to %q", slot, c.node)
-	return nil
 }
 
-// clientSocket is the name of the data socket of a client.
-func (s *Server) clientSocket(id int32) string { return fmt.Sprintf("%s:in%d", s.Name, id) }
+// refuse replies with an error, and closes the connection.
+func refuse(conn net.Conn, err error) {
+	send(conn, reply{Version: controlVersion, Error: err.Error()})
+	conn.Close()
+}
+
+// send sends a reply, and reports whether the program has taken it in time. A reply that is
+// too long becomes an error.
+func send(conn net.Conn, r reply) bool {
+	line, err := json.Marshal(r)
+	if err != nil || len(line) >= maxLine {
+		line, _ = json.Marshal(reply{Version: controlVersion, Error: fmt.Sprintf("the result has %d bytes, which is too long for one reply", len(r.Result))})
+	}
+	conn.SetWriteDeadline(time.Now().Add(callTimeout)) // a program that does not read keeps no slot
+	_, err = conn.Write(append(line, '\n'))
+	return err == nil
+}
+
+// callTimeout is how long a call may take.
+const callTimeout = 30 * time.Second
+
+// ControlClient calls methods of a subnet that another process serves. It connects at the first
+// call. It is safe for concurrent use.
+type ControlClient struct {
+	Name string // of the sockets
+
+	mu    sync.Mutex // held during a call
+	conn  net.Conn   // nil: not connected
+	lines *bufio.Scanner
+}
+
+// Call calls a method with arguments in JSON, and returns its result in JSON.
+func (c *ControlClient) Call(method string, args []byte) ([]byte, error) {
+	line, err := json.Marshal(request{Version: controlVersion, Method: method, Args: args})
+	if err != nil {
+		return nil, err
+	}
+	if len(line) >= maxLine {
+		return nil, fmt.Errorf("the arguments have %d bytes, want less than %d; use several calls", len(line), maxLine)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, err := c.exchange(append(line, '\n'))
+	if err != nil {
+		c.disconnect()
+		return nil, err
+	}
+	if r.Error != "" {
+		return nil, errors.New(r.Error)
+	}
+	return r.Result, nil
+}
+
+// Close ends the connection.
+func (c *ControlClient) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disconnect()
+}
+
+func (c *ControlClient) disconnect() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// exchange sends a request, and reads its reply.
+func (c *ControlClient) exchange(line []byte) (r reply, err error) {
+	if c.conn == nil {
+		if !supported {
+			return r, errNotSupported
+		}
+		if c.conn, err = net.DialTimeout("unix", socketName(c.Name), callTimeout); err != nil {
+			return r, fmt.Errorf("ibsim:%s: no control socket: the subnet is not served by this version of fabsh (by ibsim, perhaps); serve it with fabsh sim SPEC --listen %[1]s", c.Name)
+		}
+		c.lines = newScanner(c.conn)
+	}
+	c.conn.SetDeadline(time.Now().Add(callTimeout))
+	_, sent := c.conn.Write(line)
+	if !c.lines.Scan() { // a server that refuses the connection has written why
+		err := errors.Join(sent, c.lines.Err())
+		if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrTooLong) {
+			return r, fmt.Errorf("ibsim:%s: the process that serves the subnet closed the connection; if it has ended, serve the subnet again: fabsh sim SPEC --listen %[1]s", c.Name)
+		}
+		return r, fmt.Errorf("ibsim:%s: no reply of the process that serves the subnet: %w", c.Name, err)
+	}
+	if err := json.Unmarshal(c.lines.Bytes(), &r); err != nil {
+		return r, fmt.Errorf("ibsim:%s: invalid reply: %w", c.Name, err)
+	}
+	return r, checkVersion(r.Version)
+}
+
+// newScanner returns a reader of the lines of a connection.
+func newScanner(conn net.Conn) *bufio.Scanner {
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(nil, maxLine)
+	return lines
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 	"unsafe"
 
@@ -254,4 +255,27 @@ func (p *poller) wait(timeout time.Duration, ready func(token int32, read, write
 		ready(e.Fd, e.Events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0, e.Events&unix.EPOLLOUT != 0)
 	}
 	return nil
+}
+
+const supported = true
+
+var errNotSupported error
+
+// peerOf returns the program at the other end (SO_PEERCRED of unix(7)).
+func peerOf(conn net.Conn) (Peer, error) {
+	unknown := Peer{PID: -1, UID: -1}
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return unknown, errors.New("not a Unix socket")
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return unknown, err
+	}
+	var who *unix.Ucred
+	bad := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(bad, err); err != nil {
+		return unknown, err
+	}
+	return Peer{PID: int(who.Pid), UID: int(who.Uid)}, nil
 }

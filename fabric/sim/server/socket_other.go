@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"net"
 	"time"
 )
 
@@ -40,3 +41,10 @@ func (*poller) change(socket, int32, bool, bool) error            { return errNo
 func (*poller) wake()                                             {}
 func (*poller) wait(time.Duration, func(int32, bool, bool)) error { return errNotLinux }
 func yield()                                                      {}
+
+// Only Linux has sockets with abstract names.
+const supported = false
+
+var errNotSupported = errors.New("a simulated subnet is served, and controlled, only on Linux")
+
+func peerOf(net.Conn) (Peer, error) { return Peer{PID: -1, UID: -1}, errNotSupported }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,5 +136,70 @@ func must(t *testing.T) func(*fabric.Fabric, error) *fabric.Fabric {
 			t.Fatal(err)
 		}
 		return f
+	}
+}
+
+// TestDragonflyGroups: any two groups have as many cables as any other two, or
+// one more.
+func TestDragonflyGroups(t *testing.T) {
+	for groups, want := range map[int][]int{
+		9: {1},
+		5: {2},
+		4: {2, 3},
+	} {
+		f := must(t)(dragonfly(4, 1, 2, groups))
+		cables := map[[2]string]int{}
+		for i := range f.Ports() {
+			p := &f.Ports()[i]
+			if p.Peer() == nil || !p.Node().IsSwitch() || !p.Peer().Node().IsSwitch() {
+				continue
+			}
+			g, _, _ := strings.Cut(p.Node().Name(), " ")
+			h, _, _ := strings.Cut(p.Peer().Node().Name(), " ")
+			if g < h {
+				cables[[2]string{g, h}]++
+			}
+		}
+		seen := map[int]bool{}
+		for _, n := range cables {
+			seen[n] = true
+		}
+		for _, n := range want {
+			if !seen[n] {
+				t.Errorf("%d groups: none with %d cables", groups, n)
+			}
+			delete(seen, n)
+		}
+		if len(seen) > 0 {
+			t.Errorf("%d groups: also %v", groups, seen)
+		}
+	}
+}
+
+// TestRegular: every switch has its cables, to different switches, and
+// the seed decides to which.
+func TestRegular(t *testing.T) {
+	links := func(seed int64) (list []string) {
+		f := must(t)(randomRegular(20, 5, 4, seed))
+		for _, n := range f.OfType(mad.NodeTypeSwitch) {
+			others := map[*fabric.Node]bool{}
+			for p := range n.Ports() {
+				if q := p.Peer(); q != nil && q.Node().IsSwitch() {
+					others[q.Node()] = true
+					list = append(list, p.Name()+" "+q.Name())
+				}
+			}
+			if len(others) != 5 || others[&n] {
+				t.Errorf("seed %d: %s has cables to %d others", seed, n.Label(), len(others))
+			}
+		}
+		return list
+	}
+	if got, want := must(t)(randomRegular(3, 0, 2, 1)).String(), "fabric: 9 nodes (3 switches, 6 CAs), 6 links, complete"; got != want {
+		t.Errorf("without cables between switches: %s, want %s", got, want)
+	}
+	one := links(1)
+	if !cmp.Equal(one, links(1)) || cmp.Equal(one, links(2)) {
+		t.Error("the seed does not decide")
 	}
 }

@@ -1,12 +1,19 @@
 package spec
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/sim/state"
+	"fabsh/mad"
 )
 
 // SubnetOptions are the faults and settings of a simulated subnet. The zero value has
@@ -147,3 +154,316 @@ func HasCable(n *fabric.Node) bool {
 	}
 	return n.IsSwitch()
 }
+
+// hardware reads the keys of speeds, errors and traffic.
+func (v *values) hardware(f *fabric.Fabric, o *SubnetOptions) {
+	o.VL15 = v.number("vl15", 0, 1<<20)
+	if o.Speed = v.text["speed"]; o.Speed != "" && state.LaneRate(o.Speed) == 0 {
+		v.fail("speed", fmt.Sprintf("is no speed: there are %q", slices.DeleteFunc(mad.Speeds(), func(s string) bool { return state.LaneRate(s) == 0 })))
+	}
+	if o.Width = v.text["width"]; o.Width != "" && mad.WidthLanes(o.Width) == 0 {
+		v.fail("width", fmt.Sprintf("is no width: there are %q", mad.Widths()))
+	}
+	var ok bool
+	if o.Traffic, ok = ParseBandwidth(v.text["traffic"]); !ok {
+		v.fail("traffic", "is not a number of bytes a second, as 10GB/s, or of bits, as 100Gb/s")
+	}
+	places, rate, given := strings.Cut(v.text["errors"], "@")
+	if places == "" && !given {
+		return
+	}
+	each := 1.0
+	if given {
+		if each, ok = ParseRate(rate); !ok {
+			v.fail("errors", "does not end in a rate, as @10/s")
+		}
+	}
+	for _, p := range v.ports("errors", places, f, o.Seed) {
+		o.Errors = append(o.Errors, PortRate{p, each})
+	}
+}
+
+// registers reads the key of the devices' registers.
+func (v *values) registers(f *fabric.Fabric, o *SubnetOptions) {
+	text := v.text["registers"]
+	if o.Registers = text != "no"; !o.Registers || text == "yes" {
+		return
+	}
+	for one := range strings.SplitSeq(text, "+") {
+		fault, name, _ := strings.Cut(one, "@")
+		n, num, err := findPort(f, name)
+		if err == nil && num > 0 && n.Port(num) == nil {
+			err = fmt.Errorf("%s has no port %d", n.Label(), num)
+		}
+		if err == nil {
+			err = state.NewHardware(n.GUID(), n.IsSwitch()).Break(fault, max(num, 0))
+		}
+		if err != nil {
+			v.fail("registers", "is invalid: "+err.Error()+"; write yes, no, or FAULT@NODE/PORT")
+			return
+		}
+		o.RegisterFaults = append(o.RegisterFaults, RegisterFault{fault, n, max(num, 0)})
+	}
+}
+
+// ports returns the ports that a key selects: NODE/PORT, several with +; or a number or a
+// share of those with a cable, which the seed chooses.
+func (v *values) ports(key, text string, f *fabric.Fabric, seed int64) (ports []*fabric.Port) {
+	var all []*fabric.Port
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil {
+			all = append(all, p)
+		}
+	}
+	count, err := strconv.Atoi(text)
+	if share, ok := parseShare(text); ok && strings.HasSuffix(text, "%") {
+		count, err = int(math.Ceil(share*float64(len(all)))), nil
+	}
+	if err == nil {
+		if count < 0 || count > len(all) {
+			v.fail(key, fmt.Sprintf("is not a number of ports: %d have a cable", len(all)))
+			return nil
+		}
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return all[:count]
+	}
+	for name := range strings.SplitSeq(text, "+") {
+		n, num, err := findPort(f, name)
+		switch {
+		case err != nil:
+			v.fail(key, err.Error())
+			return nil
+		case num < 0 || n.Port(num) == nil:
+			v.fail(key, fmt.Sprintf("names no port of %s: write NODE/PORT, with a port from 1 to %d", n.Label(), n.NumPorts()))
+			return nil
+		}
+		ports = append(ports, n.Port(num))
+	}
+	return ports
+}
+
+// deadPorts chooses the dead ports.
+func (v *values) deadPorts(f *fabric.Fabric, o *SubnetOptions) (ports []*fabric.Port) {
+	text := v.text["dead"]
+	if text == "" {
+		return nil
+	}
+	var hosts []*fabric.Node
+	sm := o.SM
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if sm == nil && !n.IsSwitch() && HasCable(n) {
+			sm = n
+		}
+		if n != sm && n.Kind() != fabric.KindAggregation && !n.IsSwitch() {
+			hosts = append(hosts, n)
+		}
+	}
+	count, err := strconv.Atoi(text)
+	if share, ok := parseShare(text); ok && strings.HasSuffix(text, "%") {
+		count, err = int(math.Ceil(share*float64(len(hosts)))), nil
+	}
+	if err == nil {
+		if count < 0 || count > len(hosts) {
+			v.fail("dead", fmt.Sprintf("is not a number of hosts: beside the subnet manager's there are %d", len(hosts)))
+			return nil
+		}
+		r := rand.New(rand.NewPCG(uint64(o.Seed), 0))
+		r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+		for _, n := range hosts[:count] {
+			ports = slices.AppendSeq(ports, n.Ports())
+		}
+		return ports
+	}
+	for name := range strings.SplitSeq(text, "+") {
+		n, num, err := findPort(f, name)
+		switch {
+		case err != nil:
+			v.fail("dead", err.Error())
+			return nil
+		case num < 0:
+			ports = slices.AppendSeq(ports, n.Ports())
+		case n.Port(num) == nil:
+			v.fail("dead", fmt.Sprintf("means port %d of %s, which has ports up to %d", num, n.Label(), n.NumPorts()))
+			return nil
+		default:
+			ports = append(ports, n.Port(num))
+		}
+	}
+	return ports
+}
+
+// findPort finds NODE or NODE/PORT. It tries NODE first, as names may contain
+// slashes; its port number is -1.
+func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
+	n, err := findNode(f, name)
+	if slash := strings.LastIndexByte(name, '/'); err != nil && slash >= 0 {
+		if num, bad := strconv.ParseUint(name[slash+1:], 10, 8); bad == nil {
+			n, err = findNode(f, name[:slash])
+			return n, int(num), err
+		}
+	}
+	return n, -1, err
+}
+
+// findNode finds a node by its name or GUID.
+func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
+	n, err := f.FindNode(name)
+	if err == nil {
+		return n, nil
+	}
+	var e *fabric.NameError
+	errors.As(err, &e)
+	if len(e.Nodes) == 0 {
+		if guid, err := strconv.ParseUint(name, 0, 64); err == nil {
+			if nodes := f.NodeByGUID(mad.GUID(guid)); len(nodes) == 1 {
+				return nodes[0], nil
+			}
+		}
+		if near := e.Nearest(); near != "" {
+			return nil, fmt.Errorf("names unknown node %q; did you mean %q?", name, near)
+		}
+		return nil, fmt.Errorf("names unknown node %q", name)
+	}
+	return nil, fmt.Errorf("names several nodes: %w", err)
+}
+
+// adaptiveOption is a word of ar_with.
+type adaptiveOption struct {
+	word, doc string
+	set       func(*state.AdaptiveSettings)
+}
+
+var adaptiveOptions = []adaptiveOption{
+	{"free", "a choice for each packet, not each flow", func(s *state.AdaptiveSettings) { s.State = adaptive.Free }},
+	{"all", "UD and UC too, not only RC and DC", func(s *state.AdaptiveSettings) { s.AllTransports = true }},
+	{"secondary", "a second sub-group, of ports up by which routes are longer", func(s *state.AdaptiveSettings) { s.Secondary = true }},
+	{"hbf", "a choice by hashes for packets that are not routed adaptively", func(s *state.AdaptiveSettings) { s.HBF = true }},
+	{"whbf", "hashes that favour the first sub-group", func(s *state.AdaptiveSettings) { s.HBF, s.WHBF = true, true }},
+	{"plft", "a private LFT for packets from other switches", func(s *state.AdaptiveSettings) { s.Private = true }},
+	{"rn", "routing notifications by strings", func(s *state.AdaptiveSettings) { s.Notification = true }},
+	{"pfrn", "routing notifications by packets", func(s *state.AdaptiveSettings) { s.PFRN = true }},
+}
+
+// adaptive reads the keys of adaptive routing.
+func (v *values) adaptive(f *fabric.Fabric, o *SubnetOptions) {
+	engine, with, faults := v.text["ar"], v.text["ar_with"], v.text["ar_faults"]
+	switch {
+	case engine != "no":
+	case with == "" && faults == "":
+		return
+	default:
+		engine = state.LFTEngines[0]
+	}
+	var err error
+	key := "ar_with"
+	if !slices.Contains(state.LFTEngines, engine) {
+		key = "ar"
+	}
+	if o.Adaptive, err = ParseAdaptive(engine, with); err != nil {
+		v.fail(key, "is invalid: "+err.Error())
+		return
+	}
+	if faults == "" {
+		return
+	}
+	for one := range strings.SplitSeq(faults, "+") {
+		word, name, _ := strings.Cut(one, "@")
+		n, err := findNode(f, name)
+		var fault state.AdaptiveFault
+		if err == nil {
+			fault, err = state.AdaptiveFaultNamed(word)
+		}
+		if err == nil && !(n.IsSwitch() && hasCables(n)) {
+			err = fmt.Errorf("%s is not a switch with cables", n.Label())
+		}
+		if err != nil {
+			v.fail("ar_faults", "is invalid: "+err.Error()+"; write FAULT@SWITCH")
+			return
+		}
+		o.AdaptiveFaults = append(o.AdaptiveFaults, adaptiveFault{fault, n})
+	}
+}
+
+// ParseAdaptive returns the settings of a routing engine with options, several with +.
+func ParseAdaptive(engine, with string) (*state.AdaptiveSettings, error) {
+	if !slices.Contains(state.LFTEngines, engine) {
+		return nil, fmt.Errorf("unknown engine %q; supported: %s", engine, strings.Join(state.LFTEngines, ", "))
+	}
+	set := &state.AdaptiveSettings{AdaptiveOptions: state.AdaptiveOptions{Engine: engine}}
+	if with == "" {
+		return set, nil
+	}
+	for word := range strings.SplitSeq(with, "+") {
+		i := slices.IndexFunc(adaptiveOptions, func(o adaptiveOption) bool { return o.word == word })
+		if i < 0 {
+			var words []string
+			for _, o := range adaptiveOptions {
+				words = append(words, o.word)
+			}
+			return nil, fmt.Errorf("unknown option %q%s; supported: %s", word, fabric.DidYouMean(word, words), strings.Join(words, ", "))
+		}
+		adaptiveOptions[i].set(set)
+	}
+	return set, nil
+}
+
+// AdaptiveOptionsDoc is one line on all options of ParseAdaptive.
+func AdaptiveOptionsDoc() string {
+	var list []string
+	for _, o := range adaptiveOptions {
+		list = append(list, o.word+" ("+o.doc+")")
+	}
+	return strings.Join(list, ", ")
+}
+
+// hasCables reports whether n has two cables.
+func hasCables(n *fabric.Node) bool {
+	count := 0
+	for p := range n.Ports() {
+		if p.Peer() != nil {
+			count++
+		}
+	}
+	return count > 1
+}
+
+// ParseRate reads a number per second: "2/s", "5/m" (per minute), "1/h", or "2".
+func ParseRate(text string) (float64, bool) {
+	number, unit, given := strings.Cut(text, "/")
+	seconds, ok := map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+	if !given {
+		seconds, ok = 1, true
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return f / seconds, ok && err == nil && ValidRate(f/seconds)
+}
+
+// ParseBandwidth reads a number of bytes per second: "10GB/s", "100Gb/s" (bits), "1e9",
+// with k, M, G or T.
+func ParseBandwidth(text string) (float64, bool) {
+	text, unit := strings.CutSuffix(text, "/s")
+	per := 1.0
+	if unit {
+		var bytes, bits bool
+		if text, bytes = strings.CutSuffix(text, "B"); !bytes {
+			if text, bits = strings.CutSuffix(text, "b"); !bits {
+				return 0, false
+			}
+			per = 1. / 8
+		}
+		for i, prefix := range []string{"k", "M", "G", "T"} {
+			if rest, ok := strings.CutSuffix(text, prefix); ok {
+				text, per = rest, per*math.Pow(1000, float64(i+1))
+				break
+			}
+		}
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return f * per, err == nil && ValidRate(f*per)
+}
+
+// ValidRate reports whether a rate is valid. The largest fills a counter of 64 bits in
+// seconds; sums and times of larger ones would no longer be numbers.
+func ValidRate(rate float64) bool { return rate >= 0 && rate <= 1e18 }

@@ -1,16 +1,22 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
 // Package counter holds the counters of a port of a simulated subnet.
 //
 //	counter.go      Counters: their values, and how they grow with time
 //	name.go         the counters of attributes, and their names
 //	measurement.go  Measurement: counters measured for a while
-
-package state
-
-import (
-	"math"
-	"slices"
-	"time"
-)
 
 // Counters are the counters of a port. PortCounters and PortCountersExtended
 // show the same ones; those of the former stop at their largest value.
@@ -129,4 +135,101 @@ func (c *Counters) Set(key CounterKey, v uint64) {
 		c.values = map[CounterKey]uint64{}
 	}
 	c.values[key] = v
+}
+
+// CounterViews are the counters of each attribute.
+var CounterViews = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
+	views := map[*mad.Attribute][]mad.Counter{}
+	for _, a := range mad.Attributes() {
+		if list := a.Counters(); len(list) > 0 {
+			views[a] = list
+		}
+	}
+	return views
+})
+
+// names are the counters by the script names of their fields.
+var names = sync.OnceValue(func() map[string]mad.Counter {
+	names := map[string]mad.Counter{}
+	for _, list := range CounterViews() {
+		for _, c := range list {
+			if known, ok := names[c.Script]; !ok || known.Bits < c.Bits {
+				names[c.Script] = c
+			}
+		}
+	}
+	return names
+})
+
+// CounterByName finds a counter by its script name, such as symbol_error_counter;
+// that of an array by the number of the element behind it: port_xmit_data_sl3.
+func CounterByName(name string) (CounterKey, error) {
+	if c, ok := names()[name]; ok && c.Count == 1 {
+		return CounterKey{Name: c.Name, Element: 0}, nil
+	}
+	for digits := 1; digits <= 2 && digits < len(name); digits++ {
+		c, ok := names()[name[:len(name)-digits]]
+		var e int
+		if _, err := fmt.Sscanf(name[len(name)-digits:], "%d", &e); ok && err == nil && e < c.Count {
+			return CounterKey{Name: c.Name, Element: e}, nil
+		}
+	}
+	known := slices.Sorted(maps.Keys(names()))
+	return CounterKey{}, fmt.Errorf("unknown counter %q%s", name, fabric.DidYouMean(name, known))
+}
+
+// Measurement is a measurement of counters of one port (IBA 16.1.3.2). Each node can run
+// one at a time. Its two times are in the past or the future: the counters at these times
+// are computed before a change of their growth, or when they are read.
+type Measurement struct {
+	Of         *Counters
+	Control    mad.PortSamplesControl
+	Begin, End time.Time
+	Values     [2][MeasuredCounters]uint64 // the counters at the begin and the end
+	taken      int                         // how many of the two
+}
+
+const (
+	// CounterTick is PortSamplesControl.Tick: 4 ns times 2 to the 8th.
+	CounterTick = 8
+	TickTime    = 4 * time.Nanosecond << CounterTick
+	// MeasuredCounters is how many counters there are, each of 32 bits (CounterWidth 4):
+	// as linux drivers/infiniband/hw/qib/qib_mad.c pma_get_portsamplescontrol.
+	MeasuredCounters = 5
+	CounterWidth     = 4
+)
+
+// sampleKeys are the counters that can be measured.
+var sampleKeys = map[mad.SampleSelect]CounterKey{
+	mad.SampleSelectPortXmitData: {"PortXmitData", 0},
+	mad.SampleSelectPortRcvData:  {"PortRcvData", 0},
+	mad.SampleSelectPortXmitPkts: {"PortXmitPkts", 0},
+	mad.SampleSelectPortRcvPkts:  {"PortRcvPkts", 0},
+	mad.SampleSelectPortXmitWait: {"PortXmitWait", 0},
+}
+
+// Status returns the phase of the measurement.
+func (m *Measurement) Status(now time.Time) mad.SampleStatus {
+	switch {
+	case now.Before(m.Begin):
+		return mad.SampleStatusNotBegun
+	case now.Before(m.End):
+		return mad.SampleStatusRunning
+	}
+	return mad.SampleStatusDone
+}
+
+// Record reads the counters at those of the two times that are over.
+func (m *Measurement) Record(now time.Time) {
+	for _, t := range []time.Time{m.Begin, m.End}[m.taken:] {
+		if now.Before(t) {
+			return
+		}
+		for i, s := range m.Control.CounterSelect[:MeasuredCounters] {
+			if key, ok := sampleKeys[s]; ok {
+				m.Values[m.taken][i] = m.Of.Value(key, t)
+			}
+		}
+		m.taken++
+	}
 }

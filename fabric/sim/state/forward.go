@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -159,4 +160,182 @@ func (n *Node) Leave(num uint8, dlid mad.LID) (out *Port, arrived bool) {
 		return nil, false
 	}
 	return &n.Ports[num], false
+}
+
+// InvalidateTables gives all switches tables for the links that are up, which are
+// computed when they are needed.
+func (s *Subnet) InvalidateTables() {
+	s.tableTop = s.topLID()
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			n.LFT = nil
+			n.SetTop(s.tableTop)
+		}
+	}
+	s.TablesStale.Store(true)
+}
+
+// EnsureTables computes the tables of all switches, if they have changed. It must be
+// called before a link or a LID changes, and before a table is read or written. The
+// lock may be held for reading only.
+func (s *Subnet) EnsureTables() {
+	if s.TablesStale.Load() {
+		s.computeTables()
+	}
+}
+
+func (s *Subnet) computeTables() {
+	s.tablesMu.Lock()
+	defer s.tablesMu.Unlock()
+	if !s.TablesStale.Load() {
+		return
+	}
+	switches, network, planes := s.network()
+	if s.Adaptive == nil {
+		for i, table := range computeLFTs(network, s.tableTop) {
+			switches[i].LFT = table
+		}
+	} else {
+		tables, choices := computeAdaptiveLFTs(network, s.tableTop, s.Adaptive.AdaptiveOptions)
+		for i, n := range switches {
+			n.LFT = tables[i]
+			n.Adaptive.setTable(choices[i])
+		}
+	}
+	s.joinPlanes(switches, network, planes)
+	for _, n := range switches {
+		n.repeatFaults()
+	}
+	s.TablesStale.Store(false)
+}
+
+// network returns the switches, what determines their tables, and their planes.
+func (s *Subnet) network() (switches []*Node, network []lftSwitch, planes []int) {
+	index := map[*Node]uint16{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.IsSwitch {
+			index[n] = uint16(len(switches))
+			switches = append(switches, n)
+		}
+	}
+	network = make([]lftSwitch, len(switches))
+	for i, n := range switches {
+		network[i].Ports = len(n.Ports)
+		network[i].Destinations = []lftDestination{{LID: n.Ports[0].LID, Number: int32(i)}}
+		for j := range n.Ports[1:] {
+			p := &n.Ports[1+j]
+			if p.Up && !p.FNM && p.Peer.Node.IsSwitch && p.Peer.Node != n {
+				network[i].Links.Add(index[p.Peer.Node], p.Num)
+			}
+		}
+	}
+	// Hosts have the first numbers, so that routes to aggregation nodes do not change theirs;
+	// those of each plane have their own.
+	planes = s.planesOf(switches)
+	numbers := make([]int32, len(switches))
+	for _, inner := range []bool{false, true} {
+		for i := range s.Ports {
+			p := &s.Ports[i]
+			if p.Node.IsSwitch || p.LID == 0 || !p.Up || !p.Peer.Node.IsSwitch || inner != (p.Node.Kind == fabric.KindAggregation) {
+				continue
+			}
+			at := index[p.Peer.Node]
+			sw, plane := &network[at], planes[at]
+			for l := range 1 << p.LMC {
+				sw.Destinations = append(sw.Destinations, lftDestination{LID: p.LID + mad.LID(l), Port: p.Peer.Num, Number: numbers[plane]})
+			}
+			for _, v := range p.Virtual {
+				if v.LID != 0 {
+					sw.Destinations = append(sw.Destinations, lftDestination{LID: v.LID, Port: p.Peer.Num, Number: numbers[plane]})
+				}
+			}
+			sw.Hosts = sw.Hosts || !inner
+			numbers[plane]++
+		}
+	}
+	return switches, network, planes
+}
+
+// Switches of different planes are linked by FNM ports alone. Tables are computed for each
+// plane by itself; a packet to another plane crosses at the first switch, and then follows
+// the tables there, so planes add no credit loops.
+
+// Planes is the number of planes that the ports of a node belong to: a switch is in one, and
+// its device in as many as its FNM ports lead to, and its own.
+func (n *Node) Planes() int {
+	sw := n
+	for i := range n.Ports[1:] {
+		if p := &n.Ports[1+i]; !n.IsSwitch && p.Peer != nil {
+			sw = p.Peer.Node
+		}
+	}
+	planes := 1
+	for i := range sw.Ports {
+		if sw.Ports[i].FNM {
+			planes++
+		}
+	}
+	if n.Kind == fabric.KindAggregation {
+		return 1
+	}
+	return planes
+}
+
+// planesOf returns the plane of each switch: switches that links join are in one.
+// Without FNM ports, all are in plane 0.
+func (s *Subnet) planesOf(switches []*Node) []int {
+	plane := make([]int, len(switches))
+	if !s.HasPlanes {
+		return plane
+	}
+	number := map[*Node]int{} // from 1
+	index := map[*Node]int{}
+	for i, n := range switches {
+		index[n] = i
+	}
+	for i, n := range switches {
+		if number[n] != 0 {
+			continue
+		}
+		number[n] = i + 1
+		for queue := []*Node{n}; len(queue) > 0; queue = queue[1:] {
+			at := queue[0]
+			plane[index[at]] = i
+			for j := range at.Ports[1:] {
+				p := &at.Ports[1+j]
+				if p.Up && !p.FNM && p.Peer.Node.IsSwitch && number[p.Peer.Node] == 0 {
+					number[p.Peer.Node] = i + 1
+					queue = append(queue, p.Peer.Node)
+				}
+			}
+		}
+	}
+	return plane
+}
+
+// joinPlanes adds to the tables the routes to other planes.
+func (s *Subnet) joinPlanes(switches []*Node, network []lftSwitch, plane []int) {
+	if !s.HasPlanes {
+		return
+	}
+	index := map[*Node]int{}
+	for i, n := range switches {
+		index[n] = i
+	}
+	for i, n := range switches {
+		for j := range n.Ports[1:] {
+			p := &n.Ports[1+j]
+			if !p.Up || !p.FNM || !p.Peer.Node.IsSwitch || plane[index[p.Peer.Node]] == plane[i] {
+				continue
+			}
+			for to := range network {
+				if plane[to] != plane[index[p.Peer.Node]] {
+					continue
+				}
+				for _, d := range network[to].Destinations {
+					n.LFT[d.LID] = p.Num
+				}
+			}
+		}
+	}
 }

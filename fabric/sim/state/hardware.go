@@ -1,3 +1,16 @@
+package state
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"fabsh/mad"
+)
+
 // Package registers contains the registers of simulated devices: temperature, fans and
 // supplies, firmware, and the modules in their ports.
 //
@@ -8,15 +21,6 @@
 //	fault.go     what can be broken by name
 //
 // It knows only registers, not the subnet: package sim decides which ports exist.
-
-package state
-
-import (
-	"fmt"
-	"time"
-
-	"fabsh/mad"
-)
 
 // Hardware is what the registers of a node show.
 type Hardware struct {
@@ -87,4 +91,445 @@ func (h *Hardware) SetModule(num int, m Module) {
 		h.modules = map[int]Module{}
 	}
 	h.modules[num] = m
+}
+
+// moduleSensors is the first sensor of temperature that is a module's (linux mlxsw
+// reg.h reg_mtmp_sensor_index).
+const moduleSensors = 64
+
+// Query answers a query of a register: data selects what is read, and afterwards contains
+// the register.
+func (h *Hardware) Query(id uint16, content []byte, view RegisterView) mad.RegisterStatus {
+	switch id {
+	case mad.LayoutMTMP.Register:
+		return h.sensor(content, view)
+	case mad.LayoutMTCAP.Register:
+		(&mad.MTCAP{SensorCount: 1, SensorMap: 1}).Encode(content)
+	case mad.LayoutMGIR.Register:
+		h.general(content, view)
+	case mad.LayoutMCIA.Register:
+		return h.eeprom(content, view)
+	case mad.LayoutPPCNT.Register:
+		return h.counters(content, view)
+	case mad.LayoutPDDR.Register:
+		return h.diagnostics(content, view)
+	case mad.LayoutPPLM.Register:
+		return h.fec(content, view)
+	default:
+		if !h.isSwitch {
+			return mad.RegisterStatusRegisterNotSupported
+		}
+		return h.chassis(id, content)
+	}
+	return mad.RegisterStatusOK
+}
+
+// chassis are the registers of a system around the chip.
+func (h *Hardware) chassis(id uint16, content []byte) mad.RegisterStatus {
+	switch id {
+	case mad.LayoutMFCR.Register:
+		(&mad.MFCR{PWMActive: 1, TachoActive: 1<<len(h.Fans) - 1}).Encode(content)
+	case mad.LayoutMFSM.Register:
+		var fan mad.MFSM
+		fan.Decode(content)
+		if int(fan.Tacho) >= len(h.Fans) {
+			return mad.RegisterStatusBadParameter
+		}
+		fan.RPM = uint16(h.Fans[fan.Tacho])
+		fan.Encode(content)
+	case mad.LayoutMSPS.Register:
+		var s mad.MSPS
+		supply(&s.PSU0, h.Supplies[0])
+		supply(&s.PSU1, h.Supplies[1])
+		s.Encode(content)
+	case mad.LayoutMSGI.Register:
+		var s mad.MSGI
+		copy(s.SerialNumber[:], h.serial)
+		copy(s.PartNumber[:], "MQM9790-NS2F")
+		copy(s.Revision[:], "A1")
+		copy(s.ProductName[:], "Simulated switch")
+		s.Encode(content)
+	default:
+		return mad.RegisterStatusRegisterNotSupported
+	}
+	return mad.RegisterStatusOK
+}
+
+// supply is the state of a power supply as ibswinfo takes it: the first digit 5
+// where there is one, the last but one 1 where it gives power; in the second word
+// 2 where its fan turns; in the third the power in W (stanford-rc ibswinfo.sh,
+// which guesses).
+func supply(psu *[80]byte, ok bool) {
+	state, fan, watts := uint32(0x5000_0000), uint32(0), uint32(0)
+	if ok {
+		state, fan, watts = state|0x10, 2, 145
+	}
+	binary.BigEndian.PutUint32(psu[:], state)
+	binary.BigEndian.PutUint32(psu[4:], fan)
+	binary.BigEndian.PutUint32(psu[8:], 0x8000_0000|watts)
+}
+
+// sensor is a sensor of temperature: the chip's, or a module's.
+func (h *Hardware) sensor(content []byte, view RegisterView) mad.RegisterStatus {
+	var s mad.MTMP
+	s.Decode(content)
+	switch {
+	case s.SlotIndex != 0:
+		return mad.RegisterStatusBadParameter
+	case s.SensorIndex == 0:
+		s.Temperature, s.TemperatureThresholdHi, s.TemperatureThresholdLo = eighths(h.Temperature), eighths(105), eighths(95)
+		s.SensorName = [8]byte{'a', 's', 'i', 'c'}
+	case s.SensorIndex >= moduleSensors:
+		num := int(s.SensorIndex) - moduleSensors + 1
+		if !view.Port(num).Cabled {
+			return mad.RegisterStatusBadParameter
+		}
+		s.Temperature, s.TemperatureThresholdHi, s.TemperatureThresholdLo = eighths(h.Module(num).Temperature), eighths(70), eighths(65)
+		copy(s.SensorName[:], "module")
+	default:
+		return mad.RegisterStatusBadParameter
+	}
+	s.MTE, s.MaxTemperature = true, s.Temperature
+	s.Encode(content)
+	return mad.RegisterStatusOK
+}
+
+// eighths is a temperature in MTMP: two's complement of 0.125 degrees.
+func eighths(celsius float64) uint16 { return uint16(int16(math.Round(8 * celsius))) }
+
+// general identifies the device and its firmware.
+func (h *Hardware) general(content []byte, view RegisterView) {
+	g := mad.MGIR{
+		HWRevision: uint16(view.Info.Revision), DeviceID: view.Info.DeviceID, Uptime: uint32(view.Uptime.Seconds()),
+		ExtFWMajor: h.Firmware[0], ExtFWMinor: h.Firmware[1], ExtFWSubMinor: h.Firmware[2],
+	}
+	copy(g.PSID[:], h.PSID)
+	g.Encode(content)
+}
+
+// counters are the counters of a port's physical layer.
+func (h *Hardware) counters(content []byte, view RegisterView) mad.RegisterStatus {
+	var c mad.PPCNT
+	c.Decode(content)
+	port := view.Port(portNumber(c.LocalPort, c.LPMSB))
+	if c.Clr || c.PNAT != mad.PortAccessIBPort {
+		return mad.RegisterStatusBadParameter
+	}
+	m := h.Module(portNumber(c.LocalPort, c.LPMSB))
+	f := m.errors(port, view.Uptime.Seconds())
+	ms := uint64(view.Uptime.Milliseconds())
+	switch c.Grp {
+	case mad.CounterGroupPhysicalLayer:
+		(&mad.PPCNTPhysicalLayer{
+			TimeSinceLastClear: ms, SymbolErrors: f.uncorrectable, RSFECCorrectedBlocks: f.corrected, RSFECUncorrectableBlocks: f.uncorrectable,
+			RSFECNoErrorsBlocks: f.bins[0], RSFECCorrectedSymbolsTotal: f.wrongBits,
+		}).Encode(c.CounterSet[:])
+	case mad.CounterGroupStatistical:
+		s := mad.PPCNTStatistical{TimeSinceLastClear: ms, PhyReceivedBits: f.bits, PhySymbolErrors: f.uncorrectable, PhyCorrectedBits: f.wrongBits}
+		for lane := range min(port.Lanes, len(s.PhyRawErrorsLane)) {
+			s.PhyRawErrorsLane[lane] = f.wrongBits / uint64(port.Lanes)
+		}
+		s.Encode(c.CounterSet[:])
+	case mad.CounterGroupRSFECHistogram:
+		(&mad.PPCNTHistogram{Hist: f.bins}).Encode(c.CounterSet[:])
+	default:
+		return mad.RegisterStatusBadParameter
+	}
+	c.Encode(content)
+	return mad.RegisterStatusOK
+}
+
+// portNumber returns the port that a register selects.
+func portNumber(local, msb uint8) int { return int(msb)<<8 | int(local) }
+
+// fec are the blocks that FEC has received.
+type fec struct {
+	bits, wrongBits, corrected, uncorrectable uint64
+	bins                                      [16]uint64
+}
+
+// RS-FEC(544,514): symbols of 10 bits, of which it corrects 15 (IEEE 802.3 clause 91).
+const (
+	blockBits = 5440
+	mends     = 15
+)
+
+// errors returns what was received up to a time, in seconds: blocks whose wrong symbols
+// follow a Poisson distribution.
+func (m *Module) errors(port RegisterPort, seconds float64) (f fec) {
+	if !port.Up {
+		return f
+	}
+	bits := port.Rate * seconds
+	blocks := bits / blockBits
+	expected := blockBits * m.BER
+	f.bits, f.wrongBits = uint64(bits), uint64(bits*m.BER)
+	share, rest := math.Exp(-expected), 1.0
+	for n := range f.bins {
+		if n > 0 {
+			share *= expected / float64(n)
+		}
+		f.bins[n] = uint64(blocks * share)
+		rest -= share
+		if n > 0 {
+			f.corrected += f.bins[n]
+		}
+	}
+	if m.BER > 1e-5 { // below, rest is only rounding error
+		f.uncorrectable = uint64(blocks * max(rest, 0))
+	}
+	return f
+}
+
+// diagnostics are what a port knows of its faults.
+func (h *Hardware) diagnostics(content []byte, view RegisterView) mad.RegisterStatus {
+	var d mad.PDDR
+	d.Decode(content)
+	num := portNumber(d.LocalPort, d.LPMSB)
+	port, m := view.Port(num), h.Module(num)
+	if d.PNAT != mad.PortAccessIBPort {
+		return mad.RegisterStatusBadParameter
+	}
+	switch d.PageSelect {
+	case mad.DiagnosticPageTroubleshooting:
+		if !port.Cabled {
+			m.Status = mad.TroubleshootingStatusCableUnplugged
+		}
+		t := mad.PDDRTroubleshooting{StatusOpcode: m.Status}
+		copy(t.StatusMessage[:], messages[m.Status])
+		t.Encode(d.PageData[:])
+	case mad.DiagnosticPageLinkDown:
+		l := mad.PDDRLinkDown{LocalReasonOpcode: m.Reason, RemoteReasonOpcode: m.RemoteReason}
+		switch {
+		case m.Reason != 0:
+			l.DownBlame = mad.DownBlameLocal
+		case m.RemoteReason != 0:
+			l.DownBlame = mad.DownBlameRemote
+		}
+		l.Encode(d.PageData[:])
+	case mad.DiagnosticPageModule:
+		p := m.page(port)
+		p.Encode(d.PageData[:])
+	default:
+		return mad.RegisterStatusBadParameter
+	}
+	d.Encode(content)
+	return mad.RegisterStatusOK
+}
+
+// messages are texts of the troubleshooting page.
+var messages = map[mad.TroubleshootingStatus]string{
+	mad.TroubleshootingStatusNoIssueObserved:    "No issue was observed",
+	mad.TroubleshootingStatusCableUnplugged:     "Cable is unplugged",
+	mad.TroubleshootingStatusBadSignalIntegrity: "Bad signal integrity",
+}
+
+// page is the data of the module as the device has read it.
+func (m *Module) page(port RegisterPort) mad.PDDRModule {
+	p := mad.PDDRModule{CableType: mad.CableTypeUnplugged}
+	if !port.Cabled {
+		return p
+	}
+	p.CableType, p.CableIdentifier, p.CableLength = mad.CableTypeOptical, mad.CableIdentifierQSFP28, uint8(m.Length)
+	if port.CMIS {
+		p.CableIdentifier, p.CableLength = mad.CableIdentifierOSFP, cmisLength(m.Length)
+	}
+	pad(p.VendorName[:], m.VendorName)
+	pad(p.VendorPN[:], m.PartNumber)
+	pad(p.VendorRev[:], "A2")
+	pad(p.VendorSN[:], m.Serial)
+	p.Temperature, p.Voltage = uint16(int16(256*m.Temperature)), 33000
+	for lane := range min(port.Lanes, 8) {
+		p.RxPowerLane[lane], p.TxPowerLane[lane], p.TxBiasLane[lane] = dBm(m.RxPower[lane]), dBm(m.TxPower[lane]), 3500
+	}
+	p.TemperatureHighTh, p.TemperatureLowTh = uint16(75*256), 0xfb00 // 75, -5
+	p.RxPowerHighTh, p.RxPowerLowTh = 5, 0xfff2                      // 5, -14 dBm
+	p.TxPowerHighTh, p.TxPowerLowTh = 5, 0xfff4                      // 5, -12 dBm
+	p.MonitorCapMask = mad.ModuleMonitorsTemperature | mad.ModuleMonitorsVoltage | mad.ModuleMonitorsTxPower | mad.ModuleMonitorsRxPower | mad.ModuleMonitorsTxBias
+	return p
+}
+
+// dBm is a power of light, in uW, as a whole number of dBm; without any it is -40.
+func dBm(microwatts float64) uint16 {
+	return uint16(int16(math.Round(max(-40, 10*math.Log10(microwatts/1000)))))
+}
+
+// fec is the FEC of a port.
+func (h *Hardware) fec(content []byte, view RegisterView) mad.RegisterStatus {
+	var p mad.PPLM
+	p.Decode(content)
+	if p.PNAT != mad.PortAccessIBPort {
+		return mad.RegisterStatusBadParameter
+	}
+	p.FECModeActive = 0
+	if view.Port(portNumber(p.LocalPort, p.LPMSB)).Up {
+		p.FECModeActive = mad.ActiveFECRS544
+	}
+	p.Encode(content)
+	return mad.RegisterStatusOK
+}
+
+// eeprom reads a part of a module's EEPROM.
+func (h *Hardware) eeprom(content []byte, view RegisterView) mad.RegisterStatus {
+	var c mad.MCIA
+	c.Decode(content)
+	c.EEPROM = [128]byte{}
+	num := int(c.Module) + 1
+	port := view.Port(num)
+	switch memory := h.Module(num).memory(port); {
+	case c.SlotIndex != 0, c.I2CDeviceAddress != 0x50, c.Size == 0 || c.Size > 48:
+		return mad.RegisterStatusBadParameter
+	case !port.Cabled:
+		c.ModuleStatus = mad.ModuleStatusNotConnected
+	default:
+		at := int(c.DeviceAddress)
+		switch {
+		case at >= 128 && c.PageNumber == 0x11 && port.CMIS:
+			at += 128
+		case at >= 128 && c.PageNumber != 0, c.DeviceAddress >= 256:
+			at = len(memory)
+		}
+		copy(c.EEPROM[:c.Size], memory[min(at, len(memory)):])
+	}
+	c.Encode(content)
+	return mad.RegisterStatusOK
+}
+
+// memory is the EEPROM of a module, by its layout.
+func (m Module) memory(port RegisterPort) []byte {
+	if port.CMIS {
+		return m.cmis(port)
+	}
+	s := mad.SFF8636{
+		Identifier: mad.ModuleIdentifierQSFP28, RevCompliance: 8, Temperature: uint16(int16(256 * m.Temperature)), Voltage: 33000,
+		Connector: 0x0c, LengthAssembly: uint8(min(m.Length, 255)), VendorOUI: 0x0002c9,
+	}
+	for lane := range s.RxPower {
+		s.RxPower[lane], s.TxPower[lane], s.TxBias[lane] = tenths(m.RxPower[lane]), tenths(m.TxPower[lane]), 3500
+		if m.RxPower[lane] < lowPower {
+			s.RxPowerAlarms[lane] = mad.ModuleAlarmsLowAlarm
+		}
+		if m.TxPower[lane] < lowPower {
+			s.TxPowerAlarms[lane] = mad.ModuleAlarmsLowAlarm
+		}
+	}
+	if m.Temperature > highTemperature {
+		s.TemperatureAlarms = mad.ModuleAlarmsHighAlarm
+	}
+	pad(s.VendorName[:], m.VendorName)
+	pad(s.VendorPN[:], m.PartNumber)
+	pad(s.VendorRev[:], "A2")
+	pad(s.VendorSN[:], m.Serial)
+	pad(s.DateCode[:], "240115")
+	b := make([]byte, mad.LayoutSFF8636.Size)
+	s.Encode(b)
+	return b
+}
+
+// When a module alarms: above degrees Celsius, below uW of light.
+const (
+	highTemperature = 75
+	lowPower        = 40
+)
+
+func (m Module) cmis(port RegisterPort) []byte {
+	c := mad.CMIS{
+		Identifier: mad.ModuleIdentifierOSFP, RevCompliance: 0x50, ModuleState: 3, Temperature: uint16(int16(256 * m.Temperature)), Voltage: 33000,
+		MediaType: 1, MaxPower: 64, LengthMultiplier: cmisLength(m.Length) >> 6, LengthValue: cmisLength(m.Length) & 0x3f, Connector: 0x0c, VendorOUI: 0x0002c9,
+	}
+	for lane := range min(port.Lanes, 8) {
+		c.RxPower[lane], c.TxPower[lane], c.TxBias[lane] = tenths(m.RxPower[lane]), tenths(m.TxPower[lane]), 3500
+		if m.RxPower[lane] < lowPower {
+			c.RxPowerLowAlarm |= 1 << lane
+		}
+		if m.TxPower[lane] < lowPower {
+			c.TxPowerLowAlarm |= 1 << lane
+		}
+	}
+	if m.Temperature > highTemperature {
+		c.TemperatureAlarms = mad.CMISAlarmsHighAlarm
+	}
+	pad(c.VendorName[:], m.VendorName)
+	pad(c.VendorPN[:], m.PartNumber)
+	pad(c.VendorRev[:], "A2")
+	pad(c.VendorSN[:], m.Serial)
+	pad(c.DateCode[:], "240115")
+	b := make([]byte, mad.LayoutCMIS.Size)
+	c.Encode(b)
+	return b
+}
+
+// pad writes a text with blanks behind, as modules have it.
+func pad(to []byte, text string) {
+	for i := copy(to, text); i < len(to); i++ {
+		to[i] = ' '
+	}
+}
+
+// tenths is a power in units of 0.1 uW.
+func tenths(microwatts float64) uint16 { return uint16(min(math.Round(10*microwatts), 0xffff)) }
+
+// cmisLength is a length as CMIS has it: two bits for the unit, six for the number.
+func cmisLength(m float64) uint8 {
+	for unit, scale := range []float64{0.1, 1, 10, 100} {
+		if n := math.Round(m / scale); n < 64 {
+			return uint8(unit)<<6 | uint8(n)
+		}
+	}
+	return 0xff
+}
+
+// fault is a fault that the key registers= of a simulated fabric can cause.
+type fault struct {
+	name   string
+	atPort func(m *Module)        // nil: not a fault of ports
+	atNode func(h *Hardware) bool // nil: not a fault of nodes; false: this node cannot have it
+}
+
+var faults = []fault{
+	{"hot", func(m *Module) { m.Temperature = 86 }, func(h *Hardware) bool { h.Temperature = 108; return true }},
+	{"ber", func(m *Module) { m.BER = 1e-4 }, nil},
+	{"dark", func(m *Module) { m.RxPower[0] = 3 }, nil},
+	{"fan", nil, func(h *Hardware) bool {
+		if len(h.Fans) > 0 {
+			h.Fans[1] = 0
+		}
+		return len(h.Fans) > 0
+	}},
+	{"supply", nil, func(h *Hardware) bool {
+		if len(h.Supplies) > 0 {
+			h.Supplies[1] = false
+		}
+		return len(h.Supplies) > 0
+	}},
+	{"firmware", nil, func(h *Hardware) bool { h.Firmware[2]--; return true }},
+}
+
+// HardwareFaults are the names that Break takes.
+func HardwareFaults() (names []string) {
+	for _, f := range faults {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Break causes a fault, by its name, at a port or, with 0, at the node.
+func (h *Hardware) Break(name string, num int) error {
+	i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+	if i < 0 {
+		return fmt.Errorf("unknown fault %q; faults: %s", name, strings.Join(HardwareFaults(), ", "))
+	}
+	switch f := &faults[i]; {
+	case num > 0 && f.atPort == nil:
+		return fmt.Errorf("%s is a fault of a node, not of a port", name)
+	case num > 0:
+		m := h.Module(num)
+		f.atPort(&m)
+		h.SetModule(num, m)
+	case f.atNode == nil:
+		return fmt.Errorf("%s is a fault of a port: write NODE/PORT", name)
+	case !f.atNode(h):
+		return fmt.Errorf("%s is a fault of a switch", name)
+	}
+	return nil
 }

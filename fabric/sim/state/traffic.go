@@ -1,14 +1,3 @@
-// Package traffic moves the counters of a simulated subnet's ports by flows between its
-// hosts, along the paths of the forwarding tables.
-//
-//	traffic.go  Traffic: the flows, and when their ways are found again
-//	choose.go   the ports that adaptively routed flows choose
-//	way.go      the way of a flow
-//	credit.go   how much of it passes the buffers before receivers that are gone
-//	fill.go     how much of it the links carry
-//	share.go    how a link shares its rate
-//	count.go    the counters on its way
-
 package state
 
 import (
@@ -19,8 +8,20 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
+
+// Package traffic moves the counters of a simulated subnet's ports by flows between its
+// hosts, along the paths of the forwarding tables.
+//
+//	traffic.go  Traffic: the flows, and when their ways are found again
+//	choose.go   the ports that adaptively routed flows choose
+//	way.go      the way of a flow
+//	credit.go   how much of it passes the buffers before receivers that are gone
+//	fill.go     how much of it the links carry
+//	share.go    how a link shares its rate
+//	count.go    the counters on its way
 
 // Traffic is the traffic of a subnet. Its fields are guarded by the subnet's lock.
 type Traffic struct {
@@ -262,3 +263,349 @@ func (t *Traffic) Change(find func() (*Port, error), change func(*Port) error) e
 	t.BeforeChange()
 	return change(p)
 }
+
+// way is the path of a flow: the ports that it leaves through. If it is lost, in is the
+// port of the switch that drops it, or out the one that it cannot leave through.
+type way struct {
+	hops    []hop
+	in, out *Port
+	packet  float64 // bytes
+	gone    bool    // the receiver takes no packets
+}
+
+// hop is a port that a flow leaves through.
+type hop struct {
+	out, in     *Port // in: where it came in; nil at the sender
+	vl          uint8
+	arbitration arbitration // of the lane, at out
+	capacity    float64     // bytes per second
+}
+
+// lane is a virtual lane of a port.
+type lane struct {
+	out *Port
+	vl  uint8
+}
+
+func (h *hop) lane() lane { return lane{h.out, h.vl} }
+
+// last returns the last hop.
+func (w *way) last() *hop { return &w.hops[len(w.hops)-1] }
+
+// wayOf returns the way of a flow through the subnet; l are the loads of other flows, nil
+// where no switch routes adaptively.
+func (t *Traffic) wayOf(f flow, l loads) (w way) {
+	dlid := f.to.EndPort().LID
+	at := f.from
+	w.packet = 4096
+	for range MaxLIDHops {
+		out, arrived := f.nextHop(at, dlid, l)
+		switch {
+		case arrived:
+			w.stall(f.to)
+			return w
+		case out == nil:
+			w.in = at
+			return w
+		case !out.Active():
+			w.out = out
+			return w
+		}
+		h := hop{out: out, capacity: out.Capacity()}
+		if len(w.hops) > 0 {
+			h.in = at
+		}
+		if h.vl = t.lane(at, out, f.SL); h.vl == dropLane {
+			w.out = out
+			return w
+		}
+		h.arbitration = t.arbitration(out, h.vl)
+		w.packet = min(w.packet, float64(mtuBytes(out.MTU)))
+		w.hops = append(w.hops, h)
+		at = out.Peer
+	}
+	w.in = at // a loop
+	return w
+}
+
+// stall limits the last link of a way to a receiver that takes no packets and returns no
+// credits: each packet waits for HOQLife at the head of its lane, and is discarded.
+func (w *way) stall(to *Port) {
+	if !to.Dead || to.Node.IsSwitch || len(w.hops) == 0 {
+		return
+	}
+	last := w.last()
+	w.gone = true
+	info := last.out.PortInfo()
+	if last.capacity = 0; info.HOQLife <= maxHOQLife {
+		last.capacity = w.packet / (4.096e-6 * float64(uint64(1)<<info.HOQLife))
+	}
+}
+
+// maxHOQLife is the highest HOQLife that is a time (IBA 14.2.5.6).
+const maxHOQLife = 19
+
+// dropLane is the lane of service levels whose packets are dropped (IBA 14.2.5.8).
+const dropLane = 15
+
+// lane returns the virtual lane of a service level between two ports.
+func (t *Traffic) lane(in, out *Port, sl uint8) uint8 {
+	port, block := out.EndPort(), uint32(0)
+	if out.Node.IsSwitch {
+		block = uint32(in.Num)<<8 | uint32(out.Num)
+	}
+	var m mad.SLtoVLMappingTable
+	m.Decode(t.subnet.Block(SL2VLBlocks, port, block))
+	return m.SLtoVL[sl&15]
+}
+
+// arbitration returns how a port serves a lane.
+func (t *Traffic) arbitration(out *Port, vl uint8) arbitration {
+	sum := func(block uint32) (sum float64) {
+		var table mad.VLArbitrationTable
+		table.Decode(t.subnet.Block(VLArbBlocks, out, block))
+		for i := range table.VL {
+			if table.VL[i] == vl {
+				sum += float64(table.Weight[i])
+			}
+		}
+		return sum
+	}
+	a := arbitration{high: sum(VLArbHigh), low: sum(VLArbLow), packet: float64(mtuBytes(out.MTU))}
+	switch limit := out.PortInfo().VLHighLimit; limit {
+	case 255:
+		a.limit = unlimited
+	default:
+		a.limit = max(a.packet, 4096*float64(limit)) // 0: one packet
+	}
+	return a
+}
+
+// Where switches route adaptively, a flow is one of RC. It takes the port of the group with
+// the least load, of the flows so far, in relation to its capacity; of equal ones the lowest.
+// Secondary sub-groups are taken if the ports of those before are down, or full: how real
+// switches compare them is not public. A bounded flow keeps its ports while they may be
+// chosen: its packets follow each other. A free one is split into parts, each of which
+// chooses for itself, as its packets do.
+
+// freeParts is the number of parts of a free flow.
+const freeParts = 16
+
+// split returns a flow, or the parts of a free one.
+func (t *Traffic) split(f flow) []flow {
+	if a := t.subnet.Adaptive; a == nil || a.State != adaptive.Free {
+		return []flow{f}
+	}
+	parts := make([]flow, freeParts)
+	f.Rate /= freeParts
+	for i := range parts {
+		parts[i] = f
+		parts[i].part = i > 0
+	}
+	return parts
+}
+
+// loads are the rates of flows by port.
+type loads map[*Port]float64
+
+func (l loads) add(ports []*Port, rate float64) {
+	for _, p := range ports {
+		l[p] += rate
+	}
+}
+
+// loadsOf are the loads of the flows on the ports that they have chosen before.
+func (t *Traffic) loadsOf() loads {
+	if t.subnet.Adaptive == nil {
+		return nil
+	}
+	l := loads{}
+	for i := range t.flows {
+		l.add(t.flows[i].chosen, t.flows[i].Rate)
+	}
+	return l
+}
+
+// chooseWay is wayOf the flow with a number, whose load moves to the ports that it chooses.
+func (t *Traffic) chooseWay(i int, l loads) way {
+	f := &t.flows[i]
+	if l == nil {
+		return t.wayOf(*f, nil)
+	}
+	l.add(f.chosen, -f.Rate)
+	w := t.wayOf(*f, l)
+	f.chosen = make([]*Port, len(w.hops))
+	for h := range w.hops {
+		f.chosen[h] = w.hops[h].out
+	}
+	l.add(f.chosen, f.Rate)
+	return w
+}
+
+// nextHop is Port.NextHop of a packet of a flow.
+func (f *flow) nextHop(at *Port, dlid mad.LID, l loads) (out *Port, arrived bool) {
+	n := at.Node
+	n.Subnet.EnsureTables()
+	if l == nil || !n.IsSwitch || !n.Adaptive.Active() {
+		return at.NextHop(dlid, at == f.from)
+	}
+	c := n.Choose(adaptive.Packet{In: at.Num, SL: f.SL, LID: dlid, Transport: adaptive.RC}, (*Port).Active)
+	switch {
+	case c.Adaptive:
+		return n.Leave(f.leastLoaded(n, &c, l), dlid)
+	case c.Hashed:
+		return n.Leave(n.Hash(&c, uint64(f.from.EndPort().LID)<<32|uint64(dlid)<<8|uint64(f.SL)), dlid)
+	case c.Ports.Has(c.Port) || c.Ports.Empty():
+		return n.Leave(c.Port, dlid)
+	}
+	return n.Leave(c.Ports.First(), dlid) // fast recovery
+}
+
+// leastLoaded is the port that an adaptively routed flow takes at a switch.
+func (f *flow) leastLoaded(n *Node, c *adaptive.Choice, l loads) uint8 {
+	for _, p := range f.chosen {
+		if p.Node == n && c.State == adaptive.Bounded && c.Ports.Has(p.Num) {
+			return p.Num
+		}
+	}
+	best, least := uint8(mad.NoPort), 0.0
+	for _, group := range c.SubGroups {
+		for num := range group.All() {
+			if !c.Ports.Has(num) || int(num) >= len(n.Ports) {
+				continue
+			}
+			p := &n.Ports[num]
+			if load := l[p] / max(p.Capacity(), 1); best == mad.NoPort || load < least-1e-9 { // sums of rates are not exact
+				best, least = num, load
+			}
+		}
+		if best != mad.NoPort && least < 1 {
+			return best
+		}
+	}
+	return best
+}
+
+// trafficCounter makes counters grow.
+type trafficCounter struct {
+	now       time.Time
+	waits     map[lane]float64 // share of the time that a lane waits
+	busy      map[lane]float64 // share of the time that a lane sends
+	congested map[lane]bool    // lanes of switches that mark packets
+}
+
+func newTrafficCounter(now time.Time) *trafficCounter {
+	return &trafficCounter{now: now, waits: map[lane]float64{}, busy: map[lane]float64{}, congested: map[lane]bool{}}
+}
+
+// Counters that traffic moves. PortXmitData and its like count units of 4 bytes.
+var (
+	xmitKeys    = [...]string{"PortXmitData", "PortXmitPkts", "PortUnicastXmitPkts", "PortXmitDataSL"}
+	rcvKeys     = [...]string{"PortRcvData", "PortRcvPkts", "PortUnicastRcvPkts", "PortRcvDataSL"}
+	waitKey     = CounterKey{Name: "PortXmitWait", Element: 0}
+	discardKey  = CounterKey{Name: "PortXmitDiscards", Element: 0}
+	hoqKey      = CounterKey{Name: "PortSwHOQLifetimeLimitDiscards", Element: 0}
+	fecnKey     = CounterKey{Name: "PortPktRcvFECN", Element: 0}
+	becnKey     = CounterKey{Name: "PortPktRcvBECN", Element: 0}
+	congestKey  = CounterKey{Name: "PortXmitTimeCong", Element: 0}
+	relayErrKey = CounterKey{Name: "PortRcvSwitchRelayErrors", Element: 0}
+)
+
+// trafficUnit is the unit of PortXmitData, and the amount of a tick of PortXmitWait at
+// the rate of the link, in bytes.
+const trafficUnit = 4
+
+// add counts a flow, which the hop limit, or with -1 none, limits; credit: because it
+// waits for credits.
+func (t *trafficCounter) add(f *flow, w *way, limit int, credit bool) {
+	rate := f.carried
+	for i := range w.hops {
+		h := &w.hops[i]
+		switch {
+		case i < limit && !credit:
+			t.waits[h.lane()] += (f.Rate - rate) / h.out.Capacity()
+		case i <= limit: // full, or with others between its packets
+			t.waits[h.lane()] = 1
+		}
+		if w.gone && i == len(w.hops)-1 {
+			h.out.Grow(discardKey, rate/w.packet, true, t.now)
+			h.out.Grow(hoqKey, rate/w.packet, true, t.now)
+			return
+		}
+		t.busy[h.lane()] += rate / h.out.Capacity()
+		t.count(h.out, xmitKeys[:], f.SL, rate, w.packet)
+		t.count(h.out.Peer, rcvKeys[:], f.SL, rate, w.packet)
+	}
+	switch {
+	case w.out != nil && w.out.Num > 0:
+		w.out.Grow(discardKey, rate/w.packet, true, t.now)
+	case w.in != nil:
+		w.in.Grow(relayErrKey, rate/w.packet, true, t.now)
+	}
+}
+
+// mark counts the packets of a flow that the switch before its bottleneck marks: at the
+// receiver, and as notifications at the sender (IBA A10.2).
+func (t *trafficCounter) mark(f *flow, w *way, limit int, marks func(sw *Node) float64) {
+	if !f.limit.Node.IsSwitch {
+		return
+	}
+	every := marks(f.limit.Node)
+	if every <= 0 {
+		return
+	}
+	for _, at := range []struct {
+		*Port
+		all  CounterKey
+		bySL string
+	}{{f.to, fecnKey, "PortSLRcvFECN"}, {f.from, becnKey, "PortSLRcvBECN"}} {
+		at.Grow(at.all, f.carried/w.packet/every, true, t.now)
+		at.Grow(CounterKey{Name: at.bySL, Element: int(f.SL)}, f.carried/w.packet/every, true, t.now)
+	}
+	t.congested[w.hops[limit].lane()] = true
+}
+
+// count makes the counters of a port grow by a flow.
+func (t *trafficCounter) count(p *Port, names []string, sl uint8, rate, packet float64) {
+	for i, name := range names {
+		key, per := CounterKey{Name: name}, packet
+		if i == 0 || i == 3 {
+			per = trafficUnit
+		}
+		if i == 3 {
+			key.Element = int(sl)
+		}
+		p.Grow(key, rate/per, true, t.now)
+	}
+}
+
+// addTimes makes the counters of ticks grow. A port waits while a lane waits and none sends;
+// it is congested while a lane is.
+func (t *trafficCounter) addTimes() {
+	busy, waits, congested := map[*Port]float64{}, map[*Port]float64{}, map[*Port]bool{}
+	for l, share := range t.busy {
+		busy[l.out] += share
+	}
+	for l, share := range t.waits {
+		waits[l.out] += share
+		t.ticks(l.out, CounterKey{Name: "PortVLXmitWait", Element: int(l.vl)}, min(share, 1-t.busy[l]))
+	}
+	for l := range t.congested {
+		congested[l.out] = true
+		t.ticks(l.out, CounterKey{Name: "PortVLXmitTimeCong", Element: int(l.vl)}, 1)
+	}
+	for p, share := range waits {
+		t.ticks(p, waitKey, min(share, 1-busy[p]))
+	}
+	for p := range congested {
+		t.ticks(p, congestKey, 1)
+	}
+}
+
+// ticks makes a counter of ticks grow during a share of the time.
+func (t *trafficCounter) ticks(p *Port, key CounterKey, share float64) {
+	p.Grow(key, max(0, share)*p.Capacity()/trafficUnit, true, t.now)
+}
+
+// mtuBytes returns the size of an MTU.
+func mtuBytes(m mad.MTU) int { return 128 << min(max(m, 1), 5) }
