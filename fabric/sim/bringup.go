@@ -214,10 +214,10 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Su
 		info.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[w])
 		info.LinkWidthSupported = info.LinkWidthActive | mad.LinkWidth1x
 	}
-	info.LinkSpeedSupported = mad.LinkSpeedSDR | andSlower(info.LinkSpeedActive)
-	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = andSlower(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
+	info.LinkSpeedSupported = mad.LinkSpeedSDR | slowerSpeeds(info.LinkSpeedActive)
+	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = slowerSpeeds(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
 	if info.LinkSpeedExtActive2 != 0 {
-		info.LinkSpeedExtSupported = andSlower(mad.LinkSpeedExtNDR)
+		info.LinkSpeedExtSupported = slowerSpeeds(mad.LinkSpeedExtNDR)
 	}
 	if info.LinkSpeedExtActive2 != 0 {
 		info.CapabilityMask2 |= mad.CapabilityMask2IsExtendedSpeeds2Supported | mad.CapabilityMask2IsLinkSpeedXDRSupported
@@ -226,7 +226,7 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Su
 		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkWidth2xSupported
 	}
 	if info.LinkSpeedExtSupported != 0 {
-		info.LinkSpeedSupported = andSlower(mad.LinkSpeedQDR)
+		info.LinkSpeedSupported = slowerSpeeds(mad.LinkSpeedQDR)
 	}
 	if info.LinkSpeedExtSupported&mad.LinkSpeedExtNDR != 0 {
 		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkSpeedNDRSupported
@@ -262,14 +262,14 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Su
 	if p == s.SM {
 		info.CapabilityMask |= mad.CapabilityMaskIsSM
 	}
-	if isWhole(known) && o.Speed == "" && o.Width == "" {
+	if isCompletePortInfo(known) && o.Speed == "" && o.Width == "" {
 		info = twinPort(p, known, &info)
 	}
 	p.SetInfo(&info)
 }
 
-// andSlower returns the mask of the fastest speed and all slower ones.
-func andSlower[T ~uint8](fastest T) T {
+// slowerSpeeds returns the mask of the fastest speed and all slower ones.
+func slowerSpeeds[T ~uint8](fastest T) T {
 	set := fastest
 	for ; fastest != 0; fastest >>= 1 {
 		set |= fastest
@@ -277,9 +277,9 @@ func andSlower[T ~uint8](fastest T) T {
 	return set
 }
 
-// isWhole reports whether a PortInfo was read from a port; files of topologies have only
+// isCompletePortInfo reports whether a PortInfo was read from a port; files of topologies have only
 // LIDs, widths and speeds.
-func isWhole(i *mad.PortInfo) bool {
+func isCompletePortInfo(i *mad.PortInfo) bool {
 	return i != nil && i.MTUCap != 0 && i.LinkWidthSupported != 0 && i.VLCap != 0
 }
 

@@ -24,17 +24,17 @@ type Cables struct {
 	subnet  *state.Subnet
 	traffic *state.Traffic
 	sm      *agent.Manager
-	keys    mkey // that the subnet manager sets in ports
+	keys    managementKey // that the subnet manager sets in ports
 }
 
-// mkey is an M_Key and its protection level.
-type mkey struct {
+// managementKey is an M_Key and its protection level.
+type managementKey struct {
 	Key   uint64
 	Level uint8
 }
 
 // newCables returns the cables of a subnet.
-func newCables(s *state.Subnet, t *state.Traffic, m *agent.Manager, keys mkey) *Cables {
+func newCables(s *state.Subnet, t *state.Traffic, m *agent.Manager, keys managementKey) *Cables {
 	return &Cables{subnet: s, traffic: t, sm: m, keys: keys}
 }
 
@@ -335,7 +335,7 @@ func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
 	}
 	return c.changeCable(node, num, func(p *state.Port) {
 		for _, end := range []*state.Port{p, p.Peer} {
-			end.ChangeInfo(func(info *mad.PortInfo) { limit(info, speed, width, end == p) })
+			end.ChangeInfo(func(info *mad.PortInfo) { limitSpeed(info, speed, width, end == p) })
 		}
 		if p.Up {
 			p.LinkDown(mad.PortPhysicalStatePolling)
@@ -344,8 +344,8 @@ func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
 	})
 }
 
-// limit has a port support a speed and a width, and, if alone, enable no others.
-func limit(i *mad.PortInfo, speed, width string, alone bool) {
+// limitSpeed has a port support a speed and a width, and, if alone, enable no others.
+func limitSpeed(i *mad.PortInfo, speed, width string, alone bool) {
 	if speed != "" {
 		first := mad.LinkSpeed(mad.WordsLinkSpeed.Code[speed])
 		ext := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[speed])

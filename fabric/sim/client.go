@@ -35,9 +35,9 @@ type Client struct {
 	takes   TakesFunc // nil: by the rules for libumad2sim
 	sent    *Message  // that Send executes
 	tables  []*transfer
-	held    int          // bytes of tables
-	late    atomic.Int32 // answers that wait for their delay
-	waiting []waiting    // requests that it has not answered, by time; under the subnet's lock, or by its user
+	held    int              // bytes of tables
+	late    atomic.Int32     // answers that wait for their delay
+	waiting []pendingRequest // requests that it has not answered, by time; under the subnet's lock, or by its user
 }
 
 // ClientOptions are what a client announces.
@@ -293,16 +293,16 @@ func (c *Client) IsSM() bool { return c.isSM || c.asks0 }
 // clients have not answered are returned when these clients detach, or take too long.
 
 const (
-	// waitFor is how long a client may take to answer. OpenSM takes seconds for
+	// answerTimeout is how long a client may take to answer. OpenSM takes seconds for
 	// tables of large subnets.
-	waitFor = 10 * time.Second
-	// maxWaiting is how many requests may wait for one client; beyond it the oldest one
+	answerTimeout = 10 * time.Second
+	// maxPending is how many requests may wait for one client; beyond it the oldest one
 	// is returned.
-	maxWaiting = 1024
+	maxPending = 1024
 )
 
-// waiting is a request that a client has not answered yet.
-type waiting struct {
+// pendingRequest is a request that a client has not answered yet.
+type pendingRequest struct {
 	from    *Client
 	message Message
 	until   time.Time
@@ -310,11 +310,11 @@ type waiting struct {
 }
 
 // expect notes that c is to answer m, from another client.
-func (c *Client) expect(m *Message, from *Client) *waiting {
-	if len(c.waiting) == maxWaiting {
+func (c *Client) expect(m *Message, from *Client) *pendingRequest {
+	if len(c.waiting) == maxPending {
 		c.giveUp(1)
 	}
-	c.waiting = append(c.waiting, waiting{from: from, message: *m, until: time.Now().Add(waitFor)})
+	c.waiting = append(c.waiting, pendingRequest{from: from, message: *m, until: time.Now().Add(answerTimeout)})
 	return &c.waiting[len(c.waiting)-1]
 }
 

@@ -92,7 +92,7 @@ func (c *Conn) TrySend(d *engine.Datagram) (sent bool, err error) {
 
 // tablesTakeLong reports whether the tables are needed for a MAD, and will take a while.
 func tablesTakeLong(s *state.Subnet, d *engine.Datagram) bool {
-	if len(s.Nodes) < manyNodes || !s.TablesStale.Load() {
+	if len(s.Nodes) < slowTableNodes || !s.TablesStale.Load() {
 		return false
 	}
 	directed := mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnDirected && d.LID == mad.PermissiveLID
@@ -224,9 +224,9 @@ func (c *Conn) receiver() *state.Receiver {
 	}}
 }
 
-// manyNodes is the number of nodes from which computing the tables takes too long for a
+// slowTableNodes is the number of nodes from which computing the tables takes too long for a
 // program to wait for in Send.
-const manyNodes = 5000
+const slowTableNodes = 5000
 
 // Waiting returns how many MADs wait for Recv. Only the caller of Recv may call it.
 func (c *Conn) Waiting() int { return len(c.queue.taken) - c.queue.next + c.queue.waiting() }

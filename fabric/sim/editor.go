@@ -208,9 +208,9 @@ func (e *Editor) DropGroup(mgid mad.GID) {
 	e.subnet.Groups = slices.DeleteFunc(e.subnet.Groups, func(x *state.Group) bool { return x.MGID == mgid })
 }
 
-// receives reports whether members of the state receive the packets of the group (IBA
+// receivesMulticast reports whether members of the state receive the packets of the group (IBA
 // 15.2.5.17).
-func receives(state mad.JoinState) bool {
+func receivesMulticast(state mad.JoinState) bool {
 	return state&(mad.JoinStateFullMember|mad.JoinStateNonMember) != 0
 }
 
@@ -219,7 +219,7 @@ func receives(state mad.JoinState) bool {
 func (e *Editor) routeGroup(g *state.Group) error {
 	var receiving []state.Member
 	for _, m := range g.Members {
-		if receives(m.State) && (m.Port.Node.IsSwitch || m.Port.Neighbour() != nil) {
+		if receivesMulticast(m.State) && (m.Port.Node.IsSwitch || m.Port.Neighbour() != nil) {
 			receiving = append(receiving, m)
 		}
 	}

@@ -52,7 +52,7 @@ func (c *Client) Send(m *Message) {
 	c.clients.using.Lock()
 	defer c.clients.using.Unlock()
 	method := mad.Method(m.MAD[mad.MethodOffset])
-	response := answers(method)
+	response := answersRequest(method)
 	if !response { // the answers of other clients are led by the first two bytes
 		binary.BigEndian.PutUint16(m.MAD[mad.TIDOffset:], uint16(c.slot))
 	}
@@ -132,7 +132,7 @@ func (c *Client) later(m *Message, after time.Duration) {
 		c.receive(m)
 		return
 	}
-	if c.late.Add(1) > maxLate {
+	if c.late.Add(1) > maxDelayed {
 		c.late.Add(-1)
 		return
 	}
@@ -147,8 +147,8 @@ func (c *Client) later(m *Message, after time.Duration) {
 // tables, beyond which the subnet administrator is busy, and answers that wait for their
 // delay, beyond which they are lost like those that wait for its socket.
 const (
-	maxHeld = 64 << 20
-	maxLate = 1 << 14
+	maxTableBytes = 64 << 20
+	maxDelayed    = 1 << 14
 )
 
 // sendTable sends a table: to a host, as it acknowledges the segments; to a client that
@@ -168,7 +168,7 @@ func (c *Client) sendTable(p *agent.Packet, data []byte) {
 		c.answered(p, min(mad.SADataOffset+len(data), mad.Size))
 		return
 	}
-	if len(c.tables) > 0 && c.held+len(data) > maxHeld {
+	if len(c.tables) > 0 && c.held+len(data) > maxTableBytes {
 		binary.BigEndian.PutUint16(p.MAD[mad.StatusOffset:], uint16(mad.StatusBusy))
 		c.answered(p, mad.Size)
 		return
@@ -201,21 +201,21 @@ func (c *Client) more(n int) bool {
 	return len(c.tables) > 0
 }
 
-// forwarded is the result of forward.
-type forwarded uint8
+// delivery is the result of forward.
+type delivery uint8
 
 const (
-	forAgent      forwarded = iota // an agent is to answer
-	delivered                      // to a client
-	undeliverable                  // for a program that does not exist or cannot be reached
+	forAgent      delivery = iota // an agent is to answer
+	delivered                     // to a client
+	undeliverable                 // for a program that does not exist or cannot be reached
 )
 
 // forward delivers a MAD of from to the client that it is for: answers,
 // and requests that the agents of a node leave to its software.
-func (h *Clients) forward(from *Client, m *Message) forwarded {
+func (h *Clients) forward(from *Client, m *Message) delivery {
 	class, method := mad.Class(m.MAD[mad.ClassOffset]), mad.Method(m.MAD[mad.MethodOffset])
 	smp := class.Family() == mad.ClassSubn
-	response := answers(method)
+	response := answersRequest(method)
 	switch {
 	case response:
 	case smp:
@@ -273,9 +273,9 @@ func (h *Clients) forward(from *Client, m *Message) forwarded {
 	return delivered
 }
 
-// answers reports whether a MAD with that method answers another one; TrapRepress also
+// answersRequest reports whether a MAD with that method answers another one; TrapRepress also
 // does, because OpenSM waits for it when it has sent a trap.
-func answers(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
+func answersRequest(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
 
 // route returns the port where m, sent from c's port, arrives; nil if it does not. For a
 // directed route, turn is where its directed part ended, or that of the request did.
@@ -328,15 +328,15 @@ func (h *Clients) inPartition(from *Client, at *state.Port, index uint16) bool {
 	return here == there || key&state.PKeyBase != 0 && h.agents.Subnet.TakesPKey(there, key)
 }
 
-// startUp is how long a program takes to register for what it serves.
-const startUp = time.Second
+// registrationTime is how long a program takes to register for what it serves.
+const registrationTime = time.Second
 
 // clientAt returns the client at a port that a MAD is for; nil: none. An answer is for
 // the client whose number its transaction ID has. A request of a class that programs serve
 // does not return to from, its sender: ibsysstat would take it for the answer.
 func (h *Clients) clientAt(p *state.Port, m *Message, class mad.Class, method mad.Method, from *Client) *Client {
 	home := p.EndPort()
-	if answers(method) {
+	if answersRequest(method) {
 		// An agent's trap may have the number of a client that has sent none.
 		slot := int(binary.BigEndian.Uint16(m.MAD[mad.TIDOffset:]))
 		if slot < len(h.list) && h.list[slot] != nil && h.list[slot].sender.Port.EndPort() == home && (method.IsResponse() || h.list[slot].traps) {
@@ -386,7 +386,7 @@ var (
 	ofClass = []recipientRule{
 		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] && !c.isSM },
 		func(c *Client, _ uint32, _ mad.Class) bool {
-			return !c.spoke && !c.isSM && time.Since(c.since) > startUp
+			return !c.spoke && !c.isSM && time.Since(c.since) > registrationTime
 		},
 		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] },
 		func(c *Client, _ uint32, _ mad.Class) bool { return c.asks0 },

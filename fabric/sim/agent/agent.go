@@ -27,15 +27,15 @@ type Agents struct {
 	Seen func(node mad.GUID, h mad.Header)
 }
 
-// class is the agent of a management class, which all nodes have.
-type class struct {
+// classAgent is the agent of a management class, which all nodes have.
+type classAgent struct {
 	lookup        func(c mad.Class, id mad.AttributeID) *mad.Attribute
 	run           func(x *Exchange, attr *mad.Attribute, set bool) mad.Status
 	unknownMethod mad.Status // of methods other than Get and Set
 }
 
-// classes are the agents of a node, by class.
-var classes = [256]*class{
+// classAgents are the agents of a node, by class.
+var classAgents = [256]*classAgent{
 	mad.ClassSubn:       {smaHandlers.Lookup, runSubn, mad.StatusBadMethod},
 	mad.ClassPerf:       {pmaHandlers.Lookup, runPerf, mad.StatusBadMethod},
 	mad.ClassCongestion: {ccHandlers.Lookup, runCongestion, mad.StatusBadMethodAttribute},
@@ -47,7 +47,7 @@ var classes = [256]*class{
 }
 
 // Has reports whether nodes have an agent of a class.
-func Has(c mad.Class) bool { return classes[c.Family()] != nil }
+func Has(c mad.Class) bool { return classAgents[c.Family()] != nil }
 
 func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	x.sma = smaRequest{Subnet: x.agents.Subnet, SM: x.agents.SM, Notices: x.agents.Notices, In: x.in, Modifier: x.header.Modifier, Data: x.data, HideKey: x.access.HideKey}
@@ -83,7 +83,7 @@ func runVendor(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	if set || !hasRegisters(x.in.Node) {
 		return mad.StatusBadMethodAttribute
 	}
-	return getRegister(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
+	return getRegisterByVendorMAD(x.in.Node, x.agents.Subnet.Uptime(), x.header.Modifier, x.data)
 }
 
 func runN2N(x *Exchange, attr *mad.Attribute, set bool) mad.Status {

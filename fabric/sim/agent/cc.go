@@ -44,20 +44,20 @@ const controlTableBlocks = 2
 
 // ccHandlers are the attributes of congestion control (IBA A10.4.3).
 var ccHandlers = handlerTable[*ccRequest]{
-	setting{attr: mad.AttrCCClassPortInfo, initial: initialCCClassPortInfo}.handler(),
-	setting{attr: mad.AttrCongestionInfo, initial: initialCongestionInfo}.handler(),
-	setting{attr: mad.AttrCongestionKeyInfo}.handler(),
-	setting{attr: mad.AttrCongestionLog, initial: initialCongestionLog}.handler(),
-	setting{attr: mad.AttrSwitchCongestionSetting, on: onSwitches, apply: applySwitchCongestion}.handler(),
-	setting{attr: mad.AttrSwitchPortCongestionSetting, on: onSwitches, blocks: portBlocks}.handler(),
-	setting{attr: mad.AttrCACongestionSetting, on: onCAs, apply: applyCACongestion}.handler(),
-	setting{attr: mad.AttrCongestionControlTable, on: onCAs, blocks: tableBlocks}.handler(),
-	setting{attr: mad.AttrTimeStamp}.handler(),
+	ccSetting{attr: mad.AttrCCClassPortInfo, initial: initialCCClassPortInfo}.handler(),
+	ccSetting{attr: mad.AttrCongestionInfo, initial: initialCongestionInfo}.handler(),
+	ccSetting{attr: mad.AttrCongestionKeyInfo}.handler(),
+	ccSetting{attr: mad.AttrCongestionLog, initial: initialCongestionLog}.handler(),
+	ccSetting{attr: mad.AttrSwitchCongestionSetting, on: onSwitches, apply: applySwitchCongestion}.handler(),
+	ccSetting{attr: mad.AttrSwitchPortCongestionSetting, on: onSwitches, blocks: portBlocks}.handler(),
+	ccSetting{attr: mad.AttrCACongestionSetting, on: onCAs, apply: applyCACongestion}.handler(),
+	ccSetting{attr: mad.AttrCongestionControlTable, on: onCAs, blocks: tableBlocks}.handler(),
+	ccSetting{attr: mad.AttrTimeStamp}.handler(),
 }
 
-// setting is an attribute of congestion control: what was Set, or its
+// ccSetting is an attribute of congestion control: what was Set, or its
 // initial content.
-type setting struct {
+type ccSetting struct {
 	attr    *mad.Attribute
 	on      func(r *ccRequest) bool     // see handler
 	blocks  func(n *state.Node) uint32  // how many blocks the modifier numbers; nil: 1
@@ -65,11 +65,11 @@ type setting struct {
 	apply   func(image, data []byte)    // changes image as a Set with data requests; nil: applySet
 }
 
-func (c setting) handler() handler[*ccRequest] {
+func (c ccSetting) handler() handler[*ccRequest] {
 	return handler[*ccRequest]{Attr: c.attr, On: c.on, Get: c.get, Set: c.set}
 }
 
-func (c *setting) get(r *ccRequest) mad.Status {
+func (c *ccSetting) get(r *ccRequest) mad.Status {
 	if !c.hasBlock(r) {
 		return mad.StatusBadValue
 	}
@@ -82,7 +82,7 @@ func (c *setting) get(r *ccRequest) mad.Status {
 }
 
 // set gives no answer where the CC_Key is wrong (IBA A10.2.1.1).
-func (c *setting) set(r *ccRequest) mad.Status {
+func (c *ccSetting) set(r *ccRequest) mad.Status {
 	if !c.hasBlock(r) {
 		return mad.StatusBadValue
 	}
@@ -105,7 +105,7 @@ func (c *setting) set(r *ccRequest) mad.Status {
 	return mad.StatusOK
 }
 
-func (c *setting) hasBlock(r *ccRequest) bool {
+func (c *ccSetting) hasBlock(r *ccRequest) bool {
 	if c.blocks == nil {
 		return r.Modifier == 0
 	}
@@ -113,7 +113,7 @@ func (c *setting) hasBlock(r *ccRequest) bool {
 }
 
 // content is what was Set, or the initial content.
-func (c *setting) content(r *ccRequest) []byte {
+func (c *ccSetting) content(r *ccRequest) []byte {
 	if image, ok := r.Settings[state.BlockKey{Port: r.At, Attr: c.attr, Block: r.Modifier}]; ok {
 		return image
 	}

@@ -35,10 +35,10 @@ func isUnit(r *devmgtRequest) bool {
 }
 
 const (
-	slots      = 1
-	ioClass    = 0x0100 // SRP_REV16A_IB_IO_CLASS
-	ioSubclass = 0x609e // of storage by SRP (T10 SRP annex B)
-	protocol   = 0x0108 // SRP
+	controllerSlots = 1
+	srpIOClass      = 0x0100 // SRP_REV16A_IB_IO_CLASS
+	srpIOSubclass   = 0x609e // of storage by SRP (T10 SRP annex B)
+	srpProtocol     = 0x0108 // SRP
 )
 
 func (r *devmgtRequest) getClassPortInfo() mad.Status {
@@ -46,7 +46,7 @@ func (r *devmgtRequest) getClassPortInfo() mad.Status {
 }
 
 func (r *devmgtRequest) getUnit() mad.Status {
-	unit := mad.IOUnitInfo{ChangeID: 1, MaxControllers: slots}
+	unit := mad.IOUnitInfo{ChangeID: 1, MaxControllers: controllerSlots}
 	for i := range unit.ControllerList {
 		unit.ControllerList[i] = mad.IOCSlotDoesNotExist
 	}
@@ -56,13 +56,13 @@ func (r *devmgtRequest) getUnit() mad.Status {
 
 func (r *devmgtRequest) getController() mad.Status {
 	clear(r.Data)
-	if r.Modifier != slots {
+	if r.Modifier != controllerSlots {
 		return mad.StatusBadValue
 	}
 	node := r.At.Node.NodeInfo()
 	profile := mad.IOControllerProfile{
 		GUID: node.NodeGUID, VendorID: node.VendorID, DeviceID: uint32(node.DeviceID),
-		IOClass: ioClass, IOSubclass: ioSubclass, Protocol: protocol, ProtocolVersion: 1,
+		IOClass: srpIOClass, IOSubclass: srpIOSubclass, Protocol: srpProtocol, ProtocolVersion: 1,
 		SendMessageDepth: 64, RDMAReadDepth: 16, SendMessageSize: 4096, RDMATransferSize: 1 << 20,
 		ControllerOperationsMask: mad.ControllerOperationsSendTo | mad.ControllerOperationsSendFrom |
 			mad.ControllerOperationsRDMAReadFrom | mad.ControllerOperationsRDMAWriteFrom,
@@ -77,7 +77,7 @@ func (r *devmgtRequest) getController() mad.Status {
 func (r *devmgtRequest) getServices() mad.Status {
 	clear(r.Data)
 	first, last, slot := r.Modifier&0xff, r.Modifier>>8&0xff, r.Modifier>>16
-	if slot != slots || first > last || last > 3 || first > 0 {
+	if slot != controllerSlots || first > last || last > 3 || first > 0 {
 		return mad.StatusBadValue
 	}
 	guid := r.At.Node.NodeInfo().NodeGUID

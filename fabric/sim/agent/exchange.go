@@ -184,7 +184,7 @@ func (x *Exchange) authorise(p *Packet) bool {
 // run lets the agent execute the request. The caller holds the lock; for a Get, for
 // reading.
 func (x *Exchange) run(busy bool) mad.Status {
-	h, agent := &x.header, classes[x.header.Class.Family()]
+	h, agent := &x.header, classAgents[x.header.Class.Family()]
 	sa := h.Class == mad.ClassSubnAdm && x.in.EndPort() == x.agents.Subnet.SM
 	switch {
 	case busy, x.in.Node.TakeBusy():

@@ -74,7 +74,7 @@ type recordHandler struct {
 	attr *mad.Attribute
 	// find adds to q the records that a Get, GetTable, GetMulti or GetTraceTable
 	// requests; nil: the attribute has no records.
-	find func(r *saRequest, q *query) mad.Status
+	find func(r *saRequest, q *saQuery) mad.Status
 	// change executes a Set or Delete; nil: the record cannot be changed. mask is
 	// the ComponentMask; trusted: the requester has the SM_Key.
 	change func(r *saRequest, mask uint64, trusted bool) mad.Status
@@ -82,16 +82,16 @@ type recordHandler struct {
 
 // recordHandlers are the attributes of subnet administration (IBA 15.2.5).
 var recordHandlers = []recordHandler{
-	{attr: mad.AttrNodeRecord, find: ofEndPorts((*query).addNode)},
-	{attr: mad.AttrPortInfoRecord, find: ofEndPorts((*query).addPortInfos)},
-	{attr: mad.AttrSwitchInfoRecord, find: ofEndPorts((*query).addSwitchInfo)},
-	{attr: mad.AttrLinearForwardingTableRecord, find: ofEndPorts((*query).addLFT)},
-	{attr: mad.AttrLinkRecord, find: ofEndPorts((*query).addLinks)},
-	{attr: mad.AttrSLtoVLMappingTableRecord, find: withTables((*query).addSL2VLs)},
-	{attr: mad.AttrVLArbitrationTableRecord, find: withTables((*query).addVLArbs)},
+	{attr: mad.AttrNodeRecord, find: ofEndPorts((*saQuery).addNode)},
+	{attr: mad.AttrPortInfoRecord, find: ofEndPorts((*saQuery).addPortInfos)},
+	{attr: mad.AttrSwitchInfoRecord, find: ofEndPorts((*saQuery).addSwitchInfo)},
+	{attr: mad.AttrLinearForwardingTableRecord, find: ofEndPorts((*saQuery).addLFT)},
+	{attr: mad.AttrLinkRecord, find: ofEndPorts((*saQuery).addLinks)},
+	{attr: mad.AttrSLtoVLMappingTableRecord, find: withTables((*saQuery).addSL2VLs)},
+	{attr: mad.AttrVLArbitrationTableRecord, find: withTables((*saQuery).addVLArbs)},
 	{attr: mad.AttrPKeyTableRecord, find: (*saRequest).findPKeys},
-	{attr: mad.AttrGUIDInfoRecord, find: withTables((*query).addGUIDs), change: (*saRequest).changeGUIDs},
-	{attr: mad.AttrMulticastForwardingTableRecord, find: withTables((*query).addMFT)},
+	{attr: mad.AttrGUIDInfoRecord, find: withTables((*saQuery).addGUIDs), change: (*saRequest).changeGUIDs},
+	{attr: mad.AttrMulticastForwardingTableRecord, find: withTables((*saQuery).addMFT)},
 	{attr: mad.AttrRandomForwardingTableRecord, find: (*saRequest).findNothing},
 	{attr: mad.AttrSMInfoRecord, find: (*saRequest).findSMInfo},
 	{attr: mad.AttrInformInfo, change: (*saRequest).changeSubscription},
@@ -107,8 +107,8 @@ var recordHandlers = []recordHandler{
 
 // ofEndPorts finds the records that add creates for each end port that the latest sweep
 // reached: OpenSM drops the others (opensm osm_drop_mgr.c).
-func ofEndPorts(add func(q *query, p *state.Port)) func(*saRequest, *query) mad.Status {
-	return func(r *saRequest, q *query) mad.Status {
+func ofEndPorts(add func(q *saQuery, p *state.Port)) func(*saRequest, *saQuery) mad.Status {
+	return func(r *saRequest, q *saQuery) mad.Status {
 		for p := range q.endPorts(r.SA.subnet) {
 			if p.InService {
 				add(q, p)
@@ -171,7 +171,7 @@ func (r *saRequest) query(h recordHandler, mask uint64, trusted bool) mad.Status
 	if len(r.Payload) > len(want) {
 		want = r.Payload
 	}
-	q := newQuery(r.attr, mask, want)
+	q := newSAQuery(r.attr, mask, want)
 	q.trusted = trusted
 	if r.Method == mad.MethodGet {
 		q.limit = 2 * q.size // one too many
@@ -219,9 +219,9 @@ func (r *saRequest) query(h recordHandler, mask uint64, trusted bool) mad.Status
 	return status
 }
 
-// query is a search for records by any of their components, whose positions are in the
+// saQuery is a search for records by any of their components, whose positions are in the
 // declaration of the attribute.
-type query struct {
+type saQuery struct {
 	mask       uint64      // ComponentMask
 	want       []byte      // the attribute of the request
 	compare    []mad.Field // the fields that the mask selects
@@ -233,14 +233,14 @@ type query struct {
 	limit      int         // bytes of records after which the search ends
 }
 
-func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
-	q := &query{mask: mask, want: bytes.Clone(want), limit: maxTable}
+func newSAQuery(a *mad.Attribute, mask uint64, want []byte) *saQuery {
+	q := &saQuery{mask: mask, want: bytes.Clone(want), limit: maxTable}
 	q.setRecord(a)
 	return q
 }
 
 // setRecord makes q a query for records of a.
-func (q *query) setRecord(a *mad.Attribute) {
+func (q *saQuery) setRecord(a *mad.Attribute) {
 	q.size = (a.Size + 7) &^ 7
 	q.record = make([]byte, q.size)
 	q.compare = nil
@@ -252,7 +252,7 @@ func (q *query) setRecord(a *mad.Attribute) {
 }
 
 // add adds a record, if it matches.
-func (q *query) add(e Encoder) {
+func (q *saQuery) add(e Encoder) {
 	clear(q.record)
 	e.Encode(q.record)
 	for i := range q.compare {
@@ -263,7 +263,7 @@ func (q *query) add(e Encoder) {
 	q.records = append(q.records, q.record...)
 }
 
-func (q *query) matches(f *mad.Field) bool {
+func (q *saQuery) matches(f *mad.Field) bool {
 	switch {
 	case f.Bits > 64:
 		return bytes.Equal(f.Bytes(q.record), f.Bytes(q.want))
@@ -284,13 +284,13 @@ func (q *query) matches(f *mad.Field) bool {
 }
 
 // full reports whether the search may end.
-func (q *query) full() bool { return len(q.records) >= q.limit }
+func (q *saQuery) full() bool { return len(q.records) >= q.limit }
 
 // lidComponent is the component of the LID, the first one of the records of ports.
 const lidComponent = 1 << 0
 
 // endPorts are the end ports that match the query's LID, by LID.
-func (q *query) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
+func (q *saQuery) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
 	lids := s.LIDs
 	if q.mask&lidComponent != 0 {
 		lid := min(int(binary.BigEndian.Uint16(q.want)), len(lids)-1)
@@ -306,29 +306,29 @@ func (q *query) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
 }
 
 // mayMatch reports whether the fields of rec that are not of the table match.
-func (q *query) mayMatch(rec Encoder) bool {
+func (q *saQuery) mayMatch(rec Encoder) bool {
 	clear(q.record)
 	rec.Encode(q.record)
 	for i := range q.compare {
-		if f := &q.compare[i]; f.Offset < ridBits && !q.matches(f) {
+		if f := &q.compare[i]; f.Offset < recordIDBits && !q.matches(f) {
 			return false
 		}
 	}
 	return true
 }
 
-// ridBits returns the size of the block number in a record, in bits.
-const ridBits = 64
+// recordIDBits returns the size of the block number in a record, in bits.
+const recordIDBits = 64
 
 // Capabilities of the subnet administrator: those of OpenSM that are implemented here
 // (opensm osm_sa_class_port_info.c cpi_rcv_respond). OpenSM also announces
 // IsGetSetNoticeSupported, without answering such requests, and with use_mfttop
 // IsMulticastTopSupported.
 const (
-	capabilities = mad.SubnAdmCapabilityMaskIsUDMulticastSupported |
+	saCapabilities = mad.SubnAdmCapabilityMaskIsUDMulticastSupported |
 		mad.SubnAdmCapabilityMaskIsMultiPathSupported |
 		mad.SubnAdmCapabilityMaskIsPortInfoCapabilityMaskMatchSupported
-	capabilities2 = mad.SubnAdmCapabilityMask2IsAdditionalGUIDSupported |
+	saCapabilities2 = mad.SubnAdmCapabilityMask2IsAdditionalGUIDSupported |
 		mad.SubnAdmCapabilityMask2IsFullPortInfoRecordSupported |
 		mad.SubnAdmCapabilityMask2IsExtendedSpeedsSupported |
 		mad.SubnAdmCapabilityMask2IsMulticastServiceRecordSupported |
@@ -341,7 +341,7 @@ const (
 func (r *saRequest) getSAClassPortInfo() mad.Status {
 	info := mad.ClassPortInfo{
 		BaseVersion: 1, ClassVersion: r.ClassVersion, RespTimeValue: state.LifeTime,
-		CapabilityMask: uint16(capabilities), CapabilityMask2: uint32(capabilities2),
+		CapabilityMask: uint16(saCapabilities), CapabilityMask2: uint32(saCapabilities2),
 	}
 	if r.ClassVersion == 1 { // MCGroupRecord, which its multicast needs, has no public layout
 		info.CapabilityMask, info.CapabilityMask2 = 0, 0

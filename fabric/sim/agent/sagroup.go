@@ -11,16 +11,16 @@ import (
 // Components of MCMemberRecord: those that a Set or Delete needs, and those that
 // it takes to create a group.
 var (
-	joinComponents   = groupComponents("mgid", "port_gid", "join_state")
-	createComponents = joinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
-	portComponent    = groupComponents("port_gid")
-	pkeyComponent    = groupComponents("p_key")
+	groupJoinComponents   = groupComponents("mgid", "port_gid", "join_state")
+	groupCreateComponents = groupJoinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
+	groupPort             = groupComponents("port_gid")
+	groupPKey             = groupComponents("p_key")
 	// Components of a query that are not simply compared.
-	notCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
+	groupNotCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
 	// Components of a join that are not simply compared: those of the member, and those
 	// listed before.
-	notComparedInJoin = notCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
+	groupNotComparedInJoin = groupNotCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
 func groupComponents(scripts ...string) (mask uint64) {
@@ -34,7 +34,7 @@ func groupComponents(scripts ...string) (mask uint64) {
 func (r *saRequest) changeGroup(mask uint64, _ bool) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(r.Data)
-	if mask&joinComponents != joinComponents {
+	if mask&groupJoinComponents != groupJoinComponents {
 		return mad.StatusInsufficient
 	}
 	if asked.PortGID.Prefix() != state.GIDPrefix {
@@ -68,7 +68,7 @@ func (r *saRequest) changeGroup(mask uint64, _ bool) mad.Status {
 func (r *saRequest) join(p *state.Port, asked *mad.MCMemberRecord, mask uint64) mad.Status {
 	g := r.SA.subnet.GroupOf(asked.MGID)
 	switch {
-	case asked.JoinState == 0, mask&pkeyComponent != 0 && asked.PKey&state.PKeyBase == 0:
+	case asked.JoinState == 0, mask&groupPKey != 0 && asked.PKey&state.PKeyBase == 0:
 		return mad.StatusRequestInvalid
 	case g == nil:
 		var status mad.Status
@@ -138,18 +138,18 @@ func (r *saRequest) mayChangeMember(m *state.Member, g *state.Group) bool {
 
 // findGroups finds the records of groups. Only trusted requesters see who the
 // members are.
-func (r *saRequest) findGroups(q *query) mad.Status {
+func (r *saRequest) findGroups(q *saQuery) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(q.want)
-	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&notCompared != 0 })
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&groupNotCompared != 0 })
 	var only *state.Port
-	if q.mask&portComponent != 0 {
+	if q.mask&groupPort != 0 {
 		if only = r.SA.subnet.EndPortByGUID(asked.PortGID.GUID()); only == nil {
 			return mad.StatusOK
 		}
 	}
 	for _, g := range r.SA.subnet.Groups {
-		if !r.SA.subnet.HasPKey(r.From, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !matchesSelectors(&asked, q.mask, &g.MCMemberRecord) {
+		if !r.SA.subnet.HasPKey(r.From, g.PKey) || q.mask&groupPKey != 0 && !samePartition(asked.PKey, g.PKey) || !matchesSelectors(&asked, q.mask, &g.MCMemberRecord) {
 			continue
 		}
 		if only == nil && !q.trusted {
@@ -169,7 +169,7 @@ func (r *saRequest) findGroups(q *query) mad.Status {
 
 // addGroup adds a record, if it matches; without the member for requesters that are not
 // trusted.
-func (q *query) addGroup(rec mad.MCMemberRecord) {
+func (q *saQuery) addGroup(rec mad.MCMemberRecord) {
 	before := len(q.records)
 	q.add(&rec)
 	if len(q.records) > before && !q.trusted {
@@ -183,7 +183,7 @@ func (r *saRequest) makeGroup(p *state.Port, asked mad.MCMemberRecord, mask uint
 	switch {
 	case asked.JoinState&state.FullMemberStates == 0:
 		return nil, mad.StatusRequestInvalid
-	case mask&createComponents != createComponents:
+	case mask&groupCreateComponents != groupCreateComponents:
 		return nil, mad.StatusInsufficient
 	case asked.MGID == mad.GID{}:
 		asked.MGID = r.newMGID(&asked, mask)
@@ -302,11 +302,11 @@ func samePartition(a, b uint16) bool {
 // matchesGroup reports whether the components in the request are those of the group,
 // except those of a member.
 func (r *saRequest) matchesGroup(g *state.Group, mask uint64) bool {
-	q := newQuery(mad.AttrMCMemberRecord, mask&^notComparedInJoin, r.Data)
+	q := newSAQuery(mad.AttrMCMemberRecord, mask&^groupNotComparedInJoin, r.Data)
 	q.add(&g.MCMemberRecord)
 	var asked mad.MCMemberRecord
 	asked.Decode(r.Data)
-	return len(q.records) > 0 && (mask&pkeyComponent == 0 || samePartition(asked.PKey, g.PKey))
+	return len(q.records) > 0 && (mask&groupPKey == 0 || samePartition(asked.PKey, g.PKey))
 }
 
 var (

@@ -27,20 +27,20 @@ var (
 
 func pathComponent(script string) uint64 { return mad.AttrPathRecord.Field(script).Mask() }
 
-// maxPairs is the largest number of pairs of ports of a query that names neither
+// maxPathPairs is the largest number of pairs of ports of a query that names neither
 // end.
-const maxPairs = 1 << 20
+const maxPathPairs = 1 << 20
 
 // pathQuery is a query for PathRecords.
 type pathQuery struct {
-	*query
+	*saQuery
 	asked    mad.PathRecord
 	maxPaths int // paths of one pair
 }
 
 // findPaths finds the requested paths by following the forwarding tables.
-func (r *saRequest) findPaths(q *query) mad.Status {
-	pq := &pathQuery{query: q, maxPaths: 127}
+func (r *saRequest) findPaths(q *saQuery) mad.Status {
+	pq := &pathQuery{saQuery: q, maxPaths: 127}
 	pq.asked.Decode(q.want)
 	from, given, status := r.pathEnds(q, pathSLID, pathSGID, pq.asked.SLID, pq.asked.SGID)
 	if status != mad.StatusOK {
@@ -50,7 +50,7 @@ func (r *saRequest) findPaths(q *query) mad.Status {
 	if status != mad.StatusOK {
 		return status
 	}
-	if !given && !givenTo && (r.Method == mad.MethodGet || len(from)*len(to) > maxPairs) {
+	if !given && !givenTo && (r.Method == mad.MethodGet || len(from)*len(to) > maxPathPairs) {
 		return mad.StatusInsufficient
 	}
 	if q.mask&pathNumbPath != 0 && pq.asked.NumbPath > 0 {
@@ -77,7 +77,7 @@ func (r *saRequest) findPaths(q *query) mad.Status {
 }
 
 // pathEnds are the ports that match a query's LID and GID at one end.
-func (r *saRequest) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad.GID) (ports []*state.Port, given bool, status mad.Status) {
+func (r *saRequest) pathEnds(q *saQuery, lidBit, gidBit uint64, lid mad.LID, gid mad.GID) (ports []*state.Port, given bool, status mad.Status) {
 	given = q.mask&(lidBit|gidBit) != 0
 	if q.mask&gidBit != 0 {
 		if gid.Prefix() != state.GIDPrefix {
@@ -196,7 +196,7 @@ func multiPathComponent(script string) uint64 {
 
 // findMultiPaths finds the paths between the ports of a MultiPathRecord, up to
 // NumbPath in all.
-func (r *saRequest) findMultiPaths(q *query) mad.Status {
+func (r *saRequest) findMultiPaths(q *saQuery) mad.Status {
 	var asked mad.MultiPathRecord
 	asked.Decode(q.want)
 	if counts := multiPathComponent("sgid_count") | multiPathComponent("dgid_count"); q.mask&counts != counts {
@@ -214,7 +214,7 @@ func (r *saRequest) findMultiPaths(q *query) mad.Status {
 			return mad.StatusInvalidGID
 		}
 	}
-	pq := &pathQuery{query: q, maxPaths: maxMultiPaths, asked: mad.PathRecord{
+	pq := &pathQuery{saQuery: q, maxPaths: maxMultiPaths, asked: mad.PathRecord{
 		Reversible: asked.Reversible, PKey: asked.PKey, MTUSelector: asked.MTUSelector, MTU: asked.MTU,
 		RateSelector: asked.RateSelector, Rate: asked.Rate,
 		PacketLifeTimeSelector: asked.PacketLifeTimeSelector, PacketLifeTime: asked.PacketLifeTime,
@@ -248,8 +248,8 @@ func (r *saRequest) findMultiPaths(q *query) mad.Status {
 }
 
 // findTrace finds the hops of the first path that matches.
-func (r *saRequest) findTrace(q *query) mad.Status {
-	path := newQuery(mad.AttrPathRecord, q.mask, q.want)
+func (r *saRequest) findTrace(q *saQuery) mad.Status {
+	path := newSAQuery(mad.AttrPathRecord, q.mask, q.want)
 	path.limit = path.size
 	if q.mask&(pathSLID|pathSGID) == 0 || q.mask&(pathDLID|pathDGID) == 0 {
 		return mad.StatusInsufficient
@@ -286,8 +286,8 @@ func traceRecord(p *state.Port) *mad.TraceRecord {
 	}
 }
 
-// rates are the codes of PathRecord.Rate by rising rate, in units of half a Gb/s.
-var rates = []struct {
+// rateCodes are the codes of PathRecord.Rate by rising rate, in units of half a Gb/s.
+var rateCodes = []struct {
 	half uint16
 	code mad.Rate
 }{
@@ -299,8 +299,8 @@ var rates = []struct {
 
 // RateCode returns the code of the highest rate that is at most half.
 func RateCode(half uint16) mad.Rate {
-	code := rates[0].code
-	for _, r := range rates {
+	code := rateCodes[0].code
+	for _, r := range rateCodes {
 		if r.half <= half {
 			code = r.code
 		}
@@ -310,7 +310,7 @@ func RateCode(half uint16) mad.Rate {
 
 // halfGbps returns the rate of a code in units of half a Gb/s; 0 if the code is unknown.
 func halfGbps(code mad.Rate) int {
-	for _, r := range rates {
+	for _, r := range rateCodes {
 		if r.code == code {
 			return int(r.half)
 		}

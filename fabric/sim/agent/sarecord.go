@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-func (q *query) addNode(p *state.Port) {
+func (q *saQuery) addNode(p *state.Port) {
 	var info [state.SMPSize]byte
 	p.ReadNodeInfo(info[:])
 	rec := &mad.NodeRecord{LID: p.LID}
@@ -19,7 +19,7 @@ func (q *query) addNode(p *state.Port) {
 }
 
 // addPortInfos adds the PortInfo of all ports behind end port p, without M_Keys.
-func (q *query) addPortInfos(p *state.Port) {
+func (q *saQuery) addPortInfos(p *state.Port) {
 	const extendedSpeeds = 0x80 // Options
 	for i := range p.ManagedPorts() {
 		m := &p.ManagedPorts()[i]
@@ -30,7 +30,7 @@ func (q *query) addPortInfos(p *state.Port) {
 	}
 }
 
-func (q *query) addSwitchInfo(p *state.Port) {
+func (q *saQuery) addSwitchInfo(p *state.Port) {
 	if p.Node.IsSwitch {
 		rec := &mad.SwitchInfoRecord{LID: p.LID}
 		rec.SwitchInfo.Decode(p.Node.SwitchInfo[:])
@@ -39,7 +39,7 @@ func (q *query) addSwitchInfo(p *state.Port) {
 }
 
 // addLFT adds the blocks of a switch up to its LinearFDBTop.
-func (q *query) addLFT(p *state.Port) {
+func (q *saQuery) addLFT(p *state.Port) {
 	if !p.Node.IsSwitch {
 		return
 	}
@@ -51,7 +51,7 @@ func (q *query) addLFT(p *state.Port) {
 }
 
 // addLinks adds the links that are up, between nodes with a LID.
-func (q *query) addLinks(p *state.Port) {
+func (q *saQuery) addLinks(p *state.Port) {
 	for i := range p.ManagedPorts() {
 		if from := &p.ManagedPorts()[i]; from.Up && from.Peer.EndPort().LID != 0 {
 			q.add(&mad.LinkRecord{
@@ -62,7 +62,7 @@ func (q *query) addLinks(p *state.Port) {
 	}
 }
 
-func (r *saRequest) findSMInfo(q *query) mad.Status {
+func (r *saRequest) findSMInfo(q *saQuery) mad.Status {
 	q.add(&mad.SMInfoRecord{LID: r.SA.subnet.SM.LID, SMInfo: r.SA.sm.Info()})
 	return mad.StatusOK
 }
@@ -72,7 +72,7 @@ func (r *saRequest) findSMInfo(q *query) mad.Status {
 // addSL2VLs adds the mappings of an end port: of a switch one for each pair of
 // ports; of others the one that leaves through it, with input port 0 (opensm
 // osm_sa_slvl_record.c osm_slvl_rec_rcv_process).
-func (q *query) addSL2VLs(s *state.Subnet, p *state.Port) {
+func (q *saQuery) addSL2VLs(s *state.Subnet, p *state.Port) {
 	in := 1
 	if p.Node.IsSwitch {
 		in = len(p.Node.Ports)
@@ -93,7 +93,7 @@ func (q *query) addSL2VLs(s *state.Subnet, p *state.Port) {
 }
 
 // addVLArbs adds the VL arbitration tables of the ports of an end port.
-func (q *query) addVLArbs(s *state.Subnet, p *state.Port) {
+func (q *saQuery) addVLArbs(s *state.Subnet, p *state.Port) {
 	for i := range p.ManagedPorts() {
 		m := &p.ManagedPorts()[i]
 		for _, block := range []uint32{1, 3} {
@@ -109,7 +109,7 @@ func (q *query) addVLArbs(s *state.Subnet, p *state.Port) {
 
 // addPKeys adds the partition tables of the ports of an end port (opensm
 // osm_sa_pkey_record.c osm_pkey_rec_rcv_process).
-func (q *query) addPKeys(s *state.Subnet, p *state.Port) {
+func (q *saQuery) addPKeys(s *state.Subnet, p *state.Port) {
 	for i := range p.ManagedPorts() {
 		m := &p.ManagedPorts()[i]
 		for block := range uint32(m.NumPKeyBlocks()) {
@@ -124,7 +124,7 @@ func (q *query) addPKeys(s *state.Subnet, p *state.Port) {
 }
 
 // addGUIDs adds the GUID table of an end port.
-func (q *query) addGUIDs(s *state.Subnet, p *state.Port) {
+func (q *saQuery) addGUIDs(s *state.Subnet, p *state.Port) {
 	for block := range uint32(state.GUIDCap / mad.GUIDBlock) {
 		rec := &mad.GUIDInfoRecord{LID: p.LID, BlockNum: uint8(block)}
 		rec.GUIDInfo.Decode(s.Block(state.GUIDBlocks, p, block))
@@ -133,7 +133,7 @@ func (q *query) addGUIDs(s *state.Subnet, p *state.Port) {
 }
 
 // addMFT adds the blocks of a switch's multicast forwarding table that are not empty.
-func (q *query) addMFT(s *state.Subnet, p *state.Port) {
+func (q *saQuery) addMFT(s *state.Subnet, p *state.Port) {
 	if !p.Node.IsSwitch {
 		return
 	}
@@ -152,20 +152,20 @@ func (q *query) addMFT(s *state.Subnet, p *state.Port) {
 
 // findPKeys finds partition tables, for trusted requesters (opensm
 // osm_sa_pkey_record.c osm_pkey_rec_rcv_process).
-func (r *saRequest) findPKeys(q *query) mad.Status {
+func (r *saRequest) findPKeys(q *saQuery) mad.Status {
 	if !q.trusted {
 		return mad.StatusRequestInvalid
 	}
-	return ofEndPorts(func(q *query, p *state.Port) { q.addPKeys(r.SA.subnet, p) })(r, q)
+	return ofEndPorts(func(q *saQuery, p *state.Port) { q.addPKeys(r.SA.subnet, p) })(r, q)
 }
 
 // findNothing finds no records: switches have no such table.
-func (r *saRequest) findNothing(*query) mad.Status { return mad.StatusOK }
+func (r *saRequest) findNothing(*saQuery) mad.Status { return mad.StatusOK }
 
 // withTables returns a function that finds records of tables.
-func withTables(add func(q *query, s *state.Subnet, p *state.Port)) func(*saRequest, *query) mad.Status {
-	return func(r *saRequest, q *query) mad.Status {
-		return ofEndPorts(func(q *query, p *state.Port) { add(q, r.SA.subnet, p) })(r, q)
+func withTables(add func(q *saQuery, s *state.Subnet, p *state.Port)) func(*saRequest, *saQuery) mad.Status {
+	return func(r *saRequest, q *saQuery) mad.Status {
+		return ofEndPorts(func(q *saQuery, p *state.Port) { add(q, r.SA.subnet, p) })(r, q)
 	}
 }
 
@@ -272,7 +272,7 @@ func (r *saRequest) changeService(mask uint64, trusted bool) mad.Status {
 		r.SA.Services = slices.Delete(r.SA.Services, known, known+1)
 	case mask&(serviceID|serviceGID) != serviceID|serviceGID:
 		return mad.StatusRequestInvalid
-	case known < 0 && len(r.SA.Services) >= maxKept:
+	case known < 0 && len(r.SA.Services) >= maxStored:
 		return mad.StatusNoResources
 	default:
 		if mask&serviceLease == 0 {
@@ -299,7 +299,7 @@ func (r *saRequest) changeService(mask uint64, trusted bool) mad.Status {
 }
 
 // findServices finds the services of the requester's partitions.
-func (r *saRequest) findServices(q *query) mad.Status {
+func (r *saRequest) findServices(q *saQuery) mad.Status {
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
 	now := r.SA.subnet.Now()
 	for i := range r.SA.Services {
@@ -315,9 +315,9 @@ func (r *saRequest) findServices(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// maxKept is the largest number of subscriptions, and of services, that requesters can
+// maxStored is the largest number of subscriptions, and of services, that requesters can
 // store.
-const maxKept = 1 << 16
+const maxStored = 1 << 16
 
 // changeSubscription begins or ends a subscription of the requester (IBA 13.4.8.3,
 // 15.4.12; opensm, osm_sa_informinfo.c, infr_rcv_process_set_method). The answer
@@ -360,7 +360,7 @@ func (r *saRequest) subscribe(to *state.Port, info *mad.InformInfo, trusted bool
 		return mad.StatusRequestInvalid
 	case info.Subscribe == 0:
 		r.SA.notices.Subscriptions = append(r.SA.notices.Subscriptions[:at:at], r.SA.notices.Subscriptions[at+1:]...)
-	case at < 0 && len(r.SA.notices.Subscriptions) >= maxKept:
+	case at < 0 && len(r.SA.notices.Subscriptions) >= maxStored:
 		return mad.StatusNoResources
 	case at < 0:
 		r.SA.notices.Subscriptions = append(r.SA.notices.Subscriptions, i)
@@ -370,7 +370,7 @@ func (r *saRequest) subscribe(to *state.Port, info *mad.InformInfo, trusted bool
 
 // findSubscriptions adds the subscriptions, without the queue pair, which only
 // trusted requesters may see (IBA C15-0.2-1.16).
-func (r *saRequest) findSubscriptions(q *query) mad.Status {
+func (r *saRequest) findSubscriptions(q *saQuery) mad.Status {
 	for i := range r.SA.notices.Subscriptions {
 		sub := &r.SA.notices.Subscriptions[i]
 		q.add(&mad.InformInfoRecord{SubscriberGID: sub.To.GID(), InformInfo: sub.Info})

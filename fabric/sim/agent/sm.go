@@ -17,8 +17,8 @@ import (
 //	link.go    what follows when links change: traps, and a sweep
 //	sminfo.go  SMInfo, and what other subnet managers ask
 
-// priority is that of the subnet manager.
-const priority = 14
+// smPriority is that of the subnet manager.
+const smPriority = 14
 
 // Manager is the subnet manager of a subnet. Its fields are guarded by the subnet's
 // lock.
@@ -107,7 +107,7 @@ func (m *Manager) Add(node mad.GUID, num int, info mad.SMInfo) error {
 
 // Info returns the SMInfo of the subnet manager.
 func (m *Manager) Info() mad.SMInfo {
-	return mad.SMInfo{GUID: m.subnet.SM.GUID, ActCount: m.Sweeps, Priority: priority, SMState: mad.SMStateMaster}
+	return mad.SMInfo{GUID: m.subnet.SM.GUID, ActCount: m.Sweeps, Priority: smPriority, SMState: mad.SMStateMaster}
 }
 
 // Requests between subnet managers: the modifier of a Set (IBA 14.4.1).
@@ -119,10 +119,10 @@ const (
 	smDiscover    = 5
 )
 
-// transitions are the state changes of a subnet manager, its own and requested ones; it
+// smTransitions are the state changes of a subnet manager, its own and requested ones; it
 // refuses others (IBA 14.4.1; opensm osm_sm_state_mgr.c osm_sm_state_mgr_check_legality).
 // A subnet manager that has not offered its mastership stays master.
-var transitions = map[mad.SMState]map[uint32]mad.SMState{
+var smTransitions = map[mad.SMState]map[uint32]mad.SMState{
 	mad.SMStateNotActive:   {smStandby: mad.SMStateStandby},
 	mad.SMStateDiscovering: {smHandover: mad.SMStateDiscovering},
 	mad.SMStateStandby: {
@@ -162,7 +162,7 @@ func (m *Manager) InfoAt(p *state.Port, showKey bool) mad.SMInfo {
 // from another (opensm osm_sminfo_rcv.c smi_rcv_check_set_req_legality).
 func (m *Manager) Transition(p *state.Port, modifier uint32, asker mad.SMState) bool {
 	info := m.InfoAt(p, false)
-	next, legal := transitions[info.SMState][modifier]
+	next, legal := smTransitions[info.SMState][modifier]
 	wanted := mad.SMStateMaster
 	if modifier == smAcknowledge {
 		wanted = mad.SMStateStandby

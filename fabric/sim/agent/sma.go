@@ -42,16 +42,16 @@ var smaHandlers = handlerTable[*smaRequest]{
 	{Attr: mad.AttrPKeyTable, Get: getBlock(state.PKeyBlocks), Set: setBlock(state.PKeyBlocks)},
 	{Attr: mad.AttrVLArbitrationTable, Get: getBlock(state.VLArbBlocks), Set: setBlock(state.VLArbBlocks)},
 	{Attr: mad.AttrMlnxAccessRegister, On: func(r *smaRequest) bool { return hasRegisters(r.In.Node) }, Get: (*smaRequest).getRegister},
-	{Attr: mad.AttrExtendedPortInfo, On: func(r *smaRequest) bool { return hasExtPortInfo(r.In.Node) }, Get: (*smaRequest).getExtPortInfo, Set: (*smaRequest).setExtPortInfo},
+	{Attr: mad.AttrExtendedPortInfo, On: func(r *smaRequest) bool { return hasExtendedPortInfo(r.In.Node) }, Get: (*smaRequest).getExtPortInfo, Set: (*smaRequest).setExtPortInfo},
 	{Attr: mad.AttrAdaptiveRoutingLFT, On: onVendor(hasAdaptive), Get: getVendor(GetAdaptiveLFT)},
 	{Attr: mad.AttrAdaptiveRoutingGroupTable, On: onVendor(hasAdaptive), Get: getVendor(getGroups)},
 	{Attr: mad.AttrAdaptiveRoutingInfo, On: onVendor(hasAdaptive), Get: getVendor(getAdaptiveInfo)},
 	{Attr: mad.AttrGeneralInfo, On: onVendor(hasGeneralInfo), Get: getVendor(getGeneralInfo)},
 	{Attr: mad.AttrExtendedNodeInfo, On: onVendor(hasExtendedNodeInfo), Get: getVendor(getExtendedNodeInfo)},
-	{Attr: mad.AttrVirtualizationInfo, On: onVendor(hasVirtual), Get: getVirtual(getVirtualization)},
-	{Attr: mad.AttrVPortInfo, On: onVendor(hasVirtual), Get: getVirtual(getVirtualPort)},
-	{Attr: mad.AttrVNodeInfo, On: onVendor(hasVirtual), Get: getVirtual(getVirtualNode)},
-	{Attr: mad.AttrVPortState, On: onVendor(hasVirtual), Get: getVirtual(getVirtualStates)},
+	{Attr: mad.AttrVirtualizationInfo, On: onVendor(hasVirtualization), Get: getVirtual(getVirtualization)},
+	{Attr: mad.AttrVPortInfo, On: onVendor(hasVirtualization), Get: getVirtual(getVirtualPort)},
+	{Attr: mad.AttrVNodeInfo, On: onVendor(hasVirtualization), Get: getVirtual(getVirtualNode)},
+	{Attr: mad.AttrVPortState, On: onVendor(hasVirtualization), Get: getVirtual(getVirtualStates)},
 	{Attr: mad.AttrPrivateLFTInfo, On: onVendor(hasPrivate), Get: getVendor(getPrivateInfo)},
 	{Attr: mad.AttrPrivateLFTDef, On: onVendor(hasPrivate), Get: getVendor(getPrivateDef)},
 	{Attr: mad.AttrPrivateLFTMap, On: onVendor(hasPrivate), Get: getVendor(getPrivateMap)},
@@ -154,11 +154,11 @@ func (r *smaRequest) getRegister() mad.Status {
 }
 
 func (r *smaRequest) getExtPortInfo() mad.Status {
-	return getExtPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
+	return getExtendedPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
 }
 
 func (r *smaRequest) setExtPortInfo() mad.Status {
-	return setExtPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
+	return setExtendedPortInfo(r.In.PortOfModifier(int(r.Modifier)), r.Data)
 }
 
 // onSM reports whether the request came to the port of a subnet manager.

@@ -49,8 +49,8 @@ var registerStatus = map[mad.RegisterStatus]mad.Status{
 	mad.RegisterStatusOK: mad.StatusOK, mad.RegisterStatusRegisterNotSupported: 0x14, mad.RegisterStatusBadParameter: mad.StatusBadValue,
 }
 
-// getRegister answers AccessRegister of the vendor's class: the modifier is the register.
-func getRegister(n *state.Node, uptime time.Duration, modifier uint32, data []byte) mad.Status {
+// getRegisterByVendorMAD answers AccessRegister of the vendor's class: the modifier is the register.
+func getRegisterByVendorMAD(n *state.Node, uptime time.Duration, modifier uint32, data []byte) mad.Status {
 	var access mad.AccessRegister
 	access.Decode(data)
 	if access.BlockNum != 0 || modifier > 0xffff {
@@ -84,18 +84,18 @@ func getRegisterBySMP(n *state.Node, uptime time.Duration, data []byte) mad.Stat
 	return mad.StatusOK
 }
 
-// hasExtPortInfo reports whether a node has Mellanox' ExtendedPortInfo. OpenSM queries
+// hasExtendedPortInfo reports whether a node has Mellanox' ExtendedPortInfo. OpenSM queries
 // each node that may have it.
-func hasExtPortInfo(n *state.Node) bool {
+func hasExtendedPortInfo(n *state.Node) bool {
 	info := n.NodeInfo()
-	return info.HasExtPortInfo() || has(n, mad.Capabilities0ExtendedPortInfo)
+	return info.HasExtPortInfo() || announces(n, mad.Capabilities0ExtendedPortInfo)
 }
 
 // Ports with something special behind them, in ExtendedPortInfo.SpecialPortType.
 const aggregationPort = 1
 
-// getExtPortInfo reads ExtendedPortInfo; nil: the port does not exist.
-func getExtPortInfo(p *state.Port, data []byte) mad.Status {
+// getExtendedPortInfo reads ExtendedPortInfo; nil: the port does not exist.
+func getExtendedPortInfo(p *state.Port, data []byte) mad.Status {
 	if p == nil {
 		return mad.StatusBadValue
 	}
@@ -110,14 +110,14 @@ func getExtPortInfo(p *state.Port, data []byte) mad.Status {
 	if p.Node.IsSwitch && p.Peer != nil && p.Peer.Node.Kind == fabric.KindAggregation {
 		info.IsSpecialPort, info.SpecialPortType = true, aggregationPort
 	}
-	if has(p.Node, mad.Capabilities0GlobalOutOfOrder) {
+	if announces(p.Node, mad.Capabilities0GlobalOutOfOrder) {
 		info.OOOSLMask = 0xffff
 	}
 	return encodeAnswer(data, &info, 0)
 }
 
 // hasExtendedNodeInfo reports whether a node announces ExtendedNodeInfo.
-func hasExtendedNodeInfo(n *state.Node) bool { return has(n, mad.Capabilities0ExtendedNodeInfo) }
+func hasExtendedNodeInfo(n *state.Node) bool { return announces(n, mad.Capabilities0ExtendedNodeInfo) }
 
 // getExtendedNodeInfo reads ExtendedNodeInfo: the planes of a device.
 func getExtendedNodeInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
@@ -128,11 +128,11 @@ func getExtendedNodeInfo(n *state.Node, modifier uint32, data []byte) mad.Status
 	return encodeAnswer(data, &info, modifier)
 }
 
-// setExtPortInfo refuses all changes: links keep their speed.
-func setExtPortInfo(p *state.Port, data []byte) mad.Status {
+// setExtendedPortInfo refuses all changes: links keep their speed.
+func setExtendedPortInfo(p *state.Port, data []byte) mad.Status {
 	var asked, now mad.ExtendedPortInfo
 	asked.Decode(data)
-	status := getExtPortInfo(p, data)
+	status := getExtendedPortInfo(p, data)
 	now.Decode(data)
 	if status == mad.StatusOK && asked.LinkSpeedEnabled != now.LinkSpeedEnabled {
 		return mad.StatusBadValue
@@ -147,10 +147,10 @@ func setExtPortInfo(p *state.Port, data []byte) mad.Status {
 // Capabilities in classPortInfo: the class has KeyInfo (VS), and a key for managers and
 // another for nodes (N2N).
 const (
-	vsHasKey     = 0x0100
-	n2nTwoKeys   = 0x0200
-	keyOffset    = 24
-	neighborsPer = 14 // ports in a block of NeighborsInfo
+	vsHasKey        = 0x0100
+	n2nTwoKeys      = 0x0200
+	vendorKeyOffset = 24
+	neighborsPer    = 14 // ports in a block of NeighborsInfo
 )
 
 // vendorRequest is a Get in one of these classes.
@@ -196,7 +196,7 @@ var n2nHandlers = handlerTable[*vendorRequest]{
 func hasN2N(r *vendorRequest) bool { return r.Node.N2NKey != nil }
 
 func (r *vendorRequest) hasKey(key uint64) bool {
-	return binary.BigEndian.Uint64(r.MAD[keyOffset:]) == key
+	return binary.BigEndian.Uint64(r.MAD[vendorKeyOffset:]) == key
 }
 
 func (r *vendorRequest) answer(attr *mad.Attribute, e Encoder) mad.Status {
@@ -223,22 +223,22 @@ func (r *vendorRequest) getNeighbors() mad.Status {
 		}
 		info.Neighbor[i] = mad.NeighborRecord{NodeType: peer.Node.NodeInfo().NodeType, LID: peer.EndPort().LID}
 		if !hidden {
-			info.Neighbor[i].N2NKey = uint64(peer.Node.GUID()) ^ nodeKey
+			info.Neighbor[i].N2NKey = uint64(peer.Node.GUID()) ^ n2nNodeKeyMask
 		}
 	}
 	attr := mad.AttrNeighborsInfo
 	return encodeAnswer(r.MAD[attr.Offset():][:attr.Size], &info, 0)
 }
 
-// nodeKey makes the keys between nodes of their GUIDs.
-const nodeKey = 0x5a5a_00c0_0000_0000
+// n2nNodeKeyMask makes the keys between nodes of their GUIDs.
+const n2nNodeKeyMask = 0x5a5a_00c0_0000_0000
 
 // Virtual ports. The public sources do not say how the modifier of VPortInfo has port and
 // index; here the index is in the lower half, and the port in the upper one, where 0 is the
 // port that the request came in through, as in VNodeInfo and VPortState. No Set is accepted.
 
-// hasVirtual reports whether a node announces virtualization.
-func hasVirtual(n *state.Node) bool { return has(n, mad.Capabilities0Virtualization) }
+// hasVirtualization reports whether a node announces virtualization.
+func hasVirtualization(n *state.Node) bool { return announces(n, mad.Capabilities0Virtualization) }
 
 // virtualPort returns the port and the index or block that a modifier names; nil: the port
 // does not exist.
@@ -302,7 +302,7 @@ func getVirtualStates(in *state.Port, modifier uint32, data []byte) mad.Status {
 // of the block for WeightedHBFConfig and the tables of routing notifications. Only the subnet
 // manager in this process sets these attributes: there is no Set.
 
-func has(n *state.Node, c mad.Capabilities0) bool { return n.Capabilities.CapMask0&c != 0 }
+func announces(n *state.Node, c mad.Capabilities0) bool { return n.Capabilities.CapMask0&c != 0 }
 
 // getGeneralInfo reads the capabilities, the one form whose modifier is public.
 func getGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
@@ -311,7 +311,7 @@ func getGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 	}
 	caps := n.Capabilities
 	caps.CapMask0 |= mad.Capabilities0AccessRegister // sim.temperature gives nodes registers later
-	if hasExtPortInfo(n) {
+	if hasExtendedPortInfo(n) {
 		caps.CapMask0 |= mad.Capabilities0ExtendedPortInfo
 	}
 	return encodeAnswer(data, &caps, 0)
@@ -319,11 +319,11 @@ func getGeneralInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 
 // hasGeneralInfo reports whether a node answers GeneralInfo.
 func hasGeneralInfo(n *state.Node) bool {
-	return n.IsMellanox() || hasExtPortInfo(n) || n.Capabilities != (mad.GeneralInfoCapabilities{})
+	return n.IsMellanox() || hasExtendedPortInfo(n) || n.Capabilities != (mad.GeneralInfoCapabilities{})
 }
 
 // hasAdaptive reports whether a node announces adaptive routing.
-func hasAdaptive(n *state.Node) bool { return has(n, mad.Capabilities0AR) }
+func hasAdaptive(n *state.Node) bool { return announces(n, mad.Capabilities0AR) }
 
 // getAdaptiveInfo reads AdaptiveRoutingInfo.
 func getAdaptiveInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
@@ -401,19 +401,19 @@ func getPFRN(n *state.Node, modifier uint32, data []byte) mad.Status {
 }
 
 // hasPrivate reports whether a node announces private LFTs.
-func hasPrivate(n *state.Node) bool { return has(n, mad.Capabilities0PrivateLFT) }
+func hasPrivate(n *state.Node) bool { return announces(n, mad.Capabilities0PrivateLFT) }
 
 // The simulated switches have four private LFTs, each in a bank of its own, in one mode.
 const (
-	privateLFTs = 4
-	bankSize    = state.LinearCap / 1024
-	privateUnit = 512 // LIDs, of PrivateLFTDef
+	privateLFTs     = 4
+	privateBankSize = state.LinearCap / 1024
+	privateLIDUnit  = 512 // LIDs, of PrivateLFTDef
 )
 
 // getPrivateInfo reads PrivateLFTInfo.
 func getPrivateInfo(n *state.Node, modifier uint32, data []byte) mad.Status {
 	info := mad.PrivateLFTInfo{NumPLFTs: privateLFTs, ModeCap: 1}
-	info.Mode[0] = mad.PrivateLFTMode{BankSize: bankSize, NumBanks: privateLFTs}
+	info.Mode[0] = mad.PrivateLFTMode{BankSize: privateBankSize, NumBanks: privateLFTs}
 	if n.Adaptive.Private != nil {
 		info.ActiveMode = 1
 	}
@@ -427,7 +427,7 @@ func getPrivateDef(n *state.Node, modifier uint32, data []byte) mad.Status {
 	for i := range n.Adaptive.Tables {
 		if n.Adaptive.Private != nil && i < privateLFTs {
 			// Bank i: of the byte, the source does not say which bits are the bank.
-			def.Table[i] = mad.PrivateLFTPlace{ForceSubGroup0Bank: uint8(i), LIDSpace: uint8(int(n.Adaptive.Tables[i].Top())/privateUnit + 1)}
+			def.Table[i] = mad.PrivateLFTPlace{ForceSubGroup0Bank: uint8(i), LIDSpace: uint8(int(n.Adaptive.Tables[i].Top())/privateLIDUnit + 1)}
 		}
 	}
 	return encodeAnswer(data, &def, modifier)
@@ -454,7 +454,7 @@ func getPrivateMap(n *state.Node, modifier uint32, data []byte) mad.Status {
 }
 
 // hasPortSL reports whether a node announces private LFTs by input port and SL.
-func hasPortSL(n *state.Node) bool { return has(n, mad.Capabilities0PortSLToPrivateLFT) }
+func hasPortSL(n *state.Node) bool { return announces(n, mad.Capabilities0PortSLToPrivateLFT) }
 
 // getPortSL reads a block of PortSLToPrivateLFTMap: four ports.
 func getPortSL(n *state.Node, modifier uint32, data []byte) mad.Status {
@@ -474,7 +474,7 @@ func getPortSL(n *state.Node, modifier uint32, data []byte) mad.Status {
 // direction of each sub-group is its number. Without the option rn of ar_with=, all tables
 // are empty.
 
-func notifies(n *state.Node) bool { return n.Adaptive.Info.RNXmitEnabled }
+func sendsNotifications(n *state.Node) bool { return n.Adaptive.Info.RNXmitEnabled }
 
 // getSubGroupDirections reads a block of RNSubGroupDirectionTable: 64 sub-groups.
 func getSubGroupDirections(n *state.Node, modifier uint32, data []byte) mad.Status {
@@ -484,7 +484,7 @@ func getSubGroupDirections(n *state.Node, modifier uint32, data []byte) mad.Stat
 		return mad.StatusBadValue
 	}
 	for i := range t.Direction {
-		if notifies(n) {
+		if sendsNotifications(n) {
 			t.Direction[i] = uint8((int(modifier)*len(t.Direction) + i) % sub)
 		}
 	}
@@ -499,7 +499,7 @@ func getGenStrings(n *state.Node, modifier uint32, data []byte) mad.Status {
 		return mad.StatusBadValue
 	}
 	for i := range t.String {
-		if d := int(modifier)*len(t.String) + i; notifies(n) && d < directions {
+		if d := int(modifier)*len(t.String) + i; sendsNotifications(n) && d < directions {
 			t.String[i] = uint16(d + 1)
 		}
 	}
@@ -514,7 +514,7 @@ func getRcvStrings(n *state.Node, modifier uint32, data []byte) mad.Status {
 		return mad.StatusBadValue
 	}
 	for i := range t.Entry {
-		if s := int(modifier)*len(t.Entry) + i; notifies(n) && s >= 1 && s <= int(n.Adaptive.Info.DirNumSup) {
+		if s := int(modifier)*len(t.Entry) + i; sendsNotifications(n) && s >= 1 && s <= int(n.Adaptive.Info.DirNumSup) {
 			t.Entry[i].Decision = mad.RNDecisionConsumeARNFRN
 		}
 	}
@@ -531,7 +531,7 @@ func getXmitPorts(n *state.Node, modifier uint32, data []byte) mad.Status {
 	}
 	for i := range perBlock {
 		num := int(modifier)*perBlock + i
-		if notifies(n) && num > 0 && num < len(n.Ports) && n.Ports[num].Peer != nil && n.Ports[num].Peer.Node.IsSwitch {
+		if sendsNotifications(n) && num > 0 && num < len(n.Ports) && n.Ports[num].Peer != nil && n.Ports[num].Peer.Node.IsSwitch {
 			t.PortPair[i/2] |= all << (4 * (1 - i%2))
 		}
 	}
@@ -541,6 +541,6 @@ func getXmitPorts(n *state.Node, modifier uint32, data []byte) mad.Status {
 // getPriorities reads RNGenBySubGroupPriority: the primary sub-group notifies.
 func getPriorities(n *state.Node, modifier uint32, data []byte) mad.Status {
 	var t mad.RNGenBySubGroupPriority
-	t.Priority[0] = mad.RNGenPriority{GenFRN: notifies(n), GenARN: notifies(n)}
+	t.Priority[0] = mad.RNGenPriority{GenFRN: sendsNotifications(n), GenARN: sendsNotifications(n)}
 	return encodeAnswer(data, &t, modifier)
 }

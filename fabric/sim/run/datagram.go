@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	leastMAD = mad.RMPPOffset + 12 // IB_MGMT_RMPP_HDR: what a write has at least
+	minWriteMAD = mad.RMPPOffset + 12 // IB_MGMT_RMPP_HDR: what a write has at least
 	// maxUmadWrite is the largest write: what a kernel has memory for differs.
 	maxUmadWrite = 64 << 20
 )
@@ -83,7 +83,7 @@ func (p *umadPort) sendPosted() {
 // prepare checks a write, and notes what waits for an answer. gid is the result of
 // checkGID.
 func (f *deviceFile) prepare(b []byte, gid syscall.Errno) ([]sim.Message, syscall.Errno) {
-	if len(b) < f.header+leastMAD {
+	if len(b) < f.header+minWriteMAD {
 		return nil, syscall.EINVAL
 	}
 	head, m := b[:f.header], b[f.header:]
@@ -104,14 +104,14 @@ func (f *deviceFile) prepare(b []byte, gid syscall.Errno) ([]sim.Message, syscal
 	if !split && len(m) > mad.Size {
 		return nil, syscall.EINVAL
 	}
-	s := &sent{agent: a, head: slices.Clone(head)}
-	s.message = message(head, m, a)
+	s := &sentMAD{agent: a, head: slices.Clone(head)}
+	s.message = writtenMessage(head, m, a)
 	if !isResponse(m) {
 		t := s.message.MAD[mad.TIDOffset:]
 		binary.BigEndian.PutUint16(t, uint16(f.port.client.Slot()))
 		binary.BigEndian.PutUint16(t[2:], a.number)
 	}
-	s.key = keyOf(s.message.MAD[:])
+	s.key = sentKeyOf(s.message.MAD[:])
 	if (!active || a.rmpp) && f.isDuplicate(s) {
 		return nil, syscall.EINVAL
 	}
@@ -133,8 +133,8 @@ func (f *deviceFile) prepare(b []byte, gid syscall.Errno) ([]sim.Message, syscal
 	return messages, 0
 }
 
-// message is what a write sends, but for its transaction ID.
-func message(head, m []byte, a *agent) sim.Message {
+// writtenMessage is what a write sends, but for its transaction ID.
+func writtenMessage(head, m []byte, a *agent) sim.Message {
 	s := sim.Message{
 		DLID: mad.LID(binary.BigEndian.Uint16(head[offLID:])), DQP: binary.BigEndian.Uint32(head[offQP:]) & 0xffffff,
 		SL: head[offSL] & 15, Length: mad.Size,
@@ -187,12 +187,12 @@ type sentKey struct {
 	class mad.Class
 }
 
-func keyOf(m []byte) sentKey {
+func sentKeyOf(m []byte) sentKey {
 	return sentKey{binary.BigEndian.Uint64(m[mad.TIDOffset:]), mad.Class(m[mad.ClassOffset])}
 }
 
-// sent is a MAD, or a transfer, that waits for an answer or an ACK.
-type sent struct {
+// sentMAD is a MAD, or a transfer, that waits for an answer or an ACK.
+type sentMAD struct {
 	agent   *agent
 	key     sentKey
 	head    []byte // as it was written
@@ -201,13 +201,13 @@ type sent struct {
 	retries uint32
 	left    uint32 // of them
 	timer   *time.Timer
-	outgoing
+	outgoingTransfer
 }
 
 // isDuplicate reports whether a MAD with the same transaction ID and class is under way
 // (is_duplicate): a request, or a response to the same destination.
-func (f *deviceFile) isDuplicate(s *sent) bool {
-	return slices.ContainsFunc(f.sent[s.key], func(other *sent) bool {
+func (f *deviceFile) isDuplicate(s *sentMAD) bool {
+	return slices.ContainsFunc(f.sent[s.key], func(other *sentMAD) bool {
 		response := isResponse(s.message.MAD[:])
 		if response != isResponse(other.message.MAD[:]) {
 			return false
@@ -265,7 +265,7 @@ func (p *umadPort) receive(m *sim.Message) {
 		a.deliver(m, data, nil)
 		return
 	}
-	for _, s := range a.file.sent[keyOf(b)] {
+	for _, s := range a.file.sent[sentKeyOf(b)] {
 		if s.agent == a && !isResponse(s.message.MAD[:]) {
 			a.deliver(m, data, s)
 			return
@@ -279,7 +279,7 @@ func (p *umadPort) receive(m *sim.Message) {
 
 // deliver puts a MAD, or all of a transfer, into the queue of the agent's file; request is
 // what it answers.
-func (a *agent) deliver(m *sim.Message, data []byte, request *sent) {
+func (a *agent) deliver(m *sim.Message, data []byte, request *sentMAD) {
 	f := a.file
 	if f.small && len(data) > mad.Size {
 		return
@@ -306,7 +306,7 @@ func (a *agent) deliver(m *sim.Message, data []byte, request *sent) {
 	if request != nil {
 		f.settle(request)
 	}
-	f.push(entry{bytes: head})
+	f.push(readEntry{bytes: head})
 }
 
 // startsHere reports whether the kernel sends a directed-route SMP of a program through
@@ -350,7 +350,7 @@ func (p *umadPort) startsHere(m []byte) bool {
 // wait notes a MAD that was written with a timeout: without an answer it is sent again,
 // and at last comes back. The kernel waits for an answer to responses too, if they are
 // written so; and for the ACKs of all transfers. The port's lock is held.
-func (f *deviceFile) wait(s *sent) {
+func (f *deviceFile) wait(s *sentMAD) {
 	after := s.timeout
 	if s.count > 0 {
 		after = s.firstWait()
@@ -364,7 +364,7 @@ func (f *deviceFile) wait(s *sent) {
 }
 
 // expire sends a MAD again, or returns it.
-func (f *deviceFile) expire(s *sent) {
+func (f *deviceFile) expire(s *sentMAD) {
 	p := f.port
 	p.mu.Lock()
 	if !slices.Contains(f.sent[s.key], s) { // it was answered meanwhile
@@ -397,12 +397,12 @@ func (f *deviceFile) bounce(a *agent, head, m []byte) {
 	head = append(slices.Clone(head), m[:mad.HeaderSize]...)
 	binary.NativeEndian.PutUint32(head[offID:], a.id)
 	binary.NativeEndian.PutUint32(head[offStatus:], statusTimeout)
-	f.push(entry{bytes: head, returned: true})
+	f.push(readEntry{bytes: head, returned: true})
 }
 
 // lose has a write come back after its timeout, if its agent is still there.
 func (f *deviceFile) lose(b []byte) {
-	if len(b) < f.header+leastMAD {
+	if len(b) < f.header+minWriteMAD {
 		return
 	}
 	head, m := slices.Clone(b[:f.header]), slices.Clone(b[f.header:][:mad.HeaderSize])
@@ -424,10 +424,10 @@ func (f *deviceFile) lose(b []byte) {
 }
 
 // settle forgets a MAD that waited.
-func (f *deviceFile) settle(s *sent) {
+func (f *deviceFile) settle(s *sentMAD) {
 	s.timer.Stop()
 	list := f.sent[s.key]
-	if list = slices.DeleteFunc(list, func(other *sent) bool { return other == s }); len(list) == 0 {
+	if list = slices.DeleteFunc(list, func(other *sentMAD) bool { return other == s }); len(list) == 0 {
 		delete(f.sent, s.key)
 	} else {
 		f.sent[s.key] = list

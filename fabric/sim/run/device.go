@@ -72,9 +72,9 @@ type deviceFile struct {
 	agents     [maxAgents]*agent
 	registered bool // an agent was
 	header     int  // headerSize, or oldHeaderSize
-	sent       map[sentKey][]*sent
-	transfers  map[transferKey]*transfer
-	queue      []entry
+	sent       map[sentKey][]*sentMAD
+	transfers  map[transferKey]*incomingTransfer
+	queue      []readEntry
 	bytes      int // in the queue
 }
 
@@ -87,7 +87,7 @@ const maxAgents = 32
 func (p *umadPort) Open(small bool, wake func()) *deviceFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := &deviceFile{port: p, wake: wake, small: small, header: oldHeaderSize, sent: map[sentKey][]*sent{}, transfers: map[transferKey]*transfer{}}
+	f := &deviceFile{port: p, wake: wake, small: small, header: oldHeaderSize, sent: map[sentKey][]*sentMAD{}, transfers: map[transferKey]*incomingTransfer{}}
 	p.files = append(p.files, f)
 	return f
 }
@@ -283,7 +283,7 @@ func (f *deviceFile) remove(id int) {
 	f.agents[id] = nil
 	delete(f.port.agents, a.number)
 	for key, list := range f.sent {
-		list = slices.DeleteFunc(list, func(s *sent) bool {
+		list = slices.DeleteFunc(list, func(s *sentMAD) bool {
 			if s.agent == a {
 				s.timer.Stop()
 			}
@@ -377,8 +377,8 @@ func ioctlArgumentSize(request uint32) int {
 	return 0
 }
 
-// entry is what a read returns.
-type entry struct {
+// readEntry is what a read returns.
+type readEntry struct {
 	bytes    []byte // header and MAD
 	returned bool   // the MAD is the program's own, without an answer
 }
@@ -391,7 +391,7 @@ const (
 )
 
 // push adds an entry to the queue. The port's lock is held.
-func (f *deviceFile) push(e entry) {
+func (f *deviceFile) push(e readEntry) {
 	size := len(e.bytes)
 	if f.closed || !e.returned && (len(f.queue) >= maxQueue || f.bytes+size > maxQueueBytes) {
 		return
@@ -437,7 +437,7 @@ func (f *deviceFile) Read(size int, copy func(b []byte) bool, drained func()) (n
 // pop removes the first entry. The port's lock is held.
 func (f *deviceFile) pop() {
 	f.bytes -= len(f.queue[0].bytes)
-	f.queue[0] = entry{}
+	f.queue[0] = readEntry{}
 	if f.queue = f.queue[1:]; len(f.queue) == 0 {
 		f.queue = f.queue[:0:0]
 	}

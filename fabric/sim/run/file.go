@@ -157,9 +157,9 @@ func (s *supervisor) giveFile(c *systemCall, f *file, theirs int, flags uint64, 
 	}
 	s.inject(c, theirs, number, flags, errno)
 	go func() { // an end of file comes at once if the caller did not get it
-		var b [nativeSize]byte
+		var b [maxNativeSize]byte
 		for {
-			n, err := receive(f.ours, b[:])
+			n, err := receiveMessage(f.ours, b[:])
 			if err == unix.EINTR {
 				continue
 			}
@@ -278,7 +278,7 @@ func (s *supervisor) openUMAD(c *systemCall, p *port, flags uint64) {
 	u.deviceFile = p.Open(false, func() {
 		if !u.signalled {
 			u.signalled = true
-			send(f.ours, []byte{0})
+			sendMessage(f.ours, []byte{0})
 		}
 		select {
 		case u.arrived <- struct{}{}:
@@ -310,7 +310,7 @@ func (f *file) flush() {
 		return
 	}
 	u.signalled = !u.Flush(func(b []byte) bool {
-		return send(f.ours, b) != unix.EAGAIN
+		return sendMessage(f.ours, b) != unix.EAGAIN
 	})
 	if u.signalled {
 		fd := int32(f.ours)
@@ -324,22 +324,22 @@ func (f *file) flush() {
 	}
 }
 
-// fast are programs whose reads and writes the kernel executes, unless SIM_FAST=0. A call
+// fastPrograms are programs whose reads and writes the kernel executes, unless SIM_FAST=0. A call
 // that is reported costs 5 us alone, without its answer: more than the simulator's work for
 // an SMP. ibnetdiscover takes four times as long with all calls reported, OpenSM twice.
-var fast = []string{"ibnetdiscover", "opensm"}
+var fastPrograms = []string{"ibnetdiscover", "opensm"}
 
 // isFast reports whether the kernel executes most reads and writes of a thread's program:
 // SIM_FAST in its environment decides, or its name.
 func isFast(thread uint32) bool {
-	switch variable(thread, "SIM_FAST") {
+	switch environmentOf(thread, "SIM_FAST") {
 	case "0":
 		return false
 	case "1":
 		return true
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", thread))
-	return err == nil && slices.Contains(fast, filepath.Base(exe))
+	return err == nil && slices.Contains(fastPrograms, filepath.Base(exe))
 }
 
 // fileAt returns the file that is a descriptor of the caller; nil: another file.
@@ -448,7 +448,7 @@ func (s *supervisor) read(c *systemCall) {
 	switch f := s.fileAt(c, c.Args[0]); {
 	case f == nil:
 		s.Proceed(c)
-	case f.umad == nil, f.umad.native && c.Args[2] < leastNative:
+	case f.umad == nil, f.umad.native && c.Args[2] < minNativeSize:
 		s.Answer(c, 0, unix.EINVAL)
 	case f.umad.native:
 		s.Proceed(c)
@@ -597,8 +597,8 @@ func processOf(thread uint32) int {
 // Calls that do not block are raw ones: Go's scheduler need not know of them (see package
 // mad/internal/nowait).
 
-// receive waits for a message on a socket.
-func receive(fd int, b []byte) (int, error) {
+// receiveMessage waits for a message on a socket.
+func receiveMessage(fd int, b []byte) (int, error) {
 	for range 2 {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 		if errno == 0 {
@@ -611,8 +611,8 @@ func receive(fd int, b []byte) (int, error) {
 	return unix.Read(fd, b)
 }
 
-// send sends a message, or returns an error at once.
-func send(fd int, b []byte) unix.Errno {
+// sendMessage sends a message, or returns an error at once.
+func sendMessage(fd int, b []byte) unix.Errno {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return errno
 }

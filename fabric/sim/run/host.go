@@ -172,7 +172,7 @@ func (h *hosts) adapters(name string) ([]int, error) {
 // of returns the host that the process of a thread is on: that of SIM_HOST in the
 // environment that it was started with.
 func (h *hosts) of(thread uint32) *host {
-	name := variable(thread, "SIM_HOST")
+	name := environmentOf(thread, "SIM_HOST")
 	h.mu.Lock()
 	m := h.byName[name]
 	h.mu.Unlock()
@@ -192,9 +192,9 @@ func (h *hosts) of(thread uint32) *host {
 	return m
 }
 
-// variable returns a variable of the environment that the process of a thread was started
+// environmentOf returns a variable of the environment that the process of a thread was started
 // with; "": it is not set.
-func variable(thread uint32, name string) string {
+func environmentOf(thread uint32, name string) string {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", thread))
 	if err != nil {
 		return ""

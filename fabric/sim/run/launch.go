@@ -53,12 +53,12 @@ type command struct {
 
 // startCommand starts the command. The descriptors 0, 1 and 2 are the caller's.
 func startCommand(o commandOptions) (*command, error) {
-	control, controlEnd, err := pair("control")
+	control, controlEnd, err := socketPair("control")
 	if err != nil {
 		return nil, err
 	}
 	defer controlEnd.Close()
-	pass, passEnd, err := pair("listener")
+	pass, passEnd, err := socketPair("listener")
 	if err != nil {
 		control.Close()
 		return nil, err
@@ -91,8 +91,8 @@ func startCommand(o commandOptions) (*command, error) {
 	return c, nil
 }
 
-// pair returns a pair of sockets of messages.
-func pair(name string) (a, b *os.File, err error) {
+// socketPair returns a pair of sockets of messages.
+func socketPair(name string) (a, b *os.File, err error) {
 	p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("socketpair: %w", err)
@@ -137,7 +137,7 @@ func (c *command) Wait() (status int, err error) {
 	n, _ := c.control.Read(b[:])
 	c.keeper.Wait()
 	if n != 1 { // somebody has killed the keeper
-		endAll(os.Getpid(), 0)
+		endDescendants(os.Getpid(), 0)
 		return 0, errors.New("the process that waits for the command was killed")
 	}
 	return int(b[0]), nil
@@ -166,14 +166,14 @@ func becomeRole(args []string) {
 	}
 	switch args[1] {
 	case keeperRole:
-		os.Exit(keep(args[0], args[2:]))
+		os.Exit(runKeeper(args[0], args[2:]))
 	case starterRole:
-		become(args[3:])
+		runStarter(args[3:])
 	}
 }
 
-// become turns this process into the command. The exit statuses are those of a shell.
-func become(args []string) {
+// runStarter turns this process into the command. The exit statuses are those of a shell.
+func runStarter(args []string) {
 	runtime.LockOSThread()
 	path, argv := args[1], args[2:]
 	ioctlType, _ := strconv.ParseUint(args[0], 10, 8)
@@ -201,12 +201,12 @@ func become(args []string) {
 	os.Exit(126)
 }
 
-// grace is how long processes have, after SIGTERM, before they are killed.
-const grace = 3 * time.Second
+// terminationTime is how long processes have, after SIGTERM, before they are killed.
+const terminationTime = 3 * time.Second
 
-// keep is the keeper: it starts the command, waits for it, ends its descendants, and
+// runKeeper is the keeper: it starts the command, waits for it, ends its descendants, and
 // removes the folder.
-func keep(program string, args []string) int {
+func runKeeper(program string, args []string) int {
 	runtime.LockOSThread()
 	folder := args[0]
 	defer os.RemoveAll(folder)
@@ -216,7 +216,7 @@ func keep(program string, args []string) int {
 	// A handler, not SIG_IGN, which the command would inherit.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fail("subreaper: " + err.Error())
+		return failStart("subreaper: " + err.Error())
 	}
 	argv := append([]string{program, starterRole, ""}, args[1:]...)
 	command, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
@@ -224,7 +224,7 @@ func keep(program string, args []string) int {
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, // of this thread: if the supervisor is killed too, nothing else ends it
 	})
 	if err != nil {
-		return fail(err.Error())
+		return failStart(err.Error())
 	}
 	unix.Close(listenerFD)
 
@@ -238,7 +238,7 @@ func keep(program string, args []string) int {
 				continue
 			}
 			if n != 1 || err != nil { // the supervisor has died, and no call is answered
-				endAll(os.Getpid(), 0)
+				endDescendants(os.Getpid(), 0)
 				os.RemoveAll(folder)
 				os.Exit(137)
 			}
@@ -270,20 +270,20 @@ func keep(program string, args []string) int {
 			break
 		}
 	}
-	endAll(os.Getpid(), grace)
+	endDescendants(os.Getpid(), terminationTime)
 	os.RemoveAll(folder)
 	unix.Write(controlFD, []byte{byte(status)})
 	return 0
 }
 
-func fail(text string) int {
+func failStart(text string) int {
 	unix.Sendmsg(listenerFD, fmt.Appendf(nil, "start: %s", text), nil, nil, 0)
 	return 127
 }
 
-// endAll ends all descendants of this process, its subreaper, and waits for them: by
+// endDescendants ends all descendants of this process, its subreaper, and waits for them: by
 // SIGTERM, and those that are left after a time by SIGKILL.
-func endAll(self int, after time.Duration) {
+func endDescendants(self int, after time.Duration) {
 	asked := map[int]bool{}
 	deadline := time.Now().Add(after)
 	for {

@@ -10,11 +10,11 @@ import (
 	"fabsh/mad"
 )
 
-// ackTime is how long the kernel waits for an ACK (mad_rmpp.c, send_next_seg).
-const ackTime = 2 * time.Second
+// ackTimeout is how long the kernel waits for an ACK (mad_rmpp.c, send_next_seg).
+const ackTimeout = 2 * time.Second
 
-// outgoing is a transfer that an agent sends: how far it is.
-type outgoing struct {
+// outgoingTransfer is a transfer that an agent sends: how far it is.
+type outgoingTransfer struct {
 	data   []byte
 	count  int32 // of segments; 0: a single MAD
 	last   int32 // segment that was sent
@@ -23,14 +23,14 @@ type outgoing struct {
 }
 
 // begin begins to send data in segments, and returns the first ones (ib_send_rmpp_mad).
-func (s *sent) begin(data []byte) []sim.Message {
+func (s *sentMAD) begin(data []byte) []sim.Message {
 	room := mad.Size - dataOffset(mad.Class(s.message.MAD[mad.ClassOffset]))
-	s.outgoing = outgoing{data: data, count: int32(max(1, (len(data)+room-1)/room)), window: s.agent.replyWindow(&s.message)}
+	s.outgoingTransfer = outgoingTransfer{data: data, count: int32(max(1, (len(data)+room-1)/room)), window: s.agent.replyWindow(&s.message)}
 	return s.nextWindow()
 }
 
 // nextWindow returns the segments that may be sent now.
-func (s *sent) nextWindow() (list []sim.Message) {
+func (s *sentMAD) nextWindow() (list []sim.Message) {
 	for s.last < min(s.window, s.count) {
 		s.last++
 		list = append(list, s.segment(s.last))
@@ -39,8 +39,8 @@ func (s *sent) nextWindow() (list []sim.Message) {
 }
 
 // segment makes segment n, from 1.
-func (s *sent) segment(n int32) sim.Message {
-	const behindHeader = mad.Size - leastMAD // what PayloadLength counts of a full segment
+func (s *sentMAD) segment(n int32) sim.Message {
+	const behindHeader = mad.Size - minWriteMAD // what PayloadLength counts of a full segment
 	m := s.message
 	start := dataOffset(mad.Class(m.MAD[mad.ClassOffset]))
 	room := mad.Size - start
@@ -62,11 +62,11 @@ func (s *sent) segment(n int32) sim.Message {
 
 // firstWait is how long the first segment waits for its ACK, and the first one that is
 // sent again.
-func (s *sent) firstWait() time.Duration {
+func (s *sentMAD) firstWait() time.Duration {
 	if s.timeout == 0 {
-		return ackTime
+		return ackTimeout
 	}
-	return min(s.timeout, ackTime)
+	return min(s.timeout, ackTimeout)
 }
 
 // acknowledged takes an ACK (process_rmpp_ack).
@@ -94,7 +94,7 @@ func (a *agent) acknowledged(m *sim.Message, h *mad.RMPPHeader) {
 }
 
 // progress notes that segments were acknowledged, and sends more.
-func (a *agent) progress(s *sent, m *sim.Message, n, window int32) {
+func (a *agent) progress(s *sentMAD, m *sim.Message, n, window int32) {
 	if n > s.acked {
 		s.acked, s.left = n, s.retries
 	}
@@ -111,8 +111,8 @@ func (a *agent) progress(s *sent, m *sim.Message, n, window int32) {
 	list := s.nextWindow()
 	switch {
 	case len(list) == 0:
-	case s.timeout == 0 || s.timeout > ackTime:
-		s.timer.Reset(ackTime)
+	case s.timeout == 0 || s.timeout > ackTimeout:
+		s.timer.Reset(ackTimeout)
 	default: // the kernel takes a point in time for a duration, and waits for ever
 		s.timer.Stop()
 	}
@@ -159,8 +159,8 @@ func (a *agent) reply(m *sim.Message, change func(h *mad.RMPPHeader)) {
 
 // waits returns what the agent has sent, with the transaction ID and the class of a MAD,
 // and still waits for an answer or an ACK (ib_find_send_mad); nil: nothing.
-func (a *agent) waits(m *sim.Message) *sent {
-	for _, s := range a.file.sent[keyOf(m.MAD[:])] {
+func (a *agent) waits(m *sim.Message) *sentMAD {
+	for _, s := range a.file.sent[sentKeyOf(m.MAD[:])] {
 		if s.agent == a {
 			return s
 		}
@@ -179,9 +179,9 @@ func tidOf(m []byte) uint64 { return binary.BigEndian.Uint64(m[mad.TIDOffset:]) 
 
 // The kernel's constants of transfers that come in (mad_rmpp.c: start_rmpp, window_size).
 const (
-	windowSize = 64               // segments: an eighth of the receive queue, 512
-	totalTime  = 40 * time.Second // then the transfer is aborted
-	rememberTo = 10 * time.Second // repeated segments are acknowledged that long
+	windowSize   = 64               // segments: an eighth of the receive queue, 512
+	transferTime = 40 * time.Second // then the transfer is aborted
+	rememberTime = 10 * time.Second // repeated segments are acknowledged that long
 )
 
 // Limits that a kernel does not have; what comes beyond is lost.
@@ -206,8 +206,8 @@ func keyOfTransfer(a *agent, m *sim.Message) transferKey {
 	return transferKey{a, m.SLID, m.SQP, tidOf(b), mad.Class(b[mad.ClassOffset]), b[mad.ClassVersionOffset], mad.Method(b[mad.MethodOffset])}
 }
 
-// transfer is what has come of one.
-type transfer struct {
+// incomingTransfer is what has come of one.
+type incomingTransfer struct {
 	first       sim.Message
 	data        []byte // of the segments in order, with the header of the first one
 	next        map[int32]sim.Message
@@ -254,9 +254,9 @@ func (a *agent) join(m *sim.Message, h *mad.RMPPHeader) []byte {
 	case t == nil && (n != 1 || len(f.transfers) == maxTransfers):
 		return nil
 	case t == nil:
-		t = &transfer{first: *m, data: m.MAD[:dataOffset(key.class):dataOffset(key.class)], next: map[int32]sim.Message{}, window: 1, replyWindow: 1}
+		t = &incomingTransfer{first: *m, data: m.MAD[:dataOffset(key.class):dataOffset(key.class)], next: map[int32]sim.Message{}, window: 1, replyWindow: 1}
 		f.transfers[key] = t
-		t.timer = time.AfterFunc(totalTime, func() { a.end(key, t) })
+		t.timer = time.AfterFunc(transferTime, func() { a.end(key, t) })
 	case n > t.window:
 		return nil
 	case n <= t.acked || t.complete: // the ACK was lost
@@ -281,7 +281,7 @@ func (a *agent) join(m *sim.Message, h *mad.RMPPHeader) []byte {
 	switch {
 	case t.complete:
 		a.acknowledge(&t.first, t)
-		t.timer.Reset(rememberTo)
+		t.timer.Reset(rememberTime)
 		data := t.data[:len(t.data)-padding(h)]
 		t.data, t.next = nil, nil
 		return data
@@ -294,7 +294,7 @@ func (a *agent) join(m *sim.Message, h *mad.RMPPHeader) []byte {
 
 // padding is how many bytes of the last segment do not count (get_mad_len).
 func padding(h *mad.RMPPHeader) int {
-	const most = mad.Size - leastMAD
+	const most = mad.Size - minWriteMAD
 	if h.PayloadLength > most {
 		return 0
 	}
@@ -302,7 +302,7 @@ func padding(h *mad.RMPPHeader) int {
 }
 
 // acknowledge sends an ACK of the segments in order.
-func (a *agent) acknowledge(m *sim.Message, t *transfer) {
+func (a *agent) acknowledge(m *sim.Message, t *incomingTransfer) {
 	t.acked = t.last
 	a.reply(m, func(h *mad.RMPPHeader) {
 		h.RMPPType, h.SegmentNumber, h.PayloadLength = mad.RMPPTypeACK, uint32(t.last), uint32(t.window)
@@ -310,7 +310,7 @@ func (a *agent) acknowledge(m *sim.Message, t *transfer) {
 }
 
 // end forgets a transfer whose time is over.
-func (a *agent) end(key transferKey, t *transfer) {
+func (a *agent) end(key transferKey, t *incomingTransfer) {
 	p := a.file.port
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,8 +38,8 @@ const (
 	firstSupervised = 210
 	lastSupervised  = 249
 
-	leastNative = 100
-	nativeSize  = 320
+	minNativeSize = 100
+	maxNativeSize = 320
 )
 
 // atCalls name a file relative to a folder. The arguments are the folder, the path and
@@ -104,7 +104,7 @@ func filter(ioctlType uint8) program {
 		p.unless(unix.BPF_JEQ, call, 1)
 		p.answer(unix.SECCOMP_RET_USER_NOTIF)
 	}
-	for _, io := range []struct{ call, most uint32 }{{unix.SYS_READ, math.MaxUint32}, {unix.SYS_WRITE, nativeSize}} {
+	for _, io := range []struct{ call, most uint32 }{{unix.SYS_READ, math.MaxUint32}, {unix.SYS_WRITE, maxNativeSize}} {
 		p.unless(unix.BPF_JEQ, io.call, 9)
 		p.load(offArg0)
 		p.unless(unix.BPF_JGE, firstNative, 6)
@@ -112,7 +112,7 @@ func filter(ioctlType uint8) program {
 		p.when(unix.BPF_JGE, firstSupervised, 3)
 		p.load(offArg2)
 		p.when(unix.BPF_JGT, io.most, 1)
-		p.when(unix.BPF_JGE, leastNative, 1)
+		p.when(unix.BPF_JGE, minNativeSize, 1)
 		p.answer(unix.SECCOMP_RET_USER_NOTIF)
 		p.answer(unix.SECCOMP_RET_ALLOW)
 	}

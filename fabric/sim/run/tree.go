@@ -157,9 +157,9 @@ func (t *fileTree) addAdapter(a treeAdapter) {
 	node := func(name string, text func(i mad.NodeInfo) string) {
 		t.file(folder+name, func() string { return text(c.NodeInfo()) })
 	}
-	node("node_type", func(i mad.NodeInfo) string { return fmt.Sprintf("%d: %s", i.NodeType, nodeTypes[i.NodeType&3]) })
-	node("node_guid", func(i mad.NodeInfo) string { return groups(uint64(i.NodeGUID)) })
-	node("sys_image_guid", func(i mad.NodeInfo) string { return groups(uint64(i.SystemImageGUID)) })
+	node("node_type", func(i mad.NodeInfo) string { return fmt.Sprintf("%d: %s", i.NodeType, nodeTypeWords[i.NodeType&3]) })
+	node("node_guid", func(i mad.NodeInfo) string { return guidGroups(uint64(i.NodeGUID)) })
+	node("sys_image_guid", func(i mad.NodeInfo) string { return guidGroups(uint64(i.SystemImageGUID)) })
 	node("hw_rev", func(i mad.NodeInfo) string { return fmt.Sprintf("%x", i.Revision) })
 	t.file(folder+"node_desc", c.Name)
 	t.text(folder+"fw_ver", "1")
@@ -173,10 +173,10 @@ func (t *fileTree) addAdapter(a treeAdapter) {
 	}
 }
 
-var nodeTypes = [4]string{"<unknown>", "CA", "switch", "router"}
+var nodeTypeWords = [4]string{"<unknown>", "CA", "switch", "router"}
 
-// groups writes a GUID as sysfs does.
-func groups(v uint64) string {
+// guidGroups writes a GUID as sysfs does.
+func guidGroups(v uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48, v>>32&0xffff, v>>16&0xffff, v&0xffff)
 }
 
@@ -184,16 +184,18 @@ func (t *fileTree) addPort(folder string, c *sim.Client) {
 	port := func(name string, text func(i mad.PortInfo) string) {
 		t.file(folder+name, func() string { return text(c.PortInfo(0)) })
 	}
-	port("state", func(i mad.PortInfo) string { return fmt.Sprintf("%d: %s", i.PortState, word(states, int(i.PortState))) })
+	port("state", func(i mad.PortInfo) string {
+		return fmt.Sprintf("%d: %s", i.PortState, wordOf(portStateWords, int(i.PortState)))
+	})
 	port("phys_state", func(i mad.PortInfo) string {
-		return fmt.Sprintf("%d: %s", i.PortPhysicalState, word(physicalStates, int(i.PortPhysicalState)))
+		return fmt.Sprintf("%d: %s", i.PortPhysicalState, wordOf(physicalStateWords, int(i.PortPhysicalState)))
 	})
 	port("lid", func(i mad.PortInfo) string { return fmt.Sprintf("%#x", uint16(i.LID)) })
 	port("lid_mask_count", func(i mad.PortInfo) string { return fmt.Sprint(i.LMC) })
 	port("sm_lid", func(i mad.PortInfo) string { return fmt.Sprintf("%#x", uint16(i.MasterSMLID)) })
 	port("sm_sl", func(i mad.PortInfo) string { return fmt.Sprint(i.MasterSMSL) })
 	port("cap_mask", func(i mad.PortInfo) string { return fmt.Sprintf("0x%08x", uint32(i.CapabilityMask)) })
-	port("rate", rate)
+	port("rate", rateText)
 	t.text(folder+"link_layer", "InfiniBand")
 	for i := range c.GIDs() {
 		t.file(fmt.Sprintf("%sgids/%d", folder, i), func() string {
@@ -201,7 +203,7 @@ func (t *fileTree) addPort(folder string, c *sim.Client) {
 			if gid.GUID() == 0 {
 				gid = mad.GID{}
 			}
-			return groups(gid.Prefix()) + ":" + groups(uint64(gid.GUID()))
+			return guidGroups(gid.Prefix()) + ":" + guidGroups(uint64(gid.GUID()))
 		})
 		t.add(fmt.Sprintf("%sgid_attrs/types/%d", folder, i), &treeEntry{Kind: entryText, read: func() (string, bool) {
 			return "IB/RoCE v1\n", c.GIDs()[i].GUID() != 0
@@ -222,20 +224,20 @@ func (t *fileTree) addPort(folder string, c *sim.Client) {
 }
 
 var (
-	states         = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
-	physicalStates = []string{"<unknown>", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test"}
+	portStateWords     = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
+	physicalStateWords = []string{"<unknown>", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test"}
 )
 
-func word(words []string, n int) string {
+func wordOf(words []string, n int) string {
 	if n < len(words) {
 		return words[n]
 	}
 	return "<unknown>"
 }
 
-// rates are those of a lane by the speed's name, in units of 100 Mb/s, as the kernel
+// laneRates are those of a lane by the speed's name, in units of 100 Mb/s, as the kernel
 // has them.
-var rates = map[string]struct {
+var laneRates = map[string]struct {
 	tenths int
 	word   string
 }{
@@ -243,8 +245,8 @@ var rates = map[string]struct {
 	"hdr": {500, " HDR"}, "ndr": {1000, " NDR"}, "xdr": {2000, " XDR"},
 }
 
-func rate(i mad.PortInfo) string {
-	r := rates[mad.ActiveSpeed(&i)]
+func rateText(i mad.PortInfo) string {
+	r := laneRates[mad.ActiveSpeed(&i)]
 	if r.tenths == 0 {
 		r.tenths = 25
 	}

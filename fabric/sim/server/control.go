@@ -27,8 +27,8 @@ import (
 // Version is that of the messages. A request of another version is refused.
 const controlVersion = 1
 
-// maxLine is the maximum size of a request or a reply, in bytes.
-const maxLine = 1 << 20
+// maxControlLine is the maximum size of a request or a reply, in bytes.
+const maxControlLine = 1 << 20
 
 // Peer is a program that calls.
 type Peer struct {
@@ -36,34 +36,34 @@ type Peer struct {
 	UID int `json:"uid"` // user ID
 }
 
-// request is a call of a method.
-type request struct {
+// controlRequest is a call of a method.
+type controlRequest struct {
 	Version int             `json:"version"`
 	Method  string          `json:"method"`
 	Args    json.RawMessage `json:"args"` // an object
 }
 
-// reply is its result, or why it failed.
-type reply struct {
+// controlReply is its result, or why it failed.
+type controlReply struct {
 	Version int             `json:"version"`
 	Error   string          `json:"error,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 }
 
-// socketName returns the name of the socket of a subnet that is served by that name. The @
+// controlSocketName returns the name of the socket of a subnet that is served by that name. The @
 // stands for a NUL: the name is abstract, and no file.
-func socketName(name string) string { return "@" + name + ":control" }
+func controlSocketName(name string) string { return "@" + name + ":control" }
 
-// checkVersion returns an error if the other end has another version.
-func checkVersion(version int) error {
+// checkControlVersion returns an error if the other end has another version.
+func checkControlVersion(version int) error {
 	if version != controlVersion {
 		return fmt.Errorf("version %d of the control of a simulated subnet, want %d; use the same fabsh at both ends", version, controlVersion)
 	}
 	return nil
 }
 
-// maxConnections bounds what programs can make the server hold.
-const maxConnections = 64
+// maxControlConnections bounds what programs can make the server hold.
+const maxControlConnections = 64
 
 // ControlHandler executes a method with arguments in JSON for a program, and returns its result in
 // JSON. Only one call runs at a time.
@@ -82,14 +82,14 @@ type ControlServer struct {
 // ListenControl creates the socket of a subnet that is served by that name. Programs wait until
 // Serve runs.
 func ListenControl(name string, handle ControlHandler) (*ControlServer, error) {
-	if !supported {
-		return nil, errNotSupported
+	if !controlSupported {
+		return nil, errControlNotSupported
 	}
-	l, err := net.Listen("unix", socketName(name))
+	l, err := net.Listen("unix", controlSocketName(name))
 	if err != nil {
 		return nil, fmt.Errorf("control socket of %q: %w", name, err)
 	}
-	return &ControlServer{listener: l, handle: handle, user: os.Getuid(), slots: make(chan struct{}, maxConnections)}, nil
+	return &ControlServer{listener: l, handle: handle, user: os.Getuid(), slots: make(chan struct{}, maxControlConnections)}, nil
 }
 
 // Close closes the socket. It ends Serve.
@@ -112,7 +112,7 @@ func (s *ControlServer) Serve(ctx context.Context) {
 		select {
 		case s.slots <- struct{}{}:
 		default:
-			refuse(conn, fmt.Errorf("more than %d connections to the control socket", maxConnections))
+			refuseControl(conn, fmt.Errorf("more than %d connections to the control socket", maxControlConnections))
 			continue
 		}
 		running.Go(func() {
@@ -128,7 +128,7 @@ func (s *ControlServer) Serve(ctx context.Context) {
 func (s *ControlServer) answer(conn net.Conn) {
 	from, err := peerOf(conn)
 	if err != nil || from.UID != s.user {
-		refuse(conn, fmt.Errorf("permission denied: only the user who serves the subnet may change it, and you are user %d", from.UID))
+		refuseControl(conn, fmt.Errorf("permission denied: only the user who serves the subnet may change it, and you are user %d", from.UID))
 		return
 	}
 	s.execute(conn, from)
@@ -136,53 +136,53 @@ func (s *ControlServer) answer(conn net.Conn) {
 
 // execute executes the requests of a program that may call.
 func (s *ControlServer) execute(conn net.Conn, from Peer) {
-	lines := newScanner(conn)
+	lines := newControlScanner(conn)
 	for lines.Scan() {
-		var req request
+		var req controlRequest
 		err := json.Unmarshal(lines.Bytes(), &req)
 		if err == nil {
-			err = checkVersion(req.Version)
+			err = checkControlVersion(req.Version)
 		}
 		if err != nil {
-			refuse(conn, err)
+			refuseControl(conn, err)
 			return
 		}
-		r := reply{Version: controlVersion}
+		r := controlReply{Version: controlVersion}
 		s.mu.Lock()
 		r.Result, err = s.handle(from, req.Method, req.Args)
 		s.mu.Unlock()
 		if err != nil {
 			r.Error = err.Error()
 		}
-		if !send(conn, r) {
+		if !sendControlReply(conn, r) {
 			return
 		}
 	}
 	if err := lines.Err(); err != nil { // too long
-		refuse(conn, fmt.Errorf("invalid request: %w", err))
+		refuseControl(conn, fmt.Errorf("invalid request: %w", err))
 	}
 }
 
-// refuse replies with an error, and closes the connection.
-func refuse(conn net.Conn, err error) {
-	send(conn, reply{Version: controlVersion, Error: err.Error()})
+// refuseControl replies with an error, and closes the connection.
+func refuseControl(conn net.Conn, err error) {
+	sendControlReply(conn, controlReply{Version: controlVersion, Error: err.Error()})
 	conn.Close()
 }
 
-// send sends a reply, and reports whether the program has taken it in time. A reply that is
+// sendControlReply sends a reply, and reports whether the program has taken it in time. A reply that is
 // too long becomes an error.
-func send(conn net.Conn, r reply) bool {
+func sendControlReply(conn net.Conn, r controlReply) bool {
 	line, err := json.Marshal(r)
-	if err != nil || len(line) >= maxLine {
-		line, _ = json.Marshal(reply{Version: controlVersion, Error: fmt.Sprintf("the result has %d bytes, which is too long for one reply", len(r.Result))})
+	if err != nil || len(line) >= maxControlLine {
+		line, _ = json.Marshal(controlReply{Version: controlVersion, Error: fmt.Sprintf("the result has %d bytes, which is too long for one reply", len(r.Result))})
 	}
-	conn.SetWriteDeadline(time.Now().Add(callTimeout)) // a program that does not read keeps no slot
+	conn.SetWriteDeadline(time.Now().Add(controlTimeout)) // a program that does not read keeps no slot
 	_, err = conn.Write(append(line, '\n'))
 	return err == nil
 }
 
-// callTimeout is how long a call may take.
-const callTimeout = 30 * time.Second
+// controlTimeout is how long a call may take.
+const controlTimeout = 30 * time.Second
 
 // ControlClient calls methods of a subnet that another process serves. It connects at the first
 // call. It is safe for concurrent use.
@@ -196,12 +196,12 @@ type ControlClient struct {
 
 // Call calls a method with arguments in JSON, and returns its result in JSON.
 func (c *ControlClient) Call(method string, args []byte) ([]byte, error) {
-	line, err := json.Marshal(request{Version: controlVersion, Method: method, Args: args})
+	line, err := json.Marshal(controlRequest{Version: controlVersion, Method: method, Args: args})
 	if err != nil {
 		return nil, err
 	}
-	if len(line) >= maxLine {
-		return nil, fmt.Errorf("the arguments have %d bytes, want less than %d; use several calls", len(line), maxLine)
+	if len(line) >= maxControlLine {
+		return nil, fmt.Errorf("the arguments have %d bytes, want less than %d; use several calls", len(line), maxControlLine)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,17 +231,17 @@ func (c *ControlClient) disconnect() {
 }
 
 // exchange sends a request, and reads its reply.
-func (c *ControlClient) exchange(line []byte) (r reply, err error) {
+func (c *ControlClient) exchange(line []byte) (r controlReply, err error) {
 	if c.conn == nil {
-		if !supported {
-			return r, errNotSupported
+		if !controlSupported {
+			return r, errControlNotSupported
 		}
-		if c.conn, err = net.DialTimeout("unix", socketName(c.Name), callTimeout); err != nil {
+		if c.conn, err = net.DialTimeout("unix", controlSocketName(c.Name), controlTimeout); err != nil {
 			return r, fmt.Errorf("ibsim:%s: no control socket: the subnet is not served by this version of fabsh (by ibsim, perhaps); serve it with fabsh sim SPEC --listen %[1]s", c.Name)
 		}
-		c.lines = newScanner(c.conn)
+		c.lines = newControlScanner(c.conn)
 	}
-	c.conn.SetDeadline(time.Now().Add(callTimeout))
+	c.conn.SetDeadline(time.Now().Add(controlTimeout))
 	_, sent := c.conn.Write(line)
 	if !c.lines.Scan() { // a server that refuses the connection has written why
 		err := errors.Join(sent, c.lines.Err())
@@ -253,12 +253,12 @@ func (c *ControlClient) exchange(line []byte) (r reply, err error) {
 	if err := json.Unmarshal(c.lines.Bytes(), &r); err != nil {
 		return r, fmt.Errorf("ibsim:%s: invalid reply: %w", c.Name, err)
 	}
-	return r, checkVersion(r.Version)
+	return r, checkControlVersion(r.Version)
 }
 
-// newScanner returns a reader of the lines of a connection.
-func newScanner(conn net.Conn) *bufio.Scanner {
+// newControlScanner returns a reader of the lines of a connection.
+func newControlScanner(conn net.Conn) *bufio.Scanner {
 	lines := bufio.NewScanner(conn)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, maxControlLine)
 	return lines
 }

@@ -54,7 +54,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("got %s, %v", got, err)
 		}
 	}
-	if _, err := c.Call("unlink", fmt.Appendf(nil, "%q", strings.Repeat("x", maxLine))); err == nil || !strings.Contains(err.Error(), "use several calls") {
+	if _, err := c.Call("unlink", fmt.Appendf(nil, "%q", strings.Repeat("x", maxControlLine))); err == nil || !strings.Contains(err.Error(), "use several calls") {
 		t.Errorf("long arguments: %v", err)
 	}
 }
@@ -123,12 +123,12 @@ func TestEnded(t *testing.T) {
 func TestInvalidRequests(t *testing.T) {
 	name := serveControl(t, nil, echo)
 	for request, want := range map[string]string{
-		"x\n":                          `{"version":1,"error":"invalid character 'x' looking for beginning of value"}`,
-		"{\"version\":1,\"args\":\n":   `{"version":1,"error":"unexpected end of JSON input"}`,
-		"{\"version\":2}\n":            `{"version":1,"error":"version 2 of the control of a simulated subnet, want 1; use the same fabsh at both ends"}`,
-		strings.Repeat(" ", maxLine+1): `{"version":1,"error":"invalid request: bufio.Scanner: token too long"}`,
+		"x\n":                                 `{"version":1,"error":"invalid character 'x' looking for beginning of value"}`,
+		"{\"version\":1,\"args\":\n":          `{"version":1,"error":"unexpected end of JSON input"}`,
+		"{\"version\":2}\n":                   `{"version":1,"error":"version 2 of the control of a simulated subnet, want 1; use the same fabsh at both ends"}`,
+		strings.Repeat(" ", maxControlLine+1): `{"version":1,"error":"invalid request: bufio.Scanner: token too long"}`,
 	} {
-		conn, err := net.Dial("unix", socketName(name))
+		conn, err := net.Dial("unix", controlSocketName(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +162,8 @@ func TestSlowReader(t *testing.T) {
 			t.Errorf("another program gets %q, %v after %v", got, err, time.Since(begun))
 		}
 		other.Close()
-		if got := <-closed; got != callTimeout {
-			t.Errorf("the connection ended after %v, want %v", got, callTimeout)
+		if got := <-closed; got != controlTimeout {
+			t.Errorf("the connection ended after %v, want %v", got, controlTimeout)
 		}
 		slow.Close()
 	})
@@ -173,8 +173,8 @@ func TestSlowReader(t *testing.T) {
 func TestConnections(t *testing.T) {
 	name := serveControl(t, nil, echo)
 	var conns []net.Conn
-	for range maxConnections {
-		c, err := net.Dial("unix", socketName(name))
+	for range maxControlConnections {
+		c, err := net.Dial("unix", controlSocketName(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestConnections(t *testing.T) {
 
 // TestLongReply: a result that is too long becomes an error.
 func TestLongReply(t *testing.T) {
-	long := fmt.Appendf(nil, "%q", strings.Repeat("x", maxLine))
+	long := fmt.Appendf(nil, "%q", strings.Repeat("x", maxControlLine))
 	c := &ControlClient{Name: serveControl(t, nil, func(Peer, string, []byte) ([]byte, error) { return long, nil })}
 	defer c.Close()
 	want := fmt.Sprintf("the result has %d bytes, which is too long for one reply", len(long))
@@ -243,7 +243,7 @@ func FuzzRequests(f *testing.F) {
 		replies := bytes.Split(out, []byte("\n"))
 		refused := 0
 		for _, line := range replies[:len(replies)-1] {
-			var r reply
+			var r controlReply
 			if err := json.Unmarshal(line, &r); err != nil || r.Version != controlVersion {
 				t.Errorf("reply %q: %v", line, err)
 			}
@@ -264,7 +264,7 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		program, end := net.Pipe()
-		c := &ControlClient{Name: "x", conn: program, lines: newScanner(program)}
+		c := &ControlClient{Name: "x", conn: program, lines: newControlScanner(program)}
 		go func() {
 			bufio.NewReader(end).ReadBytes('\n')
 			end.Write(input)

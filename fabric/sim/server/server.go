@@ -100,8 +100,8 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	return srv, nil
 }
 
-// noUser is the ID of an unknown user.
-const noUser = -1
+// unknownUser is the ID of an unknown user.
+const unknownUser = -1
 
 // serves reports whether the datagrams of a user are served.
 func (s *Server) serves(user int) bool { return s.AnyUser || user == s.user }

@@ -73,7 +73,7 @@ type credentials [4]uint64
 func (c *credentials) user() int {
 	h := (*unix.Cmsghdr)(unsafe.Pointer(c))
 	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_CREDENTIALS || int(h.Len) != unix.CmsgLen(unix.SizeofUcred) {
-		return noUser
+		return unknownUser
 	}
 	return int((*unix.Ucred)(unsafe.Add(unsafe.Pointer(c), unix.CmsgLen(0))).Uid)
 }
@@ -257,9 +257,9 @@ func (p *poller) wait(timeout time.Duration, ready func(token int32, read, write
 	return nil
 }
 
-const supported = true
+const controlSupported = true
 
-var errNotSupported error
+var errControlNotSupported error
 
 // peerOf returns the program at the other end (SO_PEERCRED of unix(7)).
 func peerOf(conn net.Conn) (Peer, error) {

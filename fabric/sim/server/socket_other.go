@@ -27,11 +27,11 @@ const eventToken = -1
 func bind(string) (socket, error)                                 { return -1, errNotLinux }
 func (socket) connect(string) error                               { return errNotLinux }
 func (socket) close()                                             {}
-func (socket) readFrom([]byte, *address) (n, user int, err error) { return 0, noUser, errNotLinux }
+func (socket) readFrom([]byte, *address) (n, user int, err error) { return 0, unknownUser, errNotLinux }
 func (socket) writeTo([]byte, *address)                           {}
 func (socket) read(*batch) (int, error)                           { return 0, errNotLinux }
 func (*batch) forReading()                                        {}
-func (*batch) user(int) int                                       { return noUser }
+func (*batch) user(int) int                                       { return unknownUser }
 func (*batch) message(int) *message                               { return nil }
 func (socket) write(*batch, []message) (int, error)               { return 0, errNotLinux }
 func newPoller() (*poller, error)                                 { return nil, errNotLinux }
@@ -43,8 +43,8 @@ func (*poller) wait(time.Duration, func(int32, bool, bool)) error { return errNo
 func yield()                                                      {}
 
 // Only Linux has sockets with abstract names.
-const supported = false
+const controlSupported = false
 
-var errNotSupported = errors.New("a simulated subnet is served, and controlled, only on Linux")
+var errControlNotSupported = errors.New("a simulated subnet is served, and controlled, only on Linux")
 
-func peerOf(net.Conn) (Peer, error) { return Peer{PID: -1, UID: -1}, errNotSupported }
+func peerOf(net.Conn) (Peer, error) { return Peer{PID: -1, UID: -1}, errControlNotSupported }

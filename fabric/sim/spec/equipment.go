@@ -48,8 +48,8 @@ var generations = [...]struct {
 const (
 	aggregationName   = "Mellanox Technologies Aggregation Node" // as they describe themselves
 	aggregationDevice = 0xcf09
-	aggregationGUID   = 1 << 29 // added to that of the switch: they follow the adapters
-	planeGUID         = 1 << 24 // added to that of the switch in the plane before
+	aggregationGUID   = 1 << 29 // added to the GUID of the switch: they follow the adapters
+	planeGUID         = 1 << 24 // added to the GUID of the switch in the plane before
 )
 
 // equip returns f, which a generator has made, with equipment.
@@ -58,7 +58,7 @@ func equip(f *fabric.Fabric, e equipment) (*fabric.Fabric, error) {
 	if e == (equipment{Planes: 1}) {
 		return f, nil
 	}
-	x := &equipper{equipment: e, from: f, to: fabric.NewBuilder(), ends: make([][]end, len(f.Ports()))}
+	x := &equipper{equipment: e, from: f, to: fabric.NewBuilder(), ends: make([][]equippedPort, len(f.Ports()))}
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -85,17 +85,17 @@ type equipper struct {
 	equipment
 	from     *fabric.Fabric
 	to       *fabric.Builder
-	ends     [][]end // of each port of from, by plane
-	switches []place
+	ends     [][]equippedPort // of each port of from, by plane
+	switches []switchPlace
 	err      error // the first
 }
 
-// end is a port of the new fabric.
-type end struct{ handle, num int }
+// equippedPort is a port of the new fabric.
+type equippedPort struct{ handle, num int }
 
-// place is a switch of the old fabric: its switches, by plane, and the first of their ports
+// switchPlace is a switch of the old fabric: its switches, by plane, and the first of their ports
 // for other purposes than its links.
-type place struct {
+type switchPlace struct {
 	handles []int
 	guid    mad.GUID
 	next    int
@@ -120,7 +120,7 @@ func (e *equipment) numbers(n *fabric.Node) (nums []int, count int) {
 // leadsToAdapter reports whether p has a cable to a node that is not a switch.
 func leadsToAdapter(p *fabric.Port) bool { return p.Peer() != nil && !p.Peer().Node().IsSwitch() }
 
-// inner is the number of a switch's ports beside those of its links.
+// inner returns the number of a switch's ports that have no link of the topology.
 func (e *equipment) inner() (n int) {
 	if e.Aggregation {
 		n++
@@ -164,7 +164,7 @@ func (x *equipper) check() error {
 // addSwitches adds the switches of all planes at the place of n.
 func (x *equipper) addSwitches(n *fabric.Node) {
 	nums, count := x.numbers(n)
-	s := place{guid: n.GUID(), next: count + 1}
+	s := switchPlace{guid: n.GUID(), next: count + 1}
 	for plane := range x.Planes {
 		info, name := *n.Info(), n.Name()
 		info.NumPorts = uint8(count + x.inner())
@@ -178,9 +178,9 @@ func (x *equipper) addSwitches(n *fabric.Node) {
 		}
 		h := x.to.AddNode(fabric.NodeSpec{Info: info, Name: name})
 		s.handles = append(s.handles, h)
-		x.setRate(end{h, 0}, 4)
+		x.setRate(equippedPort{h, 0}, 4)
 		for p := range n.Ports() {
-			x.ends[p.ID()] = append(x.ends[p.ID()], end{h, nums[p.Num()]})
+			x.ends[p.ID()] = append(x.ends[p.ID()], equippedPort{h, nums[p.Num()]})
 		}
 	}
 	x.switches = append(x.switches, s)
@@ -197,7 +197,7 @@ func (x *equipper) addAdapter(n *fabric.Node) {
 		for plane := range x.Planes {
 			num := (p.Num()-1)*x.Planes + plane + 1
 			x.to.SetPortGUID(h, num, n.GUID()+mad.GUID(num))
-			x.ends[p.ID()] = append(x.ends[p.ID()], end{h, num})
+			x.ends[p.ID()] = append(x.ends[p.ID()], equippedPort{h, num})
 		}
 	}
 }
@@ -211,20 +211,20 @@ func (x *equipper) addLinks(p *fabric.Port) {
 }
 
 // addInner adds the aggregation nodes of a place, and links its switches to each other.
-func (x *equipper) addInner(s place) {
+func (x *equipper) addInner(s switchPlace) {
 	if x.Aggregation {
 		for plane, h := range s.handles {
 			guid := s.guid + mad.GUID(plane*planeGUID) + aggregationGUID
 			info := nodeInfo(mad.NodeTypeCA, 1, guid, guid, aggregationDevice, caPartitions)
 			info.SystemImageGUID = s.guid
 			an := x.to.AddNode(fabric.NodeSpec{Info: info, Name: aggregationName})
-			x.link(end{h, s.next}, end{an, 1}, 4)
+			x.link(equippedPort{h, s.next}, equippedPort{an, 1}, 4)
 		}
 		s.next++
 	}
 	for a := range s.handles {
 		for b := range a { // port s.next+b leads to plane b, or to the next one from its own on
-			pa, pb := end{s.handles[a], s.next + b}, end{s.handles[b], s.next + a - 1}
+			pa, pb := equippedPort{s.handles[a], s.next + b}, equippedPort{s.handles[b], s.next + a - 1}
 			x.link(pa, pb, 4)
 			x.markFNM(pa)
 			x.markFNM(pb)
@@ -232,7 +232,7 @@ func (x *equipper) addInner(s place) {
 	}
 }
 
-func (x *equipper) link(a, b end, lanes int) {
+func (x *equipper) link(a, b equippedPort, lanes int) {
 	if err := x.to.Link(a.handle, a.num, b.handle, b.num); err != nil && x.err == nil {
 		x.err = err
 	}
@@ -241,7 +241,7 @@ func (x *equipper) link(a, b end, lanes int) {
 }
 
 // setRate gives a port its width and, with a generation, its speed.
-func (x *equipper) setRate(at end, lanes int) {
+func (x *equipper) setRate(at equippedPort, lanes int) {
 	info := mad.PortInfo{LinkSpeedActive: mad.LinkSpeedQDR, LinkSpeedExtActive: mad.LinkSpeedExtHDR}
 	if x.Generation != asGenerated {
 		info = generations[x.Generation].speed
@@ -251,7 +251,7 @@ func (x *equipper) setRate(at end, lanes int) {
 }
 
 // markFNM notes that a port is for the management of the network.
-func (x *equipper) markFNM(at end) {
+func (x *equipper) markFNM(at equippedPort) {
 	data := make([]byte, mad.AttrExtendedPortInfo.Size)
 	data[fnmBit/8] = 0x80
 	x.to.AddAnswer(fabric.Answer{Node: int32(at.handle), Port: int16(at.num), Class: mad.ClassSubn, ID: mad.AttrExtendedPortInfo.ID, Modifier: uint32(at.num), Data: data})
@@ -272,7 +272,7 @@ func removeParts(f *fabric.Fabric, seed int64, switches, cables func(all int) in
 			all = append(all, n)
 		}
 	}
-	for _, n := range choose(r, all, switches(len(all))) {
+	for _, n := range chooseRandom(r, all, switches(len(all))) {
 		gone[n] = true
 	}
 	for i := range f.Nodes() {
@@ -290,10 +290,10 @@ func removeParts(f *fabric.Fabric, seed int64, switches, cables func(all int) in
 		}
 	}
 	cut := map[*fabric.Port]bool{}
-	for _, p := range choose(r, links, cables(len(links))) {
+	for _, p := range chooseRandom(r, links, cables(len(links))) {
 		cut[p] = true
 	}
-	return without(f, gone, cut)
+	return withoutParts(f, gone, cut)
 }
 
 // countCables counts the cables of n, before and after the nodes are gone.
@@ -309,14 +309,14 @@ func countCables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
 	return had, has
 }
 
-func choose[T any](r *rand.Rand, list []T, n int) []T {
+func chooseRandom[T any](r *rand.Rand, list []T, n int) []T {
 	list = slices.Clone(list)
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:n]
 }
 
-// without is f without some nodes and cables.
-func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]bool) *fabric.Fabric {
+// withoutParts is f without some nodes and cables.
+func withoutParts(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]bool) *fabric.Fabric {
 	b := fabric.NewBuilder()
 	handles := map[*fabric.Node]int{}
 	for i := range f.Nodes() {
@@ -349,7 +349,7 @@ func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]
 		if q == nil || q.ID() < p.ID() || cut[p] || gone[p.Node()] || gone[q.Node()] {
 			continue
 		}
-		// It cannot fail: f has the same link.
+		// It cannot fail: f has this link.
 		_ = b.Link(handles[p.Node()], p.Num(), handles[q.Node()], q.Num())
 	}
 	for _, p := range f.Problems() {

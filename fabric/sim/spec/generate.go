@@ -12,22 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// Package generate builds the topologies of simulated subnets: the nodes and
-// cables, without the state of any port.
-//
-//	generate.go   what a subnet has room for
-//	builder.go    switches, hosts and cables
-//	tree.go       fatTree, Tree: parallel-ports generalised fat trees
-//	ring.go       Ring
-//	lattice.go    Lattice: meshes, tori, hyperX
-//	dragonfly.go  Dragonfly
-//	regular.go    Regular: random regular graphs
-//	equip.go      Equip: a fabric of a generation of devices, with planes, aggregation nodes, split ports
-//	remove.go     Remove: a fabric without some switches and cables
-//
-// The same arguments, including the seed, give the same fabric. A topology that does not
-// fit into a subnet is an error. Arguments are counts: the caller ensures that none is
-// negative or above maxLIDs, and that no number of switches is 0.
+// Generators build the nodes and cables of a topology, without the state of any port. The same
+// arguments, including the seed, give the same fabric. Arguments are counts: the caller
+// ensures that none is negative or above maxLIDs, and that no number of switches is 0.
 
 // Limits of a subnet.
 const (
@@ -52,8 +39,8 @@ func checkSize(switches, hosts, ports, far int) error {
 	return nil
 }
 
-// product of the numbers, or -1 if it is more than the LIDs of a subnet.
-func product(numbers ...[]int) int {
+// lidProduct returns the product of the numbers, or -1 if it exceeds the LIDs of a subnet.
+func lidProduct(numbers ...[]int) int {
 	n := 1
 	for _, list := range numbers {
 		for _, x := range list {
@@ -145,7 +132,7 @@ func nodeInfo(t mad.NodeType, ports int, node, port mad.GUID, device uint16, par
 // tree is a parallel-ports generalised fat tree (Zahavi, "Fat-trees routing
 // and node ordering", 2012): nodes of level i-1 have W[i-1] parents of level i,
 // those have M[i-1] children, and there are P[i-1] cables between each such pair.
-// Level 0 are the adapters. M, W and P are of the same length.
+// Level 0 are the adapters. M, W and P have equal lengths.
 type tree struct {
 	M, W, P []int
 	// Rails is the number of adapters of each host; 0 and 1: one. In each group of Rails
@@ -154,7 +141,7 @@ type tree struct {
 }
 
 // fatTree is the full-bisection tree of switches with k ports, an even number:
-// those of the top level have all ports down, the others half down, half up.
+// switches of the top level have all ports down, the others half down, half up.
 func fatTree(k, levels int) tree {
 	var t tree
 	for i := range levels {
@@ -189,7 +176,7 @@ func (t tree) Build() (*fabric.Fabric, error) {
 	ids[0] = t.addHosts(p)
 	for level, children := range ids[:levels] {
 		m, w, cables := t.M[level], t.W[level], t.P[level]
-		width := product(t.W[:level])
+		width := lidProduct(t.W[:level])
 		for i, child := range children {
 			a, b := i/width, i%width
 			for up := range w {
@@ -218,7 +205,7 @@ func (t tree) addHosts(p *builder) []int {
 }
 
 // count is the number of nodes of a level.
-func (t tree) count(level int) int { return product(t.M[level:], t.W[:level]) }
+func (t tree) count(level int) int { return lidProduct(t.M[level:], t.W[:level]) }
 
 // down and up are the numbers of ports of a level's nodes.
 func (t tree) down(level int) int {
@@ -291,8 +278,8 @@ const (
 	hyperX                     // a complete graph
 )
 
-// Build makes the lattice. A switch's first ports are those of its hosts, then
-// come those of each dimension.
+// Build makes the lattice. A switch's first ports lead to its hosts, the next ones to its
+// neighbours, dimension by dimension.
 func (l lattice) Build() (*fabric.Fabric, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -305,7 +292,7 @@ func (l lattice) Build() (*fabric.Fabric, error) {
 	}
 	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
-	for i := range product(l.Dims) {
+	for i := range lidProduct(l.Dims) {
 		name := "switch"
 		for d := range l.Dims {
 			name += "-" + strconv.Itoa(l.coordinate(i, d)+1)
@@ -336,7 +323,7 @@ func (l lattice) check() error {
 		far += l.Shape.diameter(n)
 		ports += len(l.Shape.neighbours(0, n)) * l.Links
 	}
-	return checkSize(product(l.Dims), l.Hosts, ports, far)
+	return checkSize(lidProduct(l.Dims), l.Hosts, ports, far)
 }
 
 // peerIndex is the index of x's k-th cable, to y, among y's.
@@ -351,8 +338,8 @@ func (l lattice) peerIndex(k, x, y, n int) int {
 }
 
 // stride is the difference of the numbers of switches next to each other in
-// dimension d; that of the last dimension is 1.
-func (l lattice) stride(d int) int { return product(l.Dims[d+1:]) }
+// dimension d; it is 1 for the last dimension.
+func (l lattice) stride(d int) int { return lidProduct(l.Dims[d+1:]) }
 
 // coordinate of switch i in dimension d.
 func (l lattice) coordinate(i, d int) int { return i / l.stride(d) % l.Dims[d] }
@@ -490,7 +477,7 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	if groups > a*h+1 {
 		return nil, fmt.Errorf("%d groups, but the %d cables of one lead to no more than %d", groups, a*h, a*h)
 	}
-	if err := checkSize(product([]int{a, groups}), p, p+a-1+h, 3); err != nil {
+	if err := checkSize(lidProduct([]int{a, groups}), p, p+a-1+h, 3); err != nil {
 		return nil, err
 	}
 	d := &builder{Builder: fabric.NewBuilder()}

@@ -64,8 +64,8 @@ func TestCables(t *testing.T) {
 	}
 }
 
-// TestRails: the adapters of a host follow each other, and share a SystemImageGUID, which is
-// that of no other host.
+// TestRails: the adapters of a host follow each other, and share a SystemImageGUID, which no
+// other host has.
 func TestRails(t *testing.T) {
 	tree := fatTree(8, 3)
 	tree.Rails = 4

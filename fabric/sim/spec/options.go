@@ -35,7 +35,7 @@ type SubnetOptions struct {
 	Seed int64
 	// Dead ports lose all MADs, in both directions, while their links are up.
 	Dead []*fabric.Port
-	// LMC is that of the ports of CAs and routers that have no LID: they get 1<<LMC.
+	// LMC is the LMC of ports of CAs and routers that have no LID: they get 1<<LMC LIDs.
 	LMC uint8
 	// SM is the node of the subnet manager; nil: the first CA.
 	SM *fabric.Node
@@ -45,16 +45,15 @@ type SubnetOptions struct {
 	MKeyLevel uint8
 	// Redirects are nodes whose performance management is on another node.
 	Redirects []Redirect
-	// Speed and Width, such as "edr" and "2x", are those of all links; "": those of the
-	// fabric.
+	// Speed and Width, such as "edr" and "2x", apply to all links; "": as in the fabric.
 	Speed, Width string
 	// Errors are ports whose SymbolErrorCounter grows, by a number a second.
 	Errors []PortRate
 	// Traffic, if not 0, is what each CA sends to the CA that is half of all CAs further
 	// on, in bytes per second.
 	Traffic float64
-	// Registers gives the devices registers, as those of Mellanox; RegisterFaults are the
-	// faults that they show.
+	// Registers gives the devices registers, as Mellanox devices have them; RegisterFaults
+	// are the faults that they show.
 	Registers      bool
 	RegisterFaults []RegisterFault
 	// Adaptive is what is set up of adaptive routing; nil: switches do not support it.
@@ -72,8 +71,8 @@ type SubnetOptions struct {
 	NoSM bool
 }
 
-// WithoutFaults returns the options of the same subnet without faults that hide a part of
-// it from a sweep, or make the sweep long.
+// WithoutFaults returns the options without the faults that hide a part of the subnet from a
+// sweep, or make the sweep long.
 func (o SubnetOptions) WithoutFaults() SubnetOptions {
 	o.Loss, o.Dup, o.Busy, o.Delay, o.Jitter, o.VL15 = 0, 0, 0, 0, 0, 0
 	o.Dead, o.MKey = nil, 0
@@ -84,7 +83,7 @@ func (o SubnetOptions) WithoutFaults() SubnetOptions {
 // At. If both are one node, it redirects to itself: such requests never get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
-// RegisterFault is a fault of state.HardwareFaults at a port, or with Num 0 at the
+// RegisterFault is a fault that state.Hardware.Break accepts, at a port, or with Num 0 at the
 // node.
 type RegisterFault struct {
 	Fault string
@@ -207,7 +206,7 @@ func (v *values) registers(f *fabric.Fabric, o *SubnetOptions) {
 }
 
 // ports returns the ports that a key selects: NODE/PORT, several with +; or a number or a
-// share of those with a cable, which the seed chooses.
+// share of the ports with a cable, which the seed chooses.
 func (v *values) ports(key, text string, f *fabric.Fabric, seed int64) (ports []*fabric.Port) {
 	var all []*fabric.Port
 	for i := range f.Ports() {
@@ -375,7 +374,7 @@ func (v *values) adaptive(f *fabric.Fabric, o *SubnetOptions) {
 		if err == nil {
 			fault, err = state.AdaptiveFaultNamed(word)
 		}
-		if err == nil && !(n.IsSwitch() && hasCables(n)) {
+		if err == nil && !(n.IsSwitch() && hasTwoCables(n)) {
 			err = fmt.Errorf("%s is not a switch with cables", n.Label())
 		}
 		if err != nil {
@@ -418,8 +417,8 @@ func AdaptiveOptionsDoc() string {
 	return strings.Join(list, ", ")
 }
 
-// hasCables reports whether n has two cables.
-func hasCables(n *fabric.Node) bool {
+// hasTwoCables reports whether n has two cables or more.
+func hasTwoCables(n *fabric.Node) bool {
 	count := 0
 	for p := range n.Ports() {
 		if p.Peer() != nil {

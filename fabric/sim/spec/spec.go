@@ -1,14 +1,12 @@
 // Package spec reads the text that describes a simulated subnet: a topology and its options.
 //
-//	spec.go      Parse: kinds of topologies, files
-//	kind.go      the kinds of topologies, with their keys
-//	key.go       the keys of all topologies
-//	values.go    the values of the keys
-//	topology.go  the keys of topologies
-//	options.go   Options: loss, delay, dead ports, M_Keys, redirection
-//	ports.go     the keys that name ports and nodes
-//	adaptive.go  the keys of adaptive routing
-//	rate.go      rates and bandwidths
+// Parse returns a fabric.Fabric, of a generated TopologyKind or from a file, and its
+// SubnetOptions. The keys of a kind come first; those of CommonKeys are valid for each
+// topology. Equipment (a generation of devices, planes, split ports) is added to a generated
+// topology, and parts are removed from any.
+//
+// The same text, including the seed, gives the same fabric and options. A topology that does
+// not fit into a subnet is an error. All functions are safe for concurrent use.
 package spec
 
 import (
@@ -40,8 +38,7 @@ func Parse(spec string) (*fabric.Fabric, SubnetOptions, error) {
 	return ParseFiles(spec, regular, regular)
 }
 
-// ParseFiles is Parse with files that open opens, and those that they name, which
-// included opens.
+// ParseFiles is Parse with files that open opens. included opens the files that they name.
 func ParseFiles(spec string, open, included format.Opener) (*fabric.Fabric, SubnetOptions, error) {
 	f, o, err := parse(spec, open, included)
 	if err != nil {
@@ -113,7 +110,7 @@ func load(spec string, open, included format.Opener) (f *fabric.Fabric, keys str
 // TopologyKind is a kind of generated topology.
 type TopologyKind struct {
 	Name, Doc string
-	Keys      []Key // its own
+	Keys      []Key // of this kind alone
 	build     func(v *values) (*fabric.Fabric, error)
 }
 
@@ -298,7 +295,7 @@ type values struct {
 	err  error
 }
 
-// parseValues reads text, whose keys are the common ones and those of the groups.
+// parseValues reads text, whose keys are commonKeys and the keys of the groups.
 func parseValues(text string, groups ...[]Key) (*values, error) {
 	v := &values{text: map[string]string{}}
 	groups = append(groups, commonKeys)

@@ -148,8 +148,8 @@ var CounterViews = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
 	return views
 })
 
-// names are the counters by the script names of their fields.
-var names = sync.OnceValue(func() map[string]mad.Counter {
+// countersByName are the counters by the script names of their fields.
+var countersByName = sync.OnceValue(func() map[string]mad.Counter {
 	names := map[string]mad.Counter{}
 	for _, list := range CounterViews() {
 		for _, c := range list {
@@ -164,17 +164,17 @@ var names = sync.OnceValue(func() map[string]mad.Counter {
 // CounterByName finds a counter by its script name, such as symbol_error_counter;
 // that of an array by the number of the element behind it: port_xmit_data_sl3.
 func CounterByName(name string) (CounterKey, error) {
-	if c, ok := names()[name]; ok && c.Count == 1 {
+	if c, ok := countersByName()[name]; ok && c.Count == 1 {
 		return CounterKey{Name: c.Name, Element: 0}, nil
 	}
 	for digits := 1; digits <= 2 && digits < len(name); digits++ {
-		c, ok := names()[name[:len(name)-digits]]
+		c, ok := countersByName()[name[:len(name)-digits]]
 		var e int
 		if _, err := fmt.Sscanf(name[len(name)-digits:], "%d", &e); ok && err == nil && e < c.Count {
 			return CounterKey{Name: c.Name, Element: e}, nil
 		}
 	}
-	known := slices.Sorted(maps.Keys(names()))
+	known := slices.Sorted(maps.Keys(countersByName()))
 	return CounterKey{}, fmt.Errorf("unknown counter %q%s", name, fabric.DidYouMean(name, known))
 }
 

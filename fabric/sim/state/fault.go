@@ -118,7 +118,7 @@ type FaultModel struct {
 }
 
 // Outcome are the faults of one MAD, and its delay.
-type faultOutcome struct {
+type faultDraw struct {
 	Lost, Duplicate, Busy bool
 	Delay                 time.Duration
 }
@@ -128,17 +128,17 @@ func (f *Faults) NewModel() *FaultModel {
 }
 
 // Draw draws the faults of p, to the subnet or back.
-func (f *FaultModel) Draw(lid mad.LID, qp uint32, m *[mad.Size]byte, back bool) faultOutcome {
+func (f *FaultModel) Draw(lid mad.LID, qp uint32, m *[mad.Size]byte, back bool) faultDraw {
 	o := f.faults.Settings.Load()
 	if !o.active() {
-		return faultOutcome{Delay: o.Delay}
+		return faultDraw{Delay: o.Delay}
 	}
 	salt := uint64(lid)<<8 | uint64(qp&1)<<1
 	if back {
 		salt |= 1
 	}
 	d := f.chance(o.Seed, salt, m)
-	drawn := faultOutcome{
+	drawn := faultDraw{
 		Lost:      d.uniform() < o.Loss,
 		Duplicate: d.uniform() < o.Dup,
 		Busy:      d.uniform() < o.Busy,
@@ -151,19 +151,19 @@ func (f *FaultModel) Draw(lid mad.LID, qp uint32, m *[mad.Size]byte, back bool) 
 // chance returns the random number of a MAD: determined by the seed, its content and the
 // salt, and the number of earlier MADs with that content.
 func (f *FaultModel) chance(seed int64, salt uint64, m *[mad.Size]byte) splitMix64 {
-	content := digest(uint64(seed)^mix(salt), m)
+	content := madDigest(uint64(seed)^splitMix(salt), m)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.seen[content]
-	if len(f.seen) >= maxSeen {
+	if len(f.seen) >= maxSeenMADs {
 		clear(f.seen)
 	}
 	f.seen[content] = n + 1
-	return splitMix64{content ^ mix(n)}
+	return splitMix64{content ^ splitMix(n)}
 }
 
-// maxSeen is the largest number of MADs that are remembered.
-const maxSeen = 1 << 20
+// maxSeenMADs is the largest number of MADs that are remembered.
+const maxSeenMADs = 1 << 20
 
 // splitMix64 is a random number generator that is cheap to seed for each MAD
 // (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -174,18 +174,18 @@ func (d *splitMix64) uniform() float64 { return float64(d.next()>>11) / (1 << 53
 
 func (d *splitMix64) next() uint64 {
 	d.state += 0x9e3779b97f4a7c15
-	return mix(d.state)
+	return splitMix(d.state)
 }
 
-// mix is the output function of splitMix64.
-func mix(x uint64) uint64 {
+// splitMix is the output function of splitMix64.
+func splitMix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// digest hashes a MAD without its transaction ID, bytes 8 to 15.
-func digest(seed uint64, m *[mad.Size]byte) uint64 {
+// madDigest hashes a MAD without its transaction ID, bytes 8 to 15.
+func madDigest(seed uint64, m *[mad.Size]byte) uint64 {
 	h := seed
 	for i := 0; i < mad.Size; i += 8 {
 		if i == 8 {
@@ -193,7 +193,7 @@ func digest(seed uint64, m *[mad.Size]byte) uint64 {
 		}
 		h = bits.RotateLeft64(h^binary.BigEndian.Uint64(m[i:]), 29) * 0x9e3779b97f4a7c15
 	}
-	return mix(h)
+	return splitMix(h)
 }
 
 // lose sets what a port loses.

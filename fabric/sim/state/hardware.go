@@ -242,27 +242,27 @@ func (h *Hardware) counters(content []byte, view RegisterView) mad.RegisterStatu
 // portNumber returns the port that a register selects.
 func portNumber(local, msb uint8) int { return int(msb)<<8 | int(local) }
 
-// fec are the blocks that FEC has received.
-type fec struct {
+// fecStatistics are the blocks that FEC has received.
+type fecStatistics struct {
 	bits, wrongBits, corrected, uncorrectable uint64
 	bins                                      [16]uint64
 }
 
 // RS-FEC(544,514): symbols of 10 bits, of which it corrects 15 (IEEE 802.3 clause 91).
 const (
-	blockBits = 5440
-	mends     = 15
+	fecBlockBits   = 5440
+	fecCorrectable = 15
 )
 
 // errors returns what was received up to a time, in seconds: blocks whose wrong symbols
 // follow a Poisson distribution.
-func (m *Module) errors(port RegisterPort, seconds float64) (f fec) {
+func (m *Module) errors(port RegisterPort, seconds float64) (f fecStatistics) {
 	if !port.Up {
 		return f
 	}
 	bits := port.Rate * seconds
-	blocks := bits / blockBits
-	expected := blockBits * m.BER
+	blocks := bits / fecBlockBits
+	expected := fecBlockBits * m.BER
 	f.bits, f.wrongBits = uint64(bits), uint64(bits*m.BER)
 	share, rest := math.Exp(-expected), 1.0
 	for n := range f.bins {
@@ -296,7 +296,7 @@ func (h *Hardware) diagnostics(content []byte, view RegisterView) mad.RegisterSt
 			m.Status = mad.TroubleshootingStatusCableUnplugged
 		}
 		t := mad.PDDRTroubleshooting{StatusOpcode: m.Status}
-		copy(t.StatusMessage[:], messages[m.Status])
+		copy(t.StatusMessage[:], troubleshootingTexts[m.Status])
 		t.Encode(d.PageData[:])
 	case mad.DiagnosticPageLinkDown:
 		l := mad.PDDRLinkDown{LocalReasonOpcode: m.Reason, RemoteReasonOpcode: m.RemoteReason}
@@ -317,8 +317,8 @@ func (h *Hardware) diagnostics(content []byte, view RegisterView) mad.RegisterSt
 	return mad.RegisterStatusOK
 }
 
-// messages are texts of the troubleshooting page.
-var messages = map[mad.TroubleshootingStatus]string{
+// troubleshootingTexts are texts of the troubleshooting page.
+var troubleshootingTexts = map[mad.TroubleshootingStatus]string{
 	mad.TroubleshootingStatusNoIssueObserved:    "No issue was observed",
 	mad.TroubleshootingStatusCableUnplugged:     "Cable is unplugged",
 	mad.TroubleshootingStatusBadSignalIntegrity: "Bad signal integrity",
@@ -334,10 +334,10 @@ func (m *Module) page(port RegisterPort) mad.PDDRModule {
 	if port.CMIS {
 		p.CableIdentifier, p.CableLength = mad.CableIdentifierOSFP, cmisLength(m.Length)
 	}
-	pad(p.VendorName[:], m.VendorName)
-	pad(p.VendorPN[:], m.PartNumber)
-	pad(p.VendorRev[:], "A2")
-	pad(p.VendorSN[:], m.Serial)
+	padBlank(p.VendorName[:], m.VendorName)
+	padBlank(p.VendorPN[:], m.PartNumber)
+	padBlank(p.VendorRev[:], "A2")
+	padBlank(p.VendorSN[:], m.Serial)
 	p.Temperature, p.Voltage = uint16(int16(256*m.Temperature)), 33000
 	for lane := range min(port.Lanes, 8) {
 		p.RxPowerLane[lane], p.TxPowerLane[lane], p.TxBiasLane[lane] = dBm(m.RxPower[lane]), dBm(m.TxPower[lane]), 3500
@@ -416,11 +416,11 @@ func (m Module) memory(port RegisterPort) []byte {
 	if m.Temperature > highTemperature {
 		s.TemperatureAlarms = mad.ModuleAlarmsHighAlarm
 	}
-	pad(s.VendorName[:], m.VendorName)
-	pad(s.VendorPN[:], m.PartNumber)
-	pad(s.VendorRev[:], "A2")
-	pad(s.VendorSN[:], m.Serial)
-	pad(s.DateCode[:], "240115")
+	padBlank(s.VendorName[:], m.VendorName)
+	padBlank(s.VendorPN[:], m.PartNumber)
+	padBlank(s.VendorRev[:], "A2")
+	padBlank(s.VendorSN[:], m.Serial)
+	padBlank(s.DateCode[:], "240115")
 	b := make([]byte, mad.LayoutSFF8636.Size)
 	s.Encode(b)
 	return b
@@ -449,18 +449,18 @@ func (m Module) cmis(port RegisterPort) []byte {
 	if m.Temperature > highTemperature {
 		c.TemperatureAlarms = mad.CMISAlarmsHighAlarm
 	}
-	pad(c.VendorName[:], m.VendorName)
-	pad(c.VendorPN[:], m.PartNumber)
-	pad(c.VendorRev[:], "A2")
-	pad(c.VendorSN[:], m.Serial)
-	pad(c.DateCode[:], "240115")
+	padBlank(c.VendorName[:], m.VendorName)
+	padBlank(c.VendorPN[:], m.PartNumber)
+	padBlank(c.VendorRev[:], "A2")
+	padBlank(c.VendorSN[:], m.Serial)
+	padBlank(c.DateCode[:], "240115")
 	b := make([]byte, mad.LayoutCMIS.Size)
 	c.Encode(b)
 	return b
 }
 
-// pad writes a text with blanks behind, as modules have it.
-func pad(to []byte, text string) {
+// padBlank writes a text with blanks behind, as modules have it.
+func padBlank(to []byte, text string) {
 	for i := copy(to, text); i < len(to); i++ {
 		to[i] = ' '
 	}
@@ -479,14 +479,14 @@ func cmisLength(m float64) uint8 {
 	return 0xff
 }
 
-// fault is a fault that the key registers= of a simulated fabric can cause.
-type fault struct {
+// hardwareFault is a fault that the key registers= of a simulated fabric can cause.
+type hardwareFault struct {
 	name   string
 	atPort func(m *Module)        // nil: not a fault of ports
 	atNode func(h *Hardware) bool // nil: not a fault of nodes; false: this node cannot have it
 }
 
-var faults = []fault{
+var hardwareFaults = []hardwareFault{
 	{"hot", func(m *Module) { m.Temperature = 86 }, func(h *Hardware) bool { h.Temperature = 108; return true }},
 	{"ber", func(m *Module) { m.BER = 1e-4 }, nil},
 	{"dark", func(m *Module) { m.RxPower[0] = 3 }, nil},
@@ -505,9 +505,9 @@ var faults = []fault{
 	{"firmware", nil, func(h *Hardware) bool { h.Firmware[2]--; return true }},
 }
 
-// HardwareFaults are the names that Break takes.
-func HardwareFaults() (names []string) {
-	for _, f := range faults {
+// hardwareFaultNames are the names that Break takes.
+func hardwareFaultNames() (names []string) {
+	for _, f := range hardwareFaults {
 		names = append(names, f.name)
 	}
 	return names
@@ -515,11 +515,11 @@ func HardwareFaults() (names []string) {
 
 // Break causes a fault, by its name, at a port or, with 0, at the node.
 func (h *Hardware) Break(name string, num int) error {
-	i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+	i := slices.IndexFunc(hardwareFaults, func(f hardwareFault) bool { return f.name == name })
 	if i < 0 {
-		return fmt.Errorf("unknown fault %q; faults: %s", name, strings.Join(HardwareFaults(), ", "))
+		return fmt.Errorf("unknown fault %q; faults: %s", name, strings.Join(hardwareFaultNames(), ", "))
 	}
-	switch f := &faults[i]; {
+	switch f := &hardwareFaults[i]; {
 	case num > 0 && f.atPort == nil:
 		return fmt.Errorf("%s is a fault of a node, not of a port", name)
 	case num > 0:

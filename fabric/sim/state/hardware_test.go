@@ -39,7 +39,7 @@ func TestQuery(t *testing.T) {
 
 // TestBreak: each fault is one of a port or of a node, and changes what is answered.
 func TestBreak(t *testing.T) {
-	for _, name := range HardwareFaults() {
+	for _, name := range hardwareFaultNames() {
 		h, ok := NewHardware(5, true), false
 		for num := range 2 {
 			ok = h.Break(name, num) == nil || ok

@@ -80,7 +80,7 @@ func (g *Group) AddMember(m Member) {
 	slices.SortFunc(g.Members, func(a, b Member) int { return int(a.Port.LID) - int(b.Port.LID) })
 }
 
-var multicastTop = mad.AttrSwitchInfo.Field("multicast_fdb_top")
+var switchInfoMulticastTop = mad.AttrSwitchInfo.Field("multicast_fdb_top")
 
 // SetMFTs writes the entries of a group in the multicast forwarding tables: the
 // links between its members, of a tree that a breadth-first search from the first
@@ -119,8 +119,8 @@ func (s *Subnet) raiseMulticastTops(mlid mad.LID) {
 
 // RaiseMulticastTop raises the MulticastFDBTop of switch n to mlid. 0 is not raised: it is not used.
 func (n *Node) RaiseMulticastTop(mlid mad.LID) {
-	if top := multicastTop.Uint(n.SwitchInfo[:]); top != 0 && top < uint64(mlid) {
-		multicastTop.SetUint(n.SwitchInfo[:], uint64(mlid))
+	if top := switchInfoMulticastTop.Uint(n.SwitchInfo[:]); top != 0 && top < uint64(mlid) {
+		switchInfoMulticastTop.SetUint(n.SwitchInfo[:], uint64(mlid))
 	}
 }
 

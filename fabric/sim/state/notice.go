@@ -124,9 +124,9 @@ func (n *Notices) Accept(at *Port, class mad.Class, m mad.Method, r *Receiver) (
 // repeat it until it is repressed (IBA 13.4.9, 14.3.10). The subnet manager in this
 // process represses it at once.
 
-// maxRepeats is the largest number of repetitions of a trap. The specification has no
+// maxTrapRepeats is the largest number of repetitions of a trap. The specification has no
 // limit; here it is possible that no program receives traps.
-const maxRepeats = 8
+const maxTrapRepeats = 8
 
 var (
 	portInfoSMLID   = mad.AttrPortInfo.Field("master_sm_lid")
@@ -149,12 +149,12 @@ type repeatedTrap struct {
 	timer *time.Timer
 }
 
-// Details are the data of a Notice, such as mad.NoticePort.
-type Details interface{ Encode([]byte) }
+// Encoder are the data of a Notice, such as mad.NoticePort.
+type Encoder interface{ Encode([]byte) }
 
 // Trap sends a trap of end port from, and reports whether a program received it. An agent
 // without IsTrapSupported only keeps the notice.
-func (n *Notices) Trap(from *Port, t mad.NoticeType, number uint16, details Details) (delivered bool) {
+func (n *Notices) Trap(from *Port, t mad.NoticeType, number uint16, details Encoder) (delivered bool) {
 	notice := newNotice(from, t, number, details)
 	return n.issue(from, &notice)
 }
@@ -215,7 +215,7 @@ func (n *Notices) repeatTrap(key trapKey, t *repeatedTrap) {
 	if n.Repeated[key] != t {
 		return
 	}
-	if t.count++; t.count > maxRepeats {
+	if t.count++; t.count > maxTrapRepeats {
 		delete(n.Repeated, key)
 		return
 	}
@@ -307,7 +307,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layou
 		return fmt.Errorf("only switches send trap %d, and %s is not a switch", number, p.Node.Label)
 	}
 	const wrongKey = 0x7fff
-	kind, details := mad.NoticeTypeUrgent, Details(nil)
+	kind, details := mad.NoticeTypeUrgent, Encoder(nil)
 	violated := (*mad.Field)(nil)
 	switch number {
 	case 128:
@@ -379,7 +379,7 @@ func (n *Notices) BadKey(b *BadKey) {
 }
 
 // newNotice is a notice of the specification, of the agent of an end port.
-func newNotice(from *Port, t mad.NoticeType, number uint16, details Details) mad.Notice {
+func newNotice(from *Port, t mad.NoticeType, number uint16, details Encoder) mad.Notice {
 	node := from.Node.NodeInfo()
 	notice := mad.Notice{
 		IsGeneric: true, Type: t, ProducerType: mad.ProducerType(node.NodeType),
@@ -405,7 +405,7 @@ type keptNotice struct {
 	toggle bool
 }
 
-const maxCount = 1<<15 - 1 // of NoticeCount
+const maxNoticeCount = 1<<15 - 1 // of NoticeCount
 
 // keep stores a notice in the agent of an end port.
 func (n *Notices) keep(at *Port, notice *mad.Notice) {
@@ -415,7 +415,7 @@ func (n *Notices) keep(at *Port, notice *mad.Notice) {
 		n.kept[at] = k
 	}
 	k.notice = *notice
-	if k.count < maxCount {
+	if k.count < maxNoticeCount {
 		k.count++
 	}
 }

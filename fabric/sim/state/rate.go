@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// link is a link that flows want more of than it carries.
-type link struct {
+// contendedLink is a link that flows want more of than it carries.
+type contendedLink struct {
 	share
 	flows []crossing
 	stale bool // demands or weights have changed
@@ -16,21 +16,21 @@ type link struct {
 // crossing is a flow at a link.
 type crossing struct {
 	*share
-	at       *link
+	at       *contendedLink
 	way, hop int
 }
 
-// tolerance is the relative error of rates.
-const tolerance = 1e-9
+// rateTolerance is the relative error of rates.
+const rateTolerance = 1e-9
 
-// spread is the ratio of the rates of flows that are settled together, where none can be
+// settleSpread is the ratio of the rates of flows that are settled together, where none can be
 // settled alone because each waits for another. It grows each time, which bounds the time.
-const spread = 1.1
+const settleSpread = 1.1
 
-// filling computes the rates of flows by progressive filling: flows whose rates are settled
+// rateSolver computes the rates of flows by progressive filling: flows whose rates are settled
 // leave the rest of their links to the others.
-type filling struct {
-	links   []*link
+type rateSolver struct {
+	links   []*contendedLink
 	byWay   [][]crossing // of each flow, in the order of its way
 	rates   []float64    // of each flow: demanded, or settled; bytes per second
 	limits  []int        // the hop that limits the flow; -1: none does
@@ -39,11 +39,11 @@ type filling struct {
 	spread  float64 // the ratio for settleLeast
 }
 
-// carried returns the rates of flows, in bytes per second, and for each the hop that limits
+// carriedRates returns the rates of flows, in bytes per second, and for each the hop that limits
 // it; -1: none does. At each link, lanes share by VL arbitration, then input ports equally,
 // then the flows of an input port as they arrive there; those of a sender equally. So a flow
 // that joins late gets as much as all that came before it (the parking lot problem).
-func carried(demands []float64, ways []way) (rates []float64, limits []int) {
+func carriedRates(demands []float64, ways []way) (rates []float64, limits []int) {
 	rates, limits = make([]float64, len(ways)), slices.Repeat([]int{-1}, len(ways))
 	left := map[*Port]float64{} // of each link
 	for i := range ways {
@@ -60,7 +60,7 @@ func carried(demands []float64, ways []way) (rates []float64, limits []int) {
 		}
 	}
 	for range maxPasses {
-		f := newFilling(rest, ways, left)
+		f := newRateSolver(rest, ways, left)
 		again := f.fill()
 		for i := range ways {
 			grow(i, f.rates[i])
@@ -93,7 +93,7 @@ const maxPasses = 4
 
 // fill settles all flows. It reports whether links may have something left, because flows
 // wait for each other.
-func (f *filling) fill() (cycle bool) {
+func (f *rateSolver) fill() (cycle bool) {
 	rounds := 2 * f.longest
 	for slices.Contains(f.settled, false) {
 		// How flows arrive at a link follows from the links before it.
@@ -112,9 +112,9 @@ func (f *filling) fill() (cycle bool) {
 	return f.fit() || cycle
 }
 
-// newFilling returns the filling of what links have left.
-func newFilling(demands []float64, ways []way, left map[*Port]float64) *filling {
-	f := &filling{spread: 1, rates: slices.Clone(demands), limits: make([]int, len(ways)), settled: make([]bool, len(ways)), byWay: make([][]crossing, len(ways))}
+// newRateSolver returns the filling of what links have left.
+func newRateSolver(demands []float64, ways []way, left map[*Port]float64) *rateSolver {
+	f := &rateSolver{spread: 1, rates: slices.Clone(demands), limits: make([]int, len(ways)), settled: make([]bool, len(ways)), byWay: make([][]crossing, len(ways))}
 	load := map[*Port]float64{}
 	for i := range ways {
 		f.limits[i] = -1
@@ -123,7 +123,7 @@ func newFilling(demands []float64, ways []way, left map[*Port]float64) *filling 
 			load[h.out] += demands[i]
 		}
 	}
-	links := map[*Port]*link{}
+	links := map[*Port]*contendedLink{}
 	for i := range ways {
 		for n, h := range ways[i].hops {
 			if load[h.out] <= left[h.out] && h.arbitration.high+h.arbitration.low > 0 {
@@ -131,7 +131,7 @@ func newFilling(demands []float64, ways []way, left map[*Port]float64) *filling 
 			}
 			l := links[h.out]
 			if l == nil {
-				l = &link{share: share{gets: left[h.out]}, stale: true}
+				l = &contendedLink{share: share{gets: left[h.out]}, stale: true}
 				links[h.out] = l
 				f.links = append(f.links, l)
 			}
@@ -148,7 +148,7 @@ func newFilling(demands []float64, ways []way, left map[*Port]float64) *filling 
 }
 
 // arrange makes the tree of a link's shares: tables, lanes, input ports, flows.
-func (l *link) arrange(ways []way) {
+func (l *contendedLink) arrange(ways []way) {
 	type input struct {
 		vl uint8
 		in *Port
@@ -177,7 +177,7 @@ func (l *link) arrange(ways []way) {
 
 // distribute computes what flows get at their links, and how they arrive at them. It
 // reports whether the latter has changed.
-func (f *filling) distribute() (changed bool) {
+func (f *rateSolver) distribute() (changed bool) {
 	for _, l := range f.links {
 		if l.stale {
 			l.sum()
@@ -192,7 +192,7 @@ func (f *filling) distribute() (changed bool) {
 		arrives := f.rates[i]
 		for _, c := range crossings {
 			if c.hop > 0 { // first in, first out: as they arrive
-				if weight := max(arrives, 1e-9); math.Abs(weight-c.weight) > tolerance*weight {
+				if weight := max(arrives, 1e-9); math.Abs(weight-c.weight) > rateTolerance*weight {
 					c.weight, c.at.stale, changed = weight, true, true
 				}
 			}
@@ -204,10 +204,10 @@ func (f *filling) distribute() (changed bool) {
 
 // least returns what a flow gets at all its links, and the hop where it gets least; -1: it
 // gets what it demands.
-func (f *filling) least(way int) (rate float64, limit int) {
+func (f *rateSolver) least(way int) (rate float64, limit int) {
 	rate, limit = f.rates[way], -1
 	for _, c := range f.byWay[way] {
-		if c.gets < rate*(1-tolerance) {
+		if c.gets < rate*(1-rateTolerance) {
 			rate, limit = c.gets, c.hop
 		}
 	}
@@ -216,7 +216,7 @@ func (f *filling) least(way int) (rate float64, limit int) {
 
 // settle settles the flows that get what they demand, and those of links that limit all
 // their flows. It reports whether there are any.
-func (f *filling) settle() (any bool) {
+func (f *rateSolver) settle() (any bool) {
 	rates, limits := make([]float64, len(f.rates)), make([]int, len(f.rates))
 	for i := range f.rates {
 		if !f.settled[i] {
@@ -233,7 +233,7 @@ func (f *filling) settle() (any bool) {
 	for _, l := range f.links {
 		limitsAll := true
 		for _, c := range l.flows {
-			if !before[c.way] && c.gets > rates[c.way]*(1+tolerance) {
+			if !before[c.way] && c.gets > rates[c.way]*(1+rateTolerance) {
 				limitsAll = false
 				break
 			}
@@ -250,8 +250,8 @@ func (f *filling) settle() (any bool) {
 
 // settleLeast settles the flows that get least: none can be settled otherwise where links
 // favor different flows, and each waits for another.
-func (f *filling) settleLeast() {
-	f.spread *= spread
+func (f *rateSolver) settleLeast() {
+	f.spread *= settleSpread
 	least := math.Inf(1)
 	for i := range f.rates {
 		if !f.settled[i] {
@@ -268,7 +268,7 @@ func (f *filling) settleLeast() {
 	}
 }
 
-func (f *filling) finish(way int, rate float64, limit int) {
+func (f *rateSolver) finish(way int, rate float64, limit int) {
 	f.rates[way], f.limits[way], f.settled[way] = rate, limit, true
 	for _, c := range f.byWay[way] {
 		c.at.stale = c.at.stale || c.demand != rate
@@ -278,14 +278,14 @@ func (f *filling) finish(way int, rate float64, limit int) {
 
 // fit reduces the rates where they would exceed a link, by rounding or in a cycle. It
 // reports whether the latter has occurred.
-func (f *filling) fit() (cycle bool) {
+func (f *rateSolver) fit() (cycle bool) {
 	for _, l := range f.links {
 		total := 0.0
 		for _, c := range l.flows {
 			total += f.rates[c.way]
 		}
 		if total > l.gets {
-			cycle = cycle || total > l.gets*(1+tolerance)
+			cycle = cycle || total > l.gets*(1+rateTolerance)
 			for _, c := range l.flows {
 				f.rates[c.way] *= l.gets / total
 			}
@@ -333,9 +333,9 @@ func (s *share) distribute() {
 	}
 }
 
-// unlimited is the weight of the high-priority table beside the low-priority one where
+// unlimitedWeight is the weight of the high-priority table beside the low-priority one where
 // VLHighLimit is 255.
-const unlimited = 1e12
+const unlimitedWeight = 1e12
 
 // arbitration is what decides how the lanes of a port share its link: the entry of a lane
 // in both tables, and how much the high-priority one may send before a packet of the
@@ -381,25 +381,25 @@ func arbitrate(lanes []*share, arbiters []arbitration) []*share {
 // keep the proportions in which the ports before it send them, and those that wait fill the
 // buffers on their own ways.
 
-// member is a flow in the queue of a lane.
-type member struct{ way, hop int }
+// queuedFlow is a flow in the queue of a lane.
+type queuedFlow struct{ way, hop int }
 
-// credits finds the flows that wait for credits.
-type credits struct {
+// creditSolver finds the flows that wait for credits.
+type creditSolver struct {
 	ways    []way
 	rates   []float64 // of each flow: demanded, or what credits allow; bytes per second
 	waits   []int     // the hop where a flow waits for credits; -1: nowhere
-	members map[lane][]member
+	members map[lane][]queuedFlow
 }
 
 // maxCredits bounds how often a queue is computed again: where queues wait for each other,
 // rates decrease without end.
 const maxCredits = 64
 
-// byCredits returns the rates of flows that credits allow, and for each the hop where it
+// creditRates returns the rates of flows that credits allow, and for each the hop where it
 // waits for them; -1: none.
-func byCredits(demands []float64, ways []way) (rates []float64, waits []int) {
-	c := &credits{ways: ways, rates: append([]float64(nil), demands...), waits: make([]int, len(ways))}
+func creditRates(demands []float64, ways []way) (rates []float64, waits []int) {
+	c := &creditSolver{ways: ways, rates: append([]float64(nil), demands...), waits: make([]int, len(ways))}
 	var open []lane         // whose members have changed
 	gone := map[*Port]int{} // flows to each receiver
 	for i := range ways {
@@ -411,11 +411,11 @@ func byCredits(demands []float64, ways []way) (rates []float64, waits []int) {
 	if len(gone) == 0 {
 		return c.rates, c.waits
 	}
-	c.members = map[lane][]member{}
+	c.members = map[lane][]queuedFlow{}
 	for i := range ways {
 		for n := range ways[i].hops {
 			q := ways[i].hops[n].lane()
-			c.members[q] = append(c.members[q], member{i, n})
+			c.members[q] = append(c.members[q], queuedFlow{i, n})
 		}
 	}
 	for i := range ways { // those to one receiver share what it discards
@@ -437,7 +437,7 @@ func byCredits(demands []float64, ways []way) (rates []float64, waits []int) {
 }
 
 // hold limits a flow that waits at a hop, and returns the queues before it, which it fills.
-func (c *credits) hold(way int, rate float64, hop int) (filled []lane) {
+func (c *creditSolver) hold(way int, rate float64, hop int) (filled []lane) {
 	c.rates[way], c.waits[way] = rate, hop
 	for i := range c.ways[way].hops[:hop] {
 		filled = append(filled, c.ways[way].hops[i].lane())
@@ -448,8 +448,8 @@ func (c *credits) hold(way int, rate float64, hop int) (filled []lane) {
 // wait limits the flows of a queue to what passes between those that fill it: a sender sends
 // its flows in turn, and a switch what comes from its input ports. It returns the queues
 // that have changed by that.
-func (c *credits) wait(q lane) (changed []lane) {
-	inputs := map[lane][]member{} // by the queue before
+func (c *creditSolver) wait(q lane) (changed []lane) {
+	inputs := map[lane][]queuedFlow{} // by the queue before
 	var order []lane
 	for _, m := range c.members[q] {
 		var from lane // none: the sender
@@ -481,7 +481,7 @@ func (c *credits) wait(q lane) (changed []lane) {
 		}
 	}
 	for _, from := range order {
-		if total[from] > least*(1+tolerance) {
+		if total[from] > least*(1+rateTolerance) {
 			for _, m := range inputs[from] {
 				changed = append(changed, c.limit(m, c.rates[m.way]*least/total[from])...)
 			}
@@ -491,8 +491,8 @@ func (c *credits) wait(q lane) (changed []lane) {
 }
 
 // limit limits a flow to what passes its queue.
-func (c *credits) limit(m member, rate float64) []lane {
-	if rate >= c.rates[m.way]*(1-tolerance) {
+func (c *creditSolver) limit(m queuedFlow, rate float64) []lane {
+	if rate >= c.rates[m.way]*(1-rateTolerance) {
 		return nil
 	}
 	return c.hold(m.way, rate, m.hop)

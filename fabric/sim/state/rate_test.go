@@ -36,7 +36,7 @@ func (n *network) add(demand, capacity float64, own bool, through ...int) {
 // and each limited flow is limited by a link that is full.
 func (n *network) check(t *testing.T, name string) {
 	t.Helper()
-	rates, limits := carried(n.demands, n.ways)
+	rates, limits := carriedRates(n.demands, n.ways)
 	load := map[*Port]float64{}
 	for i := range n.ways {
 		for _, h := range n.ways[i].hops {
@@ -113,7 +113,7 @@ func TestMaxMinNetworks(t *testing.T) {
 	for seed := range uint64(200) {
 		n := random(seed, true)
 		want := n.maxMin(25)
-		rates, _ := carried(n.demands, n.ways)
+		rates, _ := carriedRates(n.demands, n.ways)
 		for i := range want {
 			if math.Abs(rates[i]-want[i]) > 1e-6 {
 				t.Fatalf("seed %d, flow %d: %v, want %v", seed, i, rates[i], want[i])
@@ -143,7 +143,7 @@ func TestNetworks(t *testing.T) {
 		}
 		ring.check(t, "ring")
 		row.check(t, "row")
-		rates, _ := carried(row.demands, row.ways)
+		rates, _ := carriedRates(row.demands, row.ways)
 		for i, want := size-1, 12.5; i > 0; i, want = i-1, want/2 {
 			if math.Abs(rates[i]-want) > 1e-6 {
 				t.Errorf("row of %d, sender %d: %v, want %v", size, i, rates[i], want)

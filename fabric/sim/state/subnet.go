@@ -110,11 +110,11 @@ func (s *Subnet) Now() time.Time {
 	return now
 }
 
-// upBefore is how long devices have run when the subnet begins.
-const upBefore = 100 * time.Hour
+// initialUptime is how long devices have run when the subnet begins.
+const initialUptime = 100 * time.Hour
 
 // Uptime returns how long the devices have run.
-func (s *Subnet) Uptime() time.Duration { return upBefore + s.Now().Sub(s.poweredAt) }
+func (s *Subnet) Uptime() time.Duration { return initialUptime + s.Now().Sub(s.poweredAt) }
 
 // NodeByGUID returns the first node with a GUID, or nil.
 func (s *Subnet) NodeByGUID(guid mad.GUID) *Node {

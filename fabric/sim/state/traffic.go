@@ -174,8 +174,8 @@ func (t *Traffic) Update() {
 	for i := range ways {
 		demands[i] = t.flows[i].Rate
 	}
-	allowed, waits := byCredits(demands, ways)
-	rates, limits := carried(allowed, ways)
+	allowed, waits := creditRates(demands, ways)
+	rates, limits := carriedRates(allowed, ways)
 	c := newTrafficCounter(t.since)
 	for i := range ways {
 		f, w := &t.flows[i], &ways[i]
@@ -374,7 +374,7 @@ func (t *Traffic) arbitration(out *Port, vl uint8) arbitration {
 	a := arbitration{high: sum(VLArbHigh), low: sum(VLArbLow), packet: float64(mtuBytes(out.MTU))}
 	switch limit := out.PortInfo().VLHighLimit; limit {
 	case 255:
-		a.limit = unlimited
+		a.limit = unlimitedWeight
 	default:
 		a.limit = max(a.packet, 4096*float64(limit)) // 0: one packet
 	}
@@ -388,16 +388,16 @@ func (t *Traffic) arbitration(out *Port, vl uint8) arbitration {
 // chosen: its packets follow each other. A free one is split into parts, each of which
 // chooses for itself, as its packets do.
 
-// freeParts is the number of parts of a free flow.
-const freeParts = 16
+// freeFlowParts is the number of parts of a free flow.
+const freeFlowParts = 16
 
 // split returns a flow, or the parts of a free one.
 func (t *Traffic) split(f flow) []flow {
 	if a := t.subnet.Adaptive; a == nil || a.State != adaptive.Free {
 		return []flow{f}
 	}
-	parts := make([]flow, freeParts)
-	f.Rate /= freeParts
+	parts := make([]flow, freeFlowParts)
+	f.Rate /= freeFlowParts
 	for i := range parts {
 		parts[i] = f
 		parts[i].part = i > 0
