@@ -339,9 +339,9 @@ func twinAdaptive(s *state.Subnet, f *fabric.Fabric) {
 		switch a := f.Nodes()[i].Adaptive(); {
 		case n.Capabilities.CapMask0&mad.Capabilities0AR == 0:
 		case a == nil:
-			n.Adaptive.Take(&adaptive.Switch{})
+			n.Adaptive.SetFrom(&adaptive.Switch{})
 		case a.Unknown == "":
-			n.Adaptive.Take(a)
+			n.Adaptive.SetFrom(a)
 		}
 	}
 }

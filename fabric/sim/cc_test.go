@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric/sim/agent"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
 // cc asks for congestion control with a key; ok is false where nobody answers.
-func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e agent.Encoder) (status mad.Status, data []byte, ok bool) {
+func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e state.Encoder) (status mad.Status, data []byte, ok bool) {
 	r.t.Helper()
 	c := &engine.Call{}
 	c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: m, Attribute: a.ID, Modifier: modifier}, encode(e)[:192])

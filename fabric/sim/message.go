@@ -325,7 +325,7 @@ func (h *Clients) hasHost(at *state.Port) bool {
 func (h *Clients) inPartition(from *Client, at *state.Port, index uint16) bool {
 	here, there := from.sender.Port.EndPort(), at.EndPort()
 	key := h.agents.Subnet.PKeyAt(here, int(index))
-	return here == there || key&state.PKeyBase != 0 && h.agents.Subnet.TakesPKey(there, key)
+	return here == there || key&state.PKeyBase != 0 && h.agents.Subnet.AcceptsPKey(there, key)
 }
 
 // registrationTime is how long a program takes to register for what it serves.

@@ -528,7 +528,7 @@ func TestNoTraps(t *testing.T) {
 		if err := r.Notices.SendTrap(130, r.named(name).GUID(), 2, nil); err != nil {
 			t.Fatal(err)
 		}
-		if n := r.Notices.Kept(r.at(name, 0)); n.TrapNumber != 130 {
+		if n := r.Notices.StoredNotice(r.at(name, 0)); n.TrapNumber != 130 {
 			t.Errorf("%s keeps %+v", name, n)
 		}
 	}
@@ -581,7 +581,7 @@ func TestBadKeys(t *testing.T) {
 		if want := fmt.Sprint(tt.answered, tt.badPKey, tt.badQKey); got != want {
 			t.Errorf("%s: answered, violations %s, want %s", tt.name, got, want)
 		}
-		kept := r.Notices.Kept(r.at(at, 1))
+		kept := r.Notices.StoredNotice(r.at(at, 1))
 		var bad mad.NoticeBadKey
 		bad.Decode(kept.DataDetails[:])
 		if kept.TrapNumber != tt.trap || bad.Key != tt.key || tt.trap != 0 && (bad.LIDAddr1 != r.lid(from) || bad.LIDAddr2 != r.lid(at) || bad.QP1 != 1 || bad.QP2 != 1) {

@@ -13,7 +13,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e agent.Encoder) (mad.Status, []byte) {
+func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e state.Encoder) (mad.Status, []byte) {
 	r.t.Helper()
 	c := &engine.Call{}
 	c.PutPerf(m, a.ID, modifier, encode(e)[:192])

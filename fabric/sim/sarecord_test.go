@@ -28,7 +28,7 @@ func TestTableRecords(t *testing.T) {
 	r.set(mad.AttrGUIDInfo, 0, node2, pattern(0x77))
 	r.set(mad.AttrMulticastForwardingTable, 9, leaf1, pattern(0x01))
 
-	records := func(a *mad.Attribute, mask uint64, want agent.Encoder) [][]byte {
+	records := func(a *mad.Attribute, mask uint64, want state.Encoder) [][]byte {
 		t.Helper()
 		c := saCall(mad.MethodGetTable, a, 0, mask, encode(want), r.state.SM.LID)
 		c.MAD[mad.SAKeyOffset+7] = agent.SMKey
@@ -46,7 +46,7 @@ func TestTableRecords(t *testing.T) {
 	for _, test := range []struct {
 		attr  *mad.Attribute
 		mask  []string
-		asked agent.Encoder
+		asked state.Encoder
 		count int
 		data  []byte // of the only one
 	}{
@@ -191,7 +191,7 @@ func TestMulticastTables(t *testing.T) {
 func TestVersion1(t *testing.T) {
 	r := newRig(t, "fattree:k=4,levels=2")
 	e := r.engine(engine.Options{Write: true})
-	ask := func(m mad.Method, a *mad.Attribute, mask uint64, record agent.Encoder) *engine.Call {
+	ask := func(m mad.Method, a *mad.Attribute, mask uint64, record state.Encoder) *engine.Call {
 		c := &engine.Call{}
 		data := make([]byte, 192)
 		record.Encode(data)
@@ -258,7 +258,7 @@ func TestVersion1(t *testing.T) {
 		answer mad.Method
 		attr   *mad.Attribute
 		mask   uint64
-		record agent.Encoder
+		record state.Encoder
 	}{
 		{"Set(ServiceRecord)", mad.MethodSet, mad.MethodGetResp, mad.AttrServiceRecord, serviceMask, &service},
 		{"Set(MCMemberRecord)", mad.MethodSet, mad.MethodGetResp, mad.AttrMCMemberRecord, joinMask, &joined},

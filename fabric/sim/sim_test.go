@@ -155,7 +155,7 @@ func (r *rig) portInfo(modifier uint32, to any) (i mad.PortInfo) {
 }
 
 // encode gives the bytes of an attribute.
-func encode(e agent.Encoder) []byte {
+func encode(e state.Encoder) []byte {
 	data := make([]byte, 200)
 	e.Encode(data)
 	return data

@@ -1,8 +1,14 @@
-// Package agent passes each request in a simulated subnet to the agent that answers it.
-// The agents are packages of their own, one for each class.
+// Package agent answers the requests of programs in a simulated subnet, as the agents of its
+// nodes do, one for each class; and as its subnet manager and subnet administrator.
 //
-//	agent.go   Agents: those of a subnet, by class
-//	answer.go  Exchange: a request, on its way to the agent and back
+// An Exchange is one request: it is forwarded through the state.Subnet, checked (M_Key,
+// partition), executed by the agent of its class, and turned into the answer. Each class has
+// its own request type, with what its handlers may read and change, and a handlerTable of its
+// attributes. Manager is the subnet manager, Administrator the subnet administrator.
+//
+// Agents is safe for concurrent use: Exchange.Answer locks the subnet, for reading if the
+// request is a Get. Manager.Restart, Manager.Node, Manager.Add and Administrator.Mute lock it
+// too; other functions expect their caller to hold the lock.
 package agent
 
 import (
@@ -12,7 +18,7 @@ import (
 	"fabsh/mad"
 )
 
-// Agents are those of a subnet, and the state that they share.
+// Agents are the agents of a subnet, and the state that they share.
 type Agents struct {
 	Subnet     *state.Subnet
 	Faults     *state.Faults
@@ -54,7 +60,7 @@ func runSubn(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 	return x.reported(attr, set, x.data, smaHandlers.Run(&x.sma, attr, set))
 }
 
-// reported is the status of an answer after the changes of edit.Report.
+// reported returns the status of an answer after the changes of state.Node.SetReport.
 func (x *Exchange) reported(attr *mad.Attribute, set bool, data []byte, status mad.Status) mad.Status {
 	if set {
 		return status
@@ -113,14 +119,8 @@ func runComMgt(x *Exchange, attr *mad.Attribute, set bool) mad.Status {
 
 var portInfoCapabilities = mad.AttrPortInfo.Field("capability_mask")
 
-// Package handler is the table of the attributes that an agent of a simulated subnet
-// answers, and functions that several classes share. Each class has its own request type,
-// with what its handlers may read and change.
-//
-//	handler.go  Handler, Table, and how answers are made
-
 // handler answers requests for one attribute. R is the request type of the class: its
-// data is the attribute of the request, and afterwards that of the answer. Gets run
+// data is the attribute of the request, and afterwards of the answer. Gets run
 // concurrently; a Set runs alone.
 type handler[R any] struct {
 	Attr *mad.Attribute       // nil: each attribute of the class that on admits
@@ -164,11 +164,8 @@ func methodAllowed(a *mad.Attribute, m mad.Method) bool {
 	return a != nil && slices.Contains(a.Methods, m)
 }
 
-// Encoder is a struct of an attribute.
-type Encoder interface{ Encode([]byte) }
-
 // encodeAnswer encodes an attribute as the data of an answer, and returns its status.
-func encodeAnswer(data []byte, e Encoder, modifier uint32) mad.Status {
+func encodeAnswer(data []byte, e state.Encoder, modifier uint32) mad.Status {
 	clear(data)
 	e.Encode(data)
 	return checkModifier(modifier)

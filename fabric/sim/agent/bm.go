@@ -1,8 +1,3 @@
-// Package bm is the agent of baseboard management of a simulated node: classPortInfo, and
-// the B_Key. There is no board behind it to send commands to.
-//
-//	bm.go  Request, and the attributes that the agent has; the B_Key
-
 package agent
 
 import (
@@ -15,13 +10,14 @@ import (
 // BMSettings are what was Set: the BKeyInfo of end ports. The subnet's lock guards it.
 type BMSettings map[*state.Port][]byte
 
-// bmRequest is a Get or Set at the agent.
+// bmRequest is a Get or Set at the agent of baseboard management: classPortInfo, and the B_Key.
+// There is no board behind it to send commands to.
 type bmRequest struct {
 	Settings BMSettings
 	At       *state.Port // the end port that it came to
 	Modifier uint32
 	MAD      []byte // all of it
-	Data     []byte // the attribute; afterwards that of the answer
+	Data     []byte // the attribute; afterwards of the answer
 }
 
 // bmHandlers are the attributes of baseboard management (IBA 16.2.3).

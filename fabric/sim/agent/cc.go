@@ -7,13 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package cc is the agent of congestion control of a simulated node. It stores what is
-// Set and returns it; it does not slow down traffic. Switches mark packets by it.
-//
-//	cc.go       Request, and the attributes that the agent has; the CC_Key
-//	setting.go  what the attributes are at first, and what a Set changes of them
-
-// CCSettings are what was Set, by end port, attribute and modifier.
+// CCSettings are what was Set of congestion control, by end port, attribute and modifier. The
+// agent stores and returns it; it does not slow down traffic. Switches mark packets by it.
 type CCSettings map[state.BlockKey][]byte
 
 // PacketsPerMark returns how many packets that wait pass a switch for each one that it marks,
@@ -35,7 +30,7 @@ type ccRequest struct {
 	Settings CCSettings
 	At       *state.Port // the end port that the request came to
 	Modifier uint32
-	MAD      []byte // all of the MAD; its attribute is afterwards that of the answer
+	MAD      []byte // all of the MAD; its attribute is afterwards the attribute of the answer
 	Silent   bool   // there is no answer
 }
 
@@ -59,10 +54,10 @@ var ccHandlers = handlerTable[*ccRequest]{
 // initial content.
 type ccSetting struct {
 	attr    *mad.Attribute
-	on      func(r *ccRequest) bool     // see handler
-	blocks  func(n *state.Node) uint32  // how many blocks the modifier numbers; nil: 1
-	initial func(p *state.Port) Encoder // nil: all 0
-	apply   func(image, data []byte)    // changes image as a Set with data requests; nil: applySet
+	on      func(r *ccRequest) bool           // see handler
+	blocks  func(n *state.Node) uint32        // how many blocks the modifier numbers; nil: 1
+	initial func(p *state.Port) state.Encoder // nil: all 0
+	apply   func(image, data []byte)          // changes image as a Set with data requests; nil: applySet
 }
 
 func (c ccSetting) handler() handler[*ccRequest] {
@@ -140,15 +135,15 @@ func portBlocks(n *state.Node) uint32 { return uint32(len(n.Ports)/32 + 1) }
 
 func tableBlocks(*state.Node) uint32 { return controlTableBlocks }
 
-func initialCCClassPortInfo(*state.Port) Encoder {
+func initialCCClassPortInfo(*state.Port) state.Encoder {
 	return classPortInfo(mad.ClassCongestion)
 }
 
-func initialCongestionInfo(*state.Port) Encoder {
+func initialCongestionInfo(*state.Port) state.Encoder {
 	return &mad.CongestionInfo{ControlTableCap: controlTableBlocks}
 }
 
-func initialCongestionLog(p *state.Port) Encoder {
+func initialCongestionLog(p *state.Port) state.Encoder {
 	if p.Node.IsSwitch {
 		return &mad.CongestionLog{LogType: mad.LogTypeSwitch}
 	}

@@ -1,9 +1,3 @@
-// Package devmgt is the agent of device management of a simulated channel adapter that
-// announces IsDeviceManagementSupported: an I/O unit with one controller, a target of the
-// SCSI RDMA protocol with one service. Sources: rdma-core srp_daemon/srp_daemon.c and .h.
-//
-//	devmgt.go  Request, and the attributes that the agent has
-
 package agent
 
 import (
@@ -13,11 +7,13 @@ import (
 	"fabsh/mad"
 )
 
-// devmgtRequest is a Get at the agent.
+// devmgtRequest is a Get at the agent of device management of a channel adapter that announces
+// IsDeviceManagementSupported: an I/O unit with one controller, a target of the SCSI RDMA
+// protocol with one service. Sources: rdma-core srp_daemon/srp_daemon.c and .h.
 type devmgtRequest struct {
 	At       *state.Port // the end port that it came to
 	Modifier uint32
-	Data     []byte // the attribute; afterwards that of the answer
+	Data     []byte // the attribute; afterwards of the answer
 }
 
 // devmgtHandlers are the attributes of device management (IBA 16.3.3).

@@ -11,6 +11,7 @@ import (
 // reply states how a request is answered.
 type reply uint8
 
+// How a request is answered.
 const (
 	ReplyMAD   reply = iota // by one MAD
 	ReplyTable              // by an RMPP transfer
@@ -37,10 +38,10 @@ type Exchange struct {
 	sender  Sender
 	header  mad.Header
 	mad     []byte // all of it
-	data    []byte // its attribute; afterwards that of the answer
+	data    []byte // its attribute; afterwards the attribute of the answer
 	payload []byte // the attribute of a request in several segments
 	reply   reply
-	table   []byte // of replyTable: the records
+	table   []byte // of ReplyTable: the records
 
 	route      state.FaultRoute // from the sender's port to where it came in
 	in         *state.Port      // where it came in
@@ -139,16 +140,16 @@ func (x *Exchange) survives(p *Packet, back bool) bool {
 }
 
 // inPartition reports whether the keys of a packet of general services are right. Its
-// P_Key must be that of a partition of the destination in which one of the two ports is a
-// full member, and its Q_Key that of queue pair 1 (IBA 9.6.1, 10.9.3). Redirected agents
-// check their own Q_Key.
+// P_Key must name a partition of the destination in which one of the two ports is a full
+// member, and its Q_Key must be the Q_Key of queue pair 1 (IBA 9.6.1, 10.9.3). Redirected
+// agents check their own Q_Key.
 func (x *Exchange) inPartition(p *Packet) bool {
 	at := x.in.EndPort()
 	if p.QP == 0 || x.in.Node.Off || at == x.sender.Port.EndPort() { // or it stays on the host
 		return true
 	}
 	key := x.agents.Subnet.PKeyAt(x.sender.Port.EndPort(), int(p.PKeyIndex))
-	pKey := !x.agents.Subnet.TakesPKey(at, key)
+	pKey := !x.agents.Subnet.AcceptsPKey(at, key)
 	switch {
 	case key&state.PKeyBase == 0: // the sender has no such entry, and sends nothing
 		return false
@@ -187,7 +188,7 @@ func (x *Exchange) run(busy bool) mad.Status {
 	h, agent := &x.header, classAgents[x.header.Class.Family()]
 	sa := h.Class == mad.ClassSubnAdm && x.in.EndPort() == x.agents.Subnet.SM
 	switch {
-	case busy, x.in.Node.TakeBusy():
+	case busy, x.in.Node.ConsumeBusy():
 		return mad.StatusBusy
 	case agent == nil && !sa: // as Linux answers for a class without an agent
 		return mad.StatusBadMethodAttribute

@@ -8,20 +8,15 @@ import (
 	"fabsh/mad"
 )
 
-// Package pma is the agent of performance management of a simulated node.
-//
-//	pma.go       Request, and the attributes that the agent has; counters
-//	sample.go    measurements of counters for a while
-//	redirect.go  agents that are on another node
-
-// pmaRequest is a Get or Set at an agent, and what the agent may read and change.
+// pmaRequest is a Get or Set at an agent of performance management, and what the agent may
+// read and change.
 type pmaRequest struct {
 	Subnet   *state.Subnet
 	Traffic  *state.Traffic
 	Node     *state.Node // the node that the request is about
 	Attr     *mad.Attribute
 	Modifier uint32
-	Data     []byte // the attribute; afterwards that of the answer
+	Data     []byte // the attribute; afterwards of the answer
 	Cut      bool   // the requester receives only the beginning of the answer
 }
 
@@ -61,8 +56,8 @@ func (r *pmaRequest) getPerfClassPortInfo() mad.Status {
 	return encodeAnswer(r.Data, &info, r.Modifier)
 }
 
-// getCounters reads counters; for all ports, their sums. Counters of one operation code
-// are the same for all codes.
+// getCounters reads counters; for all ports, their sums. All operation codes share the
+// counters of one.
 func (r *pmaRequest) getCounters() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) == 0 || r.Modifier != 0 {
@@ -193,14 +188,14 @@ func (r *pmaRequest) getSamplesResult() mad.Status {
 }
 
 // The queue pair of a redirected agent of performance management, and its Q_Key.
-// They differ from those of all other agents, so that a requester that does not
+// No other agent has them, so that a requester that does not
 // use them gets no answer.
 const (
 	RedirectQP   = 0x42
 	RedirectQKey = 0x11
 )
 
-// agentAt returns the node whose agent answers requests that come to node n at a queue
+// performanceAgentAt returns the node whose agent answers requests that come to node n at a queue
 // pair, and the node that this agent redirects them to, if any; nil: no such agent.
 func performanceAgentAt(n *state.Node, qp, qkey uint32) (about, redirectTo *state.Node) {
 	switch {
@@ -212,7 +207,7 @@ func performanceAgentAt(n *state.Node, qp, qkey uint32) (about, redirectTo *stat
 	return nil, nil
 }
 
-// redirect answers with the address of the agent that node about is redirected to (IBA
+// redirectPerformance answers with the address of the agent that node about is redirected to (IBA
 // 13.4.7).
 func redirectPerformance(about, to *state.Node, data []byte) mad.Status {
 	info := mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, RespTimeValue: state.LifeTime,

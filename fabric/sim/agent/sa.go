@@ -10,24 +10,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package sa is the subnet administrator in the process of a simulated subnet. It follows
-// OpenSM's as far as possible.
-//
-//	sa.go            Administrator, Request, and the records that it has
-//	classport.go     classPortInfo: the capabilities
-//	version1.go      version 1 of the class
-//	query.go         a query, and the records that match
-//	record.go        records of nodes, ports, forwarding tables and links
-//	tablerecord.go   records of tables in blocks
-//	path.go          PathRecord; rate.go: rates and selectors
-//	multipath.go     MultiPathRecord
-//	trace.go         TraceRecord
-//	group.go         MCMemberRecord: who joins and leaves multicast groups
-//	newgroup.go      groups that are made; what a request must match
-//	service.go       ServiceRecord
-//	subscription.go  InformInfo
-
-// Administrator is the subnet administrator of a subnet. Its fields are guarded by the
+// Administrator is the subnet administrator (SA) of a subnet. It follows OpenSM's as far as
+// possible: what it lacks, and where it differs, is stated with its records. Its fields are guarded by the
 // subnet's lock.
 type Administrator struct {
 	subnet  *state.Subnet
@@ -58,7 +42,7 @@ type saRequest struct {
 	mad.Header
 	From    *state.Port // that it was sent from
 	MAD     []byte
-	Data    []byte // its attribute; afterwards that of the answer
+	Data    []byte // its attribute; afterwards the attribute of the answer
 	Payload []byte // the attribute of a request in several segments
 	attr    *mad.Attribute
 	Table   []byte // records that are the answer, in segments with the MAD's header
@@ -130,7 +114,7 @@ func (r *saRequest) Run() mad.Status {
 	r.attr = mad.Lookup(mad.ClassSubnAdm, r.Attribute)
 	if r.ClassVersion == 1 {
 		r.Data = r.MAD[places.Data:]
-		if status := r.check1(); status != mad.StatusOK {
+		if status := r.checkVersion1(); status != mad.StatusOK {
 			return status
 		}
 	} else if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
@@ -201,7 +185,7 @@ func (r *saRequest) query(h recordHandler, mask uint64, trusted bool) mad.Status
 		if status != mad.StatusOK {
 			return status
 		}
-		return r.answer1(q.records, q.size)
+		return r.answerVersion1(q.records, q.size)
 	}
 	clear(r.MAD[mad.RMPPOffset:mad.SAKeyOffset])
 	if status != mad.StatusOK {
@@ -252,7 +236,7 @@ func (q *saQuery) setRecord(a *mad.Attribute) {
 }
 
 // add adds a record, if it matches.
-func (q *saQuery) add(e Encoder) {
+func (q *saQuery) add(e state.Encoder) {
 	clear(q.record)
 	e.Encode(q.record)
 	for i := range q.compare {
@@ -306,7 +290,7 @@ func (q *saQuery) endPorts(s *state.Subnet) iter.Seq[*state.Port] {
 }
 
 // mayMatch reports whether the fields of rec that are not of the table match.
-func (q *saQuery) mayMatch(rec Encoder) bool {
+func (q *saQuery) mayMatch(rec state.Encoder) bool {
 	clear(q.record)
 	rec.Encode(q.record)
 	for i := range q.compare {
@@ -320,7 +304,7 @@ func (q *saQuery) mayMatch(rec Encoder) bool {
 // recordIDBits returns the size of the block number in a record, in bits.
 const recordIDBits = 64
 
-// Capabilities of the subnet administrator: those of OpenSM that are implemented here
+// Capabilities of the subnet administrator: the ones of OpenSM that are implemented here
 // (opensm osm_sa_class_port_info.c cpi_rcv_respond). OpenSM also announces
 // IsGetSetNoticeSupported, without answering such requests, and with use_mfttop
 // IsMulticastTopSupported.
@@ -354,12 +338,12 @@ func (r *saRequest) getSAClassPortInfo() mad.Status {
 // sa_pir_check_physp).
 var capabilityMasks = []string{"CapabilityMask", "CapabilityMask2"}
 
-// check1 returns the status of a request of class version 1 that is not supported.
+// checkVersion1 returns the status of a request of class version 1 that is not supported.
 // Supported are requests that fit in one MAD, of attributes whose layout two public
 // sources give, and tables of records that never exist here. GetBulk is optional
 // (Shanley, InfiniBand Network Architecture, table 33-3); the values of Config's
 // EditModifier are not public.
-func (r *saRequest) check1() mad.Status {
+func (r *saRequest) checkVersion1() mad.Status {
 	switch r.Method {
 	case mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodInform:
 	default:
@@ -374,9 +358,9 @@ func (r *saRequest) check1() mad.Status {
 	return mad.StatusOK
 }
 
-// answer1 answers in version 1 of the class with as many records as fit in one MAD: how
+// answerVersion1 answers in version 1 of the class with as many records as fit in one MAD: how
 // that version sends more is not public.
-func (r *saRequest) answer1(records []byte, size int) mad.Status {
+func (r *saRequest) answerVersion1(records []byte, size int) mad.Status {
 	if len(records) > len(r.Data) {
 		return mad.StatusNoResources
 	}

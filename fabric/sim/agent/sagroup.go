@@ -8,8 +8,8 @@ import (
 	"fabsh/mad"
 )
 
-// Components of MCMemberRecord: those that a Set or Delete needs, and those that
-// it takes to create a group.
+// Components of MCMemberRecord: what a Set or Delete needs, and what it takes to create a
+// group.
 var (
 	groupJoinComponents   = groupComponents("mgid", "port_gid", "join_state")
 	groupCreateComponents = groupJoinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
@@ -18,8 +18,8 @@ var (
 	// Components of a query that are not simply compared.
 	groupNotCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
-	// Components of a join that are not simply compared: those of the member, and those
-	// listed before.
+	// Components of a join that are not simply compared: the ones of the member, and
+	// groupNotCompared.
 	groupNotComparedInJoin = groupNotCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
@@ -121,13 +121,13 @@ func (r *saRequest) leave(p *state.Port, asked *mad.MCMemberRecord) mad.Status {
 		g.Members = slices.DeleteFunc(g.Members, func(m state.Member) bool { return m.Port == p })
 	}
 	if before&state.FullMemberStates != 0 {
-		r.SA.sm.Dissolve(g)
+		r.SA.sm.DeleteEmptyGroup(g)
 	}
 	return mad.StatusOK
 }
 
 // mayChangeMember reports whether the requester may change a record: a member may
-// change its own; any port of the partition may change that of a proxy join (IBA
+// change its own; any port of the partition may change the record of a proxy join (IBA
 // o15-0.2.1).
 func (r *saRequest) mayChangeMember(m *state.Member, g *state.Group) bool {
 	if m.Proxy {
@@ -253,8 +253,8 @@ func (r *saRequest) freeMLID(want mad.LID) mad.LID {
 	return 0
 }
 
-// chooseMTUAndRate gives a new group the MTU and the rate of p, or those that the request
-// contains. It returns false if no value matches.
+// chooseMTUAndRate gives a new group the MTU and the rate of p, or of the request, if it
+// contains them. It returns false if no value matches.
 func chooseMTUAndRate(g *mad.MCMemberRecord, mask uint64, p *state.Port) bool {
 	mtu := p.MTU
 	if hasBoth(mask, groupMTU) {
@@ -299,8 +299,8 @@ func samePartition(a, b uint16) bool {
 	return a&state.PKeyBase == b&state.PKeyBase && (a|b)&^state.PKeyBase != 0
 }
 
-// matchesGroup reports whether the components in the request are those of the group,
-// except those of a member.
+// matchesGroup reports whether the components in the request equal the components of the
+// group, except the ones of a member.
 func (r *saRequest) matchesGroup(g *state.Group, mask uint64) bool {
 	q := newSAQuery(mad.AttrMCMemberRecord, mask&^groupNotComparedInJoin, r.Data)
 	q.add(&g.MCMemberRecord)

@@ -96,7 +96,7 @@ func (q *saQuery) addSL2VLs(s *state.Subnet, p *state.Port) {
 func (q *saQuery) addVLArbs(s *state.Subnet, p *state.Port) {
 	for i := range p.ManagedPorts() {
 		m := &p.ManagedPorts()[i]
-		for _, block := range []uint32{1, 3} {
+		for _, block := range []uint32{state.VLArbLow, state.VLArbHigh} {
 			rec := &mad.VLArbitrationTableRecord{LID: p.LID, OutputPortNum: m.Num, BlockNum: uint8(block)}
 			if !q.mayMatch(rec) {
 				continue
@@ -330,7 +330,7 @@ func (r *saRequest) changeSubscription(_ uint64, trusted bool) mad.Status {
 
 // changeSubscriptionRecord begins or ends the subscription in an InformRecord, which
 // version 1 of the class has (Shanley, InfiniBand Network Architecture, table 33-5). Only
-// trusted requesters may change that of another port.
+// trusted requesters may change the subscription of another port.
 func (r *saRequest) changeSubscriptionRecord(_ uint64, trusted bool) mad.Status {
 	var rec mad.InformInfoRecord
 	rec.Decode(r.Data)

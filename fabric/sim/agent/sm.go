@@ -9,19 +9,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package sm is the subnet manager in the process of a simulated subnet: it sweeps when a
-// link changes, and answers other subnet managers.
-//
-//	sm.go      Manager: where it is; restarts; what else says that it is one
-//	sweep.go   the sweep: links active, tables, ports that come and go
-//	link.go    what follows when links change: traps, and a sweep
-//	sminfo.go  SMInfo, and what other subnet managers ask
-
-// smPriority is that of the subnet manager.
-const smPriority = 14
-
-// Manager is the subnet manager of a subnet. Its fields are guarded by the subnet's
-// lock.
+// Manager is the subnet manager of a subnet, in this process: it sweeps when a link changes, and
+// answers other subnet managers. Its fields are guarded by the subnet's lock.
 type Manager struct {
 	subnet   *state.Subnet
 	traffic  *state.Traffic
@@ -38,7 +27,7 @@ func NewManager(s *state.Subnet, t *state.Traffic, n *state.Notices) *Manager {
 }
 
 // Restart stops the subnet manager, and starts another on the node with that
-// GUID; 0: on the same node. The new one does not know the state of the old one,
+// GUID; 0: on its present node. The new one does not know the state of the old one,
 // such as its subscriptions.
 func (m *Manager) Restart(node mad.GUID) error {
 	m.subnet.Lock()
@@ -105,6 +94,9 @@ func (m *Manager) Add(node mad.GUID, num int, info mad.SMInfo) error {
 	})
 }
 
+// smPriority is the priority of the subnet manager.
+const smPriority = 14
+
 // Info returns the SMInfo of the subnet manager.
 func (m *Manager) Info() mad.SMInfo {
 	return mad.SMInfo{GUID: m.subnet.SM.GUID, ActCount: m.Sweeps, Priority: smPriority, SMState: mad.SMStateMaster}
@@ -136,7 +128,7 @@ var smTransitions = map[mad.SMState]map[uint32]mad.SMState{
 // osm_base.h OSM_DEFAULT_SM_KEY, OSM_DEFAULT_SA_KEY).
 const SMKey = 1
 
-// RunsAt reports whether an end port is that of a subnet manager.
+// RunsAt reports whether a subnet manager answers at an end port.
 func (m *Manager) RunsAt(p *state.Port) bool {
 	_, other := m.otherSMs[p]
 	return other || p == m.subnet.SM
@@ -184,14 +176,14 @@ func (m *Manager) Transition(p *state.Port, modifier uint32, asker mad.SMState) 
 // each, and the subnet manager sweeps. An agent repeats its trap until the subnet manager
 // receives it: a trap that had no route before the sweep is sent again afterwards.
 func (m *Manager) LinksChanged(changed ...*state.Port) {
-	told := map[*state.Node]bool{}
+	notified := map[*state.Node]bool{}
 	var undelivered []*state.Node
 	for _, p := range changed {
 		if p == nil { // a port without a cable has no peer
 			continue
 		}
-		if n := p.Node; n.IsSwitch && !n.Off && !told[n] {
-			told[n] = true
+		if n := p.Node; n.IsSwitch && !n.Off && !notified[n] {
+			notified[n] = true
 			if !m.linkTrap(n) {
 				undelivered = append(undelivered, n)
 			}
@@ -292,14 +284,14 @@ func (m *Manager) leaveAll(p *state.Port) {
 		before := len(g.Members)
 		g.Members = slices.DeleteFunc(g.Members, func(x state.Member) bool { return x.Port == p })
 		if len(g.Members) < before {
-			m.Dissolve(g)
+			m.DeleteEmptyGroup(g)
 			m.subnet.SetMFTs(g)
 		}
 	}
 }
 
-// Dissolve deletes a group that no longer has full members.
-func (m *Manager) Dissolve(g *state.Group) {
+// DeleteEmptyGroup deletes a group that no longer has full members.
+func (m *Manager) DeleteEmptyGroup(g *state.Group) {
 	if g.FullMembers() > 0 {
 		return
 	}

@@ -8,23 +8,15 @@ import (
 	"fabsh/mad"
 )
 
-// Package sma is the agent of subnet management of a simulated node.
-//
-//	sma.go       Request, and the attributes that the agent has
-//	node.go      NodeDescription, NodeInfo, SwitchInfo, LedInfo, SMInfo
-//	portinfo.go  PortInfo
-//	table.go     forwarding tables, and tables in blocks
-//	notice.go    Notice, for who polls the agent
-//	mkey.go      M_Keys: who may, and what follows when one is wrong
-
-// smaRequest is a Get or Set at an agent, and what the agent may read and change.
+// smaRequest is a Get or Set at an agent of subnet management, and what the agent may read and
+// change.
 type smaRequest struct {
 	Subnet   *state.Subnet
 	SM       *Manager
 	Notices  *state.Notices
 	In       *state.Port // that the request came in through
 	Modifier uint32
-	Data     []byte // the attribute; afterwards that of the answer
+	Data     []byte // the attribute; afterwards of the answer
 	HideKey  bool   // the requester does not know the M_Key, and may not read it
 }
 
@@ -147,8 +139,7 @@ func (r *smaRequest) setLight() mad.Status {
 	return r.getLight()
 }
 
-// The vendor's attributes of a node.
-
+// getRegister reads a register of the vendor.
 func (r *smaRequest) getRegister() mad.Status {
 	return getRegisterBySMP(r.In.Node, r.Subnet.Uptime(), r.Data)
 }
@@ -339,7 +330,7 @@ const (
 )
 
 // setSL2VL sets the mapping of one pair of ports, or with optimized programming
-// those of several, where SwitchInfo says that the switch supports it.
+// the mappings of several, where SwitchInfo says that the switch supports it.
 func (r *smaRequest) setSL2VL() mad.Status {
 	n, mod := r.In.Node, int(r.Modifier)
 	if !n.IsSwitch || mod&(allInPorts|allOutPorts) == 0 {
@@ -388,8 +379,8 @@ var switchInfoOptimized = mad.AttrSwitchInfo.Field("optimized_sl_to_vl_mapping_p
 
 // getNotice reads the latest notice, whether or not its trap was received.
 func (r *smaRequest) getNotice() mad.Status {
-	kept := r.Notices.Kept(r.In.EndPort())
-	var data [noticeSize]byte
+	kept := r.Notices.StoredNotice(r.In.EndPort())
+	var data [state.NoticeSize]byte
 	kept.Encode(data[:])
 	copy(r.Data, data[:])
 	return checkModifier(r.Modifier)
@@ -402,9 +393,6 @@ func (r *smaRequest) setNotice() mad.Status {
 	}
 	return r.getNotice()
 }
-
-// noticeSize is the size of a Notice with the issuer's GID, which an SMP lacks, in bytes.
-const noticeSize = 80
 
 var noticeToggle = mad.AttrSubnNotice.Field("notice_toggle")
 

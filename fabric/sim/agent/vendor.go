@@ -10,16 +10,9 @@ import (
 	"fabsh/mad"
 )
 
-// Package vendor contains the agents of Mellanox' devices: registers, which are read by
-// an SMP or by a class of the vendor, ExtendedPortInfo, adaptive routing and the keys of the
-// vendor's classes. Package registers has the contents of the registers.
-//
-//	register.go  AccessRegister
-//	portinfo.go  ExtendedPortInfo
-//	adaptive.go  GeneralInfo, adaptive routing, private LFTs
-//	notification.go  routing notifications
-//	virtual.go   virtual ports
-//	key.go       keys of the vendor's classes
+// The agents of Mellanox' devices: registers, which are read by an SMP or by a class of the
+// vendor, ExtendedPortInfo, adaptive routing, virtual ports, and the keys of the vendor's
+// classes. state.Hardware has the contents of the registers.
 
 // hasRegisters reports whether a node has registers (the key registers= of a spec).
 func hasRegisters(n *state.Node) bool { return n.Hardware != nil }
@@ -43,7 +36,7 @@ func registerPort(n *state.Node, num int) state.RegisterPort {
 	return state.RegisterPort{Cabled: p.Peer != nil && !p.Unplugged, Up: p.Up, Rate: float64(p.Rate) * 5e8, Lanes: lanes, CMIS: lanes > 0 && int(p.Rate) >= 200*lanes}
 }
 
-// registerStatus is the status of a datagram of the vendor's class by that of a
+// registerStatus is the status of a datagram of the vendor's class by the status of a
 // register (mstflint mtcr_ib_ofed.c translate_mad_status_to_reg_status_gmp).
 var registerStatus = map[mad.RegisterStatus]mad.Status{
 	mad.RegisterStatusOK: mad.StatusOK, mad.RegisterStatusRegisterNotSupported: 0x14, mad.RegisterStatusBadParameter: mad.StatusBadValue,
@@ -199,12 +192,12 @@ func (r *vendorRequest) hasKey(key uint64) bool {
 	return binary.BigEndian.Uint64(r.MAD[vendorKeyOffset:]) == key
 }
 
-func (r *vendorRequest) answer(attr *mad.Attribute, e Encoder) mad.Status {
+func (r *vendorRequest) answer(attr *mad.Attribute, e state.Encoder) mad.Status {
 	return encodeAnswer(r.MAD[attr.Offset():][:attr.Size], e, r.Modifier)
 }
 
 // getNeighbors reads the nodes behind 14 ports, from port 14*block on. Their keys are hidden
-// as that of the manager is.
+// where the key of the manager is.
 func (r *vendorRequest) getNeighbors() mad.Status {
 	n := r.Node
 	if r.Modifier > uint32(len(n.Ports)-1)/neighborsPer {
@@ -230,7 +223,7 @@ func (r *vendorRequest) getNeighbors() mad.Status {
 	return encodeAnswer(r.MAD[attr.Offset():][:attr.Size], &info, 0)
 }
 
-// n2nNodeKeyMask makes the keys between nodes of their GUIDs.
+// n2nNodeKeyMask makes keys between nodes from the GUIDs of the nodes.
 const n2nNodeKeyMask = 0x5a5a_00c0_0000_0000
 
 // Virtual ports. The public sources do not say how the modifier of VPortInfo has port and
@@ -382,7 +375,7 @@ func getHBF(n *state.Node, modifier uint32, data []byte) mad.Status {
 	return encodeAnswer(data, &n.Adaptive.HBF, modifier)
 }
 
-// getWHBF reads a block of WeightedHBFConfig: 16 groups, all with the same weights.
+// getWHBF reads a block of WeightedHBFConfig: 16 groups with equal weights.
 func getWHBF(n *state.Node, modifier uint32, data []byte) mad.Status {
 	if modifier > uint32(n.Adaptive.Info.GroupCap)/16 {
 		return mad.StatusBadValue

@@ -31,7 +31,7 @@ type Adaptive struct {
 	Weights [3]uint8 // of sub-groups, for WHBF
 	PFRN    mad.PFRNConfig
 	Private [][16]uint8       // private LFT by input port and SL; nil: 0
-	Tables  []*adaptive.Table // by private LFT, for LIDs up to that of the tables
+	Tables  []*adaptive.Table // by private LFT, up to the highest LID of the forwarding tables
 	Faults  []AdaptiveFault   // of the tables, whenever they are computed
 
 	routing adaptive.Switch // what packets follow
@@ -57,9 +57,8 @@ func (a *Adaptive) Update() {
 	}
 }
 
-// Take sets what a switch was read to have. Tables that were not read are those that are
-// computed.
-func (a *Adaptive) Take(from *adaptive.Switch) {
+// SetFrom sets what was read from a switch. Tables that were not read are computed.
+func (a *Adaptive) SetFrom(from *adaptive.Switch) {
 	i := &a.Info
 	i.E, i.HBFEn, i.WHBFEn, i.FREnabled = from.Enabled, from.HBF, from.Weighted, from.FastRecovery
 	i.EnableBySLMask, i.EnableBySLMaskHBF = uint16(from.SLs), uint16(from.HBFSLs)
@@ -183,7 +182,7 @@ func (n *Node) Hash(c *adaptive.Choice, flow uint64) uint8 {
 	return ports[h.Sum64()%uint64(len(ports))]
 }
 
-// weight is that of a sub-group in hashes.
+// weight returns the weight of a sub-group in hashes.
 func (a *Adaptive) weight(sub int) uint8 {
 	if !a.Info.WHBFEn || sub >= len(a.Weights) {
 		return 1
@@ -233,7 +232,7 @@ func (s *Subnet) SetUpAdaptive(set *AdaptiveSettings, on bool) {
 		n.Capabilities.CapMask0 |= switchCapabilities
 		n.Adaptive = newAdaptive(n, set, on)
 	}
-	for i := range s.Nodes { // those of other vendors follow their linear tables
+	for i := range s.Nodes { // switches of other vendors follow their linear tables
 		if n := &s.Nodes[i]; n.IsSwitch && n.Adaptive == nil {
 			n.Adaptive = &Adaptive{}
 		}
@@ -331,7 +330,7 @@ var adaptiveFaults = []struct{ name, doc string }{
 	{"off", "the switch alone does not route adaptively"},
 }
 
-// AdaptiveFaultNames are the names of all faults.
+// AdaptiveFaultNames returns the names of all faults.
 func AdaptiveFaultNames() (names []string) {
 	for _, f := range adaptiveFaults {
 		names = append(names, f.name)
@@ -339,7 +338,7 @@ func AdaptiveFaultNames() (names []string) {
 	return names
 }
 
-// AdaptiveFaultDoc is one line on all faults.
+// AdaptiveFaultDoc returns one line on all faults.
 func AdaptiveFaultDoc() string {
 	var list []string
 	for _, f := range adaptiveFaults {
@@ -474,7 +473,7 @@ func (n *Node) addPort(to *adaptive.Ports, ok func(*Port) bool) bool {
 	return false
 }
 
-// leadsAway reports whether port p leads to another end port than that of the LID, or to a
+// leadsAway reports whether port p leads to an end port without the LID, or to a
 // switch whose route to it returns.
 func (s *Subnet) leadsAway(p *Port, lid mad.LID) bool {
 	to := p.Peer

@@ -26,6 +26,7 @@ type BlockKey struct {
 	Block uint32
 }
 
+// The tables in blocks.
 var (
 	GUIDBlocks  = &BlockTable{mad.AttrGUIDInfo, locateGUIDs, fillGUIDs}
 	PKeyBlocks  = &BlockTable{mad.AttrPKeyTable, locatePKeys, fillPKeys}
@@ -131,7 +132,7 @@ func locateVLArb(in *Port, modifier uint32) (p *Port, block uint32, ok bool) {
 	return p, block, p != nil && (block == VLArbLow || block == VLArbHigh)
 }
 
-// fillVLArb gives all VLs the same weight.
+// fillVLArb gives all VLs equal weights.
 func fillVLArb(_ *Port, _ uint32, written bool, data []byte) {
 	for vl := 0; !written && vl < VLArbCap; vl++ {
 		data[2*vl], data[2*vl+1] = byte(vl), 32
@@ -181,9 +182,9 @@ func (s *Subnet) PKeyAt(p *Port, index int) uint16 {
 	return binary.BigEndian.Uint16(s.pKeyBlock(p, uint32(index/mad.PKeyBlock))[2*(index%mad.PKeyBlock):])
 }
 
-// TakesPKey reports whether an end port accepts packets with a P_Key: it is in the
+// AcceptsPKey reports whether an end port accepts packets with a P_Key: it is in the
 // partition, and it or the sender is a full member (IBA 10.9.1.1).
-func (s *Subnet) TakesPKey(p *Port, pkey uint16) bool {
+func (s *Subnet) AcceptsPKey(p *Port, pkey uint16) bool {
 	for key := range s.PKeys(p) {
 		if key&PKeyBase == pkey&PKeyBase && (key|pkey)&^uint16(PKeyBase) != 0 {
 			return true

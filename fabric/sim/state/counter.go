@@ -12,19 +12,14 @@ import (
 	"fabsh/mad"
 )
 
-// Package counter holds the counters of a port of a simulated subnet.
-//
-//	counter.go      Counters: their values, and how they grow with time
-//	name.go         the counters of attributes, and their names
-//	measurement.go  Measurement: counters measured for a while
-
-// Counters are the counters of a port. PortCounters and PortCountersExtended
-// show the same ones; those of the former stop at their largest value.
+// Counters are the counters of a port. PortCounters and PortCountersExtended show them; the
+// smaller fields of PortCounters stop at their largest value.
 type Counters struct {
 	values map[CounterKey]uint64 // nil: all 0
 	growth *growth               // nil: they do not grow
 }
 
+// CounterKey names a counter.
 type CounterKey struct {
 	Name    string // of the field
 	Element int
@@ -130,6 +125,7 @@ func (c *Counters) stopGrowing(stop func(*growingCounter) bool) {
 	}
 }
 
+// Set sets a counter.
 func (c *Counters) Set(key CounterKey, v uint64) {
 	if c.values == nil {
 		c.values = map[CounterKey]uint64{}
@@ -162,7 +158,7 @@ var countersByName = sync.OnceValue(func() map[string]mad.Counter {
 })
 
 // CounterByName finds a counter by its script name, such as symbol_error_counter;
-// that of an array by the number of the element behind it: port_xmit_data_sl3.
+// an element of an array by its number behind the name: port_xmit_data_sl3.
 func CounterByName(name string) (CounterKey, error) {
 	if c, ok := countersByName()[name]; ok && c.Count == 1 {
 		return CounterKey{Name: c.Name, Element: 0}, nil
@@ -219,7 +215,7 @@ func (m *Measurement) Status(now time.Time) mad.SampleStatus {
 	return mad.SampleStatusDone
 }
 
-// Record reads the counters at those of the two times that are over.
+// Record reads the counters at the begin and the end, as far as these times are over.
 func (m *Measurement) Record(now time.Time) {
 	for _, t := range []time.Time{m.Begin, m.End}[m.taken:] {
 		if now.Before(t) {

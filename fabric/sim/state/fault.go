@@ -13,14 +13,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package fault contains the random faults of a simulated subnet: MADs that are lost,
-// late or duplicated, and agents that answer BUSY.
-//
-//	fault.go  Faults: the settings of all MADs, and those of nodes and ports
-//	model.go  Model: the faults of each MAD, which follow from a seed
-//	loss.go   what ports lose of the MADs that cross their links
-
-// Faults are the faults of a subnet.
+// Faults are the random faults of a subnet: MADs that are lost, late or duplicated, and agents
+// that answer BUSY. A FaultModel draws them for each MAD.
 type Faults struct {
 	subnet   *Subnet
 	Settings atomic.Pointer[FaultSettings]
@@ -55,7 +49,7 @@ func (f *Faults) change(change func(*FaultSettings)) {
 func (o *FaultSettings) active() bool { return o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0 }
 
 // SetLoss sets the probability that a MAD is lost, in each direction: of all MADs, or
-// with a node of those that cross its ports; with a num of 0 or more, only that port.
+// with a node the MADs that cross its ports; with a num of 0 or more, only that port.
 func (f *Faults) SetLoss(p float64, node mad.GUID, num int) error {
 	if p < 0 || p > 1 || p != p {
 		return fmt.Errorf("invalid probability %v; want 0 to 1", p)
@@ -117,7 +111,7 @@ type FaultModel struct {
 	seen map[uint64]uint64 // number of MADs by content
 }
 
-// Outcome are the faults of one MAD, and its delay.
+// faultDraw are the faults of one MAD, and its delay.
 type faultDraw struct {
 	Lost, Duplicate, Busy bool
 	Delay                 time.Duration

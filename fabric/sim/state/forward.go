@@ -27,7 +27,7 @@ func DRLIDs(m []byte) (slid, dlid mad.LID) {
 // ended; nil if it is dropped. Then m is as the requester gets it back: with the
 // return path, hop pointer 0, and D set.
 //
-// The rules are those of IBA 14.2.2 (C14-9 for requests, C14-13 for responses).
+// The rules are in IBA 14.2.2 (C14-9 for requests, C14-13 for responses).
 // An SMP whose lid is not permissive is routed there by LID first, and if DrDLID
 // is not permissive, by LID again from the end of the directed part.
 func ForwardDirected(from *Port, lid mad.LID, m []byte) (in, end *Port) {
@@ -151,7 +151,7 @@ func (p *Port) NextHop(dlid mad.LID, sent bool) (out *Port, arrived bool) {
 	return n.Leave(num, dlid)
 }
 
-// Leave is NextHop of a switch that forwards the packet through port num.
+// Leave returns the next hop of a packet that the switch forwards through port num, as NextHop.
 func (n *Node) Leave(num uint8, dlid mad.LID) (out *Port, arrived bool) {
 	switch {
 	case num == 0:
@@ -225,7 +225,7 @@ func (s *Subnet) network() (switches []*Node, network []lftSwitch, planes []int)
 		for j := range n.Ports[1:] {
 			p := &n.Ports[1+j]
 			if p.Up && !p.FNM && p.Peer.Node.IsSwitch && p.Peer.Node != n {
-				network[i].Links.Add(index[p.Peer.Node], p.Num)
+				network[i].Links.add(index[p.Peer.Node], p.Num)
 			}
 		}
 	}

@@ -11,18 +11,10 @@ import (
 	"fabsh/mad"
 )
 
-// Package registers contains the registers of simulated devices: temperature, fans and
-// supplies, firmware, and the modules in their ports.
-//
-//	hardware.go  Hardware and Module: the state, healthy until somebody changes it
-//	query.go     Query: a register of it
-//	port.go      the registers of a port: counters of the physical layer, trouble
-//	eeprom.go    the EEPROM of a module
-//	fault.go     what can be broken by name
-//
-// It knows only registers, not the subnet: package sim decides which ports exist.
-
-// Hardware is what the registers of a node show.
+// Hardware is what the registers of a node show: temperature, fans and supplies, firmware, and
+// the modules in its ports. It is healthy until it is changed. It has no access to the subnet:
+// a RegisterView of the caller says which ports exist. Hardware is guarded by the subnet's
+// lock.
 type Hardware struct {
 	Temperature float64   // of the chip, degrees Celsius
 	Fans        []int     // turns a minute
@@ -93,11 +85,11 @@ func (h *Hardware) SetModule(num int, m Module) {
 	h.modules[num] = m
 }
 
-// moduleSensors is the first sensor of temperature that is a module's (linux mlxsw
+// moduleSensors is the first temperature sensor of modules (linux mlxsw
 // reg.h reg_mtmp_sensor_index).
 const moduleSensors = 64
 
-// Query answers a query of a register: data selects what is read, and afterwards contains
+// Query answers a query of a register: content selects what is read, and afterwards contains
 // the register.
 func (h *Hardware) Query(id uint16, content []byte, view RegisterView) mad.RegisterStatus {
 	switch id {
@@ -505,7 +497,7 @@ var hardwareFaults = []hardwareFault{
 	{"firmware", nil, func(h *Hardware) bool { h.Firmware[2]--; return true }},
 }
 
-// hardwareFaultNames are the names that Break takes.
+// hardwareFaultNames returns the names that Hardware.Break accepts.
 func hardwareFaultNames() (names []string) {
 	for _, f := range hardwareFaults {
 		names = append(names, f.name)

@@ -13,24 +13,18 @@ import (
 	"fabsh/mad"
 )
 
-// Package lft computes the forwarding tables that the subnet manager of a simulated subnet
-// sets: up*/down* routes in fat trees, minimal ones elsewhere; and for adaptive routing, the
-// ports that may be chosen.
-//
-//	lft.go       Compute: the tables of a network
-//	adaptive.go  computeAdaptiveLFTs: with the choices of ports
-//	rank.go      is it a fat tree? the ranks of its switches
-//	distance.go  the routes from all switches to one
+// The forwarding tables that the subnet manager of a simulated subnet sets: up*/down* routes in
+// fat trees, minimal routes elsewhere; and for adaptive routing, the ports that may be chosen.
 
-// Switch is a switch of the network.
+// lftSwitch is a switch of the network.
 type lftSwitch struct {
 	Ports        int              // with port 0
 	Links        lftLinks         // to other switches
-	Destinations []lftDestination // its own LID, then those of the end ports at it
+	Destinations []lftDestination // its own LID, then the LIDs of the end ports at it
 	Hosts        bool             // there are hosts among them
 }
 
-// Compute returns the tables of switches, with entries up to LID top.
+// computeLFTs returns the tables of switches, with entries up to LID top.
 func computeLFTs(switches []lftSwitch, top mad.LID) [][]uint8 {
 	r := newRouter(switches)
 	r.rankSwitches()
@@ -75,7 +69,7 @@ func (r *router) compute(top mad.LID) [][]uint8 {
 type router struct {
 	tables       [][]uint8
 	links        []lftLinks // of each switch
-	ups          []lftLinks // those of them to switches of higher rank
+	ups          []lftLinks // of each switch, its links to switches of higher rank
 	rank         []int      // nil: the links do not join neighbouring ranks
 	stride       []int      // of d-mod-k, by rank
 	digits       [][]int32  // of each rank, the numbers of hosts over stride
@@ -84,7 +78,7 @@ type router struct {
 	loads        [][]int32 // routes through each port of each switch
 
 	order  []int32    // switches by falling rank
-	group  []int32    // of each switch; those of one have the same links up
+	group  []int32    // of each switch; the switches of a group have equal links up
 	groups []lftLinks // these links
 
 	choices *choices // of adaptive routing; nil: none are computed
@@ -100,18 +94,18 @@ const (
 	upDownPath           // up first, then down
 )
 
-// Links are the links from one switch to others, by port. They are small, because they
+// lftLinks are the links from one switch to others, by port. They are small, because they
 // are read for each destination.
 type lftLinks struct {
 	to   []uint16 // the switch; there are fewer than LIDs
 	port []uint8
 }
 
-func (l *lftLinks) Add(to uint16, port uint8) {
+func (l *lftLinks) add(to uint16, port uint8) {
 	l.to, l.port = append(l.to, to), append(l.port, port)
 }
 
-// Destination is a LID of a switch, or of a host at a switch.
+// lftDestination is a LID of a switch, or of a host at a switch.
 type lftDestination struct {
 	LID    mad.LID
 	Port   uint8
@@ -266,8 +260,8 @@ func (r *router) rankFromRoots() {
 	r.arrange(level)
 }
 
-// searchRanks ranks the switches without a rank by their distance from those of queue, and
-// returns the switches that it has reached.
+// searchRanks ranks the switches without a rank by their distance from the switches in queue,
+// and returns the switches that it has reached.
 func (r *router) searchRanks(rank []int, queue []int32) []int32 {
 	for _, at := range queue {
 		rank[at] = max(rank[at], 0)
@@ -307,7 +301,7 @@ func (r *router) arrange(rank []int) {
 	for i := range r.links {
 		for k, to := range r.links[i].to {
 			if r.above(int32(to), int32(i)) {
-				r.ups[i].Add(to, r.links[i].port[k])
+				r.ups[i].add(to, r.links[i].port[k])
 			}
 		}
 		key := fmt.Sprint(r.ups[i])
@@ -465,23 +459,23 @@ func (w *distances) bfs(links []lftLinks) {
 //   - updn: all ports on the shortest routes that go up first and then down; a switch from
 //     which a route goes down only takes no other. Without credit loops between hosts in any
 //     network: up is away from hosts in fat trees whose routes all exist, and else to a root.
-//   - ftree: the same in fat trees; in others as minhop, like OpenSM, which falls back to it.
+//   - ftree: as updn in fat trees; in others as minhop, like OpenSM, which falls back to it.
 //   - minhop: all ports on the shortest routes.
 //   - dor: the parallel links to the next switch, in the order of dimensions.
 var LFTEngines = []string{"updn", "ftree", "minhop", "dor"}
 
 // AdaptiveOptions select the routing engine, and what of the choices.
 type AdaptiveOptions struct {
-	Engine string         // of Engines
+	Engine string         // one of LFTEngines
 	State  adaptive.State // of the entries with a choice
 	// Secondary adds a sub-group to each group: the other ports up, of switches that go up.
 	Secondary bool
 }
 
-// computeAdaptiveLFTs is Compute, with the tables of adaptive routing: they share the memory of
-// the other ones. A route that turns up again, as between roots, has no choice. Groups are
-// those of the switches of destinations, from 1 on, or where these are too many, of equal
-// sets of ports.
+// computeAdaptiveLFTs returns the tables of computeLFTs and the tables of adaptive routing,
+// which share their memory. A route that turns up again, as between roots, has no choice. A
+// group is of the switch of the destinations, from 1 on, or where these are too many, of an
+// equal set of ports.
 func computeAdaptiveLFTs(switches []lftSwitch, top mad.LID, o AdaptiveOptions) ([][]uint8, []*adaptive.Table) {
 	r := newChoosing(switches, o)
 	tree := false
@@ -513,11 +507,11 @@ type choices struct {
 	AdaptiveOptions
 	*router
 	tables []*adaptive.Table
-	shared bool        // groups are those of equal sets
+	shared bool        // groups are of equal sets of ports
 	turned atomic.Bool // a route between hosts turns up again
 }
 
-// add makes the table of a switch, whose static ports are those of its forwarding table.
+// add makes the table of a switch, whose static ports are the ports of its forwarding table.
 func (c *choices) add(at int, ports []uint8) {
 	sub := 1
 	if c.Secondary {
@@ -554,7 +548,7 @@ func (c *choices) set(at int, way *distances, ports []uint8, to []lftDestination
 	}
 }
 
-// further are the other ports up of a switch that goes up, from which routes go on.
+// further returns the other ports up of a switch that goes up, from which routes go on.
 func (c *choices) further(at int, way *distances, ports []uint8) (set adaptive.Ports) {
 	if !c.Secondary || c.shared || way.path[at] != upDownPath {
 		return set

@@ -15,6 +15,7 @@ type Group struct {
 	WellKnown          bool // it remains without members
 }
 
+// Member is a member of a multicast group.
 type Member struct {
 	Port  *Port
 	State mad.JoinState
@@ -107,7 +108,7 @@ func (s *Subnet) SetAllMFTs() {
 	}
 }
 
-// raiseMulticastTops raises those of all switches, as OpenSM does (osm_mcast_mgr.c
+// raiseMulticastTops raises MulticastFDBTop of all switches, as OpenSM does (osm_mcast_mgr.c
 // mcast_mgr_set_mfttop).
 func (s *Subnet) raiseMulticastTops(mlid mad.LID) {
 	for i := range s.Nodes {

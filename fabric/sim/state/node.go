@@ -136,8 +136,8 @@ func (n *Node) lftEntry(dlid mad.LID) uint8 {
 	return n.LFT[dlid]
 }
 
-// TakeBusy reports whether the node is busy for one more request.
-func (n *Node) TakeBusy() bool {
+// ConsumeBusy reports whether the node is busy for one more request.
+func (n *Node) ConsumeBusy() bool {
 	for {
 		left := n.Busy.Load()
 		if left == 0 {
@@ -199,13 +199,13 @@ func (n *Node) Report(a *mad.Attribute, modifier uint32, data []byte, status mad
 // port itself.
 type VirtualPort struct {
 	GUID, Node mad.GUID
-	LID        mad.LID // 0: it uses that of index 0
+	LID        mad.LID // 0: it uses the LID of index 0
 }
 
 // MaxVirtualPorts is the highest index of a virtual port.
 const MaxVirtualPorts = 255
 
-// virtualGUID makes the GUIDs of virtual ports of those of their ports.
+// virtualGUID is the difference of the GUIDs of successive virtual ports of a port.
 const virtualGUID = 1 << 40
 
 // AddVirtualPorts gives each port of the adapters of Mellanox and NVIDIA virtual ports. Those
@@ -234,7 +234,7 @@ func (s *Subnet) AddVirtualPorts(count int) {
 	}
 }
 
-// hasVirtual reports whether lid is that of a virtual port of p.
+// hasVirtual reports whether a virtual port of p has the LID.
 func (p *Port) hasVirtual(lid mad.LID) bool {
 	return p.Virtual != nil && slices.ContainsFunc(p.Virtual, func(v VirtualPort) bool { return v.LID == lid })
 }

@@ -8,15 +8,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Package notice sends notices of events in a simulated subnet: agents send traps to
-// their subnet manager, and the subnet administrator sends Reports to its subscribers.
-//
-//	notice.go  Notices: who accepts traps and Reports; Reports to subscribers
-//	trap.go    traps, their repetition, TrapRepress
-//	kept.go    the notice that an agent keeps for who polls it
-//	send.go    each trap by its number; those of counters
-
-// Notices are the traps and Reports of a subnet. Its fields are guarded by the
+// Notices are the notices of events in a subnet: agents send traps to their subnet manager,
+// and the subnet administrator sends Reports to its subscribers. Its fields are guarded by the
 // subnet's lock.
 type Notices struct {
 	subnet        *Subnet
@@ -25,19 +18,19 @@ type Notices struct {
 	LastTrap      uint64 // TID of a Trap
 	Repeated      map[trapKey]*repeatedTrap
 	Accepting     map[RequestKey]*Receiver
-	kept          map[*Port]*keptNotice
+	stored        map[*Port]*storedNotice
 }
 
 // NewNotices returns the notices of a subnet.
 func NewNotices(s *Subnet) *Notices {
-	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}, kept: map[*Port]*keptNotice{}}
+	return &Notices{subnet: s, Repeated: map[trapKey]*repeatedTrap{}, Accepting: map[RequestKey]*Receiver{}, stored: map[*Port]*storedNotice{}}
 }
 
 // Receiver is a program that accepts requests of others. It is called with the
 // subnet's lock held, and must not keep the MAD.
 type Receiver struct {
 	Deliver func(from engine.Address, m *[mad.Size]byte)
-	Client  bool // it is a foreign program, which is registered as package client finds right
+	Client  bool // it is a foreign program, whose registration package sim changes
 }
 
 // RequestKey names the requests that a program accepts.
@@ -47,12 +40,13 @@ type RequestKey struct {
 	Method mad.Method
 }
 
-// noticeSize is the size of the Notice in a Report, in bytes.
-const noticeSize = 80
+// NoticeSize is the size of the Notice in a Report, in bytes: with the issuer's GID, which the
+// Notice of an SMP lacks.
+const NoticeSize = 80
 
 // report sends Reports of a notice to its subscribers.
 func (n *Notices) report(notice *mad.Notice) {
-	var data [noticeSize]byte
+	var data [NoticeSize]byte
 	notice.Encode(data[:])
 	sm := n.subnet.SM
 	for i := range n.Subscriptions {
@@ -144,12 +138,12 @@ type trapKey struct {
 // repeatedTrap is a trap that was not repressed yet.
 type repeatedTrap struct {
 	tid   uint64
-	data  [noticeSize]byte
+	data  [NoticeSize]byte
 	count int
 	timer *time.Timer
 }
 
-// Encoder are the data of a Notice, such as mad.NoticePort.
+// Encoder is a struct of an attribute, or of the details of a Notice, such as mad.NoticePort.
 type Encoder interface{ Encode([]byte) }
 
 // Trap sends a trap of end port from, and reports whether a program received it. An agent
@@ -161,7 +155,7 @@ func (n *Notices) Trap(from *Port, t mad.NoticeType, number uint16, details Enco
 
 // issue sends a notice of end port from.
 func (n *Notices) issue(from *Port, notice *mad.Notice) (delivered bool) {
-	n.keep(from, notice)
+	n.store(from, notice)
 	if mad.CapabilityMask(portInfoCapabilities.Uint(from.Info[:]))&mad.CapabilityMaskIsTrapSupported == 0 {
 		return true
 	}
@@ -246,9 +240,9 @@ func (n *Notices) Repress(at *Port, tid uint64, data []byte) {
 	}
 }
 
-// parseNotice decodes the Notice of an SMP, which is shorter than that of a Report.
+// parseNotice decodes the Notice of an SMP, which is shorter than the Notice of a Report.
 func parseNotice(smp []byte) (notice mad.Notice) {
-	var data [noticeSize]byte
+	var data [NoticeSize]byte
 	copy(data[:], smp)
 	notice.Decode(data[:])
 	return notice
@@ -341,7 +335,7 @@ func (n *Notices) SendTrap(number int, node mad.GUID, num int, fields func(layou
 	}
 	notice := newNotice(end, kind, uint16(number), details)
 	if fields != nil {
-		var data [noticeSize]byte
+		var data [NoticeSize]byte
 		notice.Encode(data[:])
 		if err := fields(mad.AttrSubnNotice.Resolve(data[:SMPSize], 0), data[:SMPSize]); err != nil {
 			return err
@@ -398,8 +392,8 @@ var (
 // poll it by Get(Notice), until a Set(Notice) with the toggle of that notice clears it
 // (IBA 13.4.9).
 
-// keptNotice is what the agent of an end port keeps.
-type keptNotice struct {
+// storedNotice is what the agent of an end port keeps.
+type storedNotice struct {
 	notice mad.Notice
 	count  uint16 // since the last was cleared
 	toggle bool
@@ -407,12 +401,12 @@ type keptNotice struct {
 
 const maxNoticeCount = 1<<15 - 1 // of NoticeCount
 
-// keep stores a notice in the agent of an end port.
-func (n *Notices) keep(at *Port, notice *mad.Notice) {
-	k := n.kept[at]
+// store stores a notice in the agent of an end port.
+func (n *Notices) store(at *Port, notice *mad.Notice) {
+	k := n.stored[at]
 	if k == nil {
-		k = new(keptNotice)
-		n.kept[at] = k
+		k = new(storedNotice)
+		n.stored[at] = k
 	}
 	k.notice = *notice
 	if k.count < maxNoticeCount {
@@ -420,9 +414,9 @@ func (n *Notices) keep(at *Port, notice *mad.Notice) {
 	}
 }
 
-// Kept returns the notice that the agent of an end port keeps, or one of type "empty".
-func (n *Notices) Kept(at *Port) mad.Notice {
-	k := n.kept[at]
+// StoredNotice returns the notice that the agent of an end port keeps, or one of type "empty".
+func (n *Notices) StoredNotice(at *Port) mad.Notice {
+	k := n.stored[at]
 	if k == nil || k.count == 0 {
 		empty := mad.Notice{IsGeneric: true, Type: mad.NoticeTypeEmpty, IssuerLID: at.LID}
 		if k != nil {
@@ -437,7 +431,7 @@ func (n *Notices) Kept(at *Port) mad.Notice {
 
 // Clear drops the notice with that toggle from the agent of an end port.
 func (n *Notices) Clear(at *Port, toggle bool) {
-	if k := n.kept[at]; k != nil && k.count > 0 && k.toggle == toggle {
+	if k := n.stored[at]; k != nil && k.count > 0 && k.toggle == toggle {
 		k.count, k.toggle = 0, !k.toggle
 	}
 }

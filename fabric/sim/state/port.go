@@ -167,7 +167,7 @@ func (p *Port) Capacity() float64 { return float64(p.Rate) * 0.5e9 / 8 }
 // Loss is what a port loses of the MADs that cross its link.
 type Loss struct {
 	Share    float64         // the probability that a MAD is lost
-	Arriving bool            // those that come in through the port; else also those that leave through it
+	Arriving bool            // only MADs that come in through the port; else also MADs that leave through it
 	Attr     mad.AttributeID // only requests of that attribute, which end at the port; 0: all
 }
 

@@ -41,7 +41,7 @@ type rateSolver struct {
 
 // carriedRates returns the rates of flows, in bytes per second, and for each the hop that limits
 // it; -1: none does. At each link, lanes share by VL arbitration, then input ports equally,
-// then the flows of an input port as they arrive there; those of a sender equally. So a flow
+// then the flows of an input port as they arrive there; the flows of a sender equally. So a flow
 // that joins late gets as much as all that came before it (the parking lot problem).
 func carriedRates(demands []float64, ways []way) (rates []float64, limits []int) {
 	rates, limits = make([]float64, len(ways)), slices.Repeat([]int{-1}, len(ways))
@@ -112,7 +112,7 @@ func (f *rateSolver) fill() (cycle bool) {
 	return f.fit() || cycle
 }
 
-// newRateSolver returns the filling of what links have left.
+// newRateSolver returns a solver for what links have left.
 func newRateSolver(demands []float64, ways []way, left map[*Port]float64) *rateSolver {
 	f := &rateSolver{spread: 1, rates: slices.Clone(demands), limits: make([]int, len(ways)), settled: make([]bool, len(ways)), byWay: make([][]crossing, len(ways))}
 	load := map[*Port]float64{}
@@ -214,7 +214,7 @@ func (f *rateSolver) least(way int) (rate float64, limit int) {
 	return rate, limit
 }
 
-// settle settles the flows that get what they demand, and those of links that limit all
+// settle settles the flows that get what they demand, and the flows of links that limit all
 // their flows. It reports whether there are any.
 func (f *rateSolver) settle() (any bool) {
 	rates, limits := make([]float64, len(f.rates)), make([]int, len(f.rates))
@@ -296,7 +296,7 @@ func (f *rateSolver) fit() (cycle bool) {
 
 // share is a part of a link's rate: of a table of VL arbitration, a virtual lane, an input
 // port, or a flow. The switch serves the parts of a share in turn, by their weights, and
-// skips those that have nothing to send (IBA 7.6.9 for lanes).
+// skips the parts that have nothing to send (IBA 7.6.9 for lanes).
 type share struct {
 	weight float64
 	demand float64 // bytes per second
@@ -304,7 +304,7 @@ type share struct {
 	parts  []*share
 }
 
-// sum computes the demands from those of the flows.
+// sum computes the demands of the parts from the demands of the flows.
 func (s *share) sum() float64 {
 	if len(s.parts) > 0 {
 		s.demand = 0
@@ -346,7 +346,7 @@ type arbitration struct {
 	packet    float64 // bytes
 }
 
-// arbitrate weighs the lanes of a link, which arbiters describes in the same order, and
+// arbitrate weighs the lanes of a link, which arbiters describes in the order of lanes, and
 // returns them as parts of their tables. While both tables have packets, the high-priority
 // one sends limit bytes for each packet of the low-priority one (IBA 7.6.9.2). A lane in
 // both is a part of the high-priority table, with the sum of what it gets by both while
@@ -378,7 +378,7 @@ func arbitrate(lanes []*share, arbiters []arbitration) []*share {
 // A receiver that takes no packets returns no credits: packets for it fill the buffers of
 // their lane on the whole way, and what is behind them in these buffers, for whichever
 // receiver, waits until HOQLife discards them. So the flows of a lane before such a receiver
-// keep the proportions in which the ports before it send them, and those that wait fill the
+// keep the proportions in which the ports before it send them, and flows that wait fill the
 // buffers on their own ways.
 
 // queuedFlow is a flow in the queue of a lane.
@@ -445,7 +445,7 @@ func (c *creditSolver) hold(way int, rate float64, hop int) (filled []lane) {
 	return filled
 }
 
-// wait limits the flows of a queue to what passes between those that fill it: a sender sends
+// wait limits the flows of a queue to what passes between the flows that fill it: a sender sends
 // its flows in turn, and a switch what comes from its input ports. It returns the queues
 // that have changed by that.
 func (c *creditSolver) wait(q lane) (changed []lane) {

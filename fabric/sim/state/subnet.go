@@ -1,24 +1,13 @@
-// Package state holds a simulated subnet: its nodes, ports, links, LIDs, tables
-// and multicast groups, and how packets are forwarded between them. The agents of
-// the nodes, the subnet manager and what breaks the subnet are packages of their own,
-// which read and change it.
+// Package state holds a simulated subnet: its nodes, ports, links, LIDs, tables, multicast
+// groups and counters, and how packets are forwarded between them.
 //
-//	subnet.go     Subnet: all nodes and ports, found by GUID, LID or index; its clock
-//	node.go       Node: NodeInfo, SwitchInfo, the linear forwarding table
-//	port.go       Port: PortInfo and what forwarding needs of it
-//	link.go       links: down, training, active
-//	lid.go        the table of LIDs
-//	forward.go    forwarding, by LID and by directed route
-//	adaptive.go   adaptive routing: settings, and the port of a packet
-//	adaptivesetup.go what the subnet manager sets up of it
-//	adaptivefault.go its faults
-//	tables.go     the linear forwarding tables that the subnet manager sets
-//	report.go     answers of agents that differ from the state
-//	virtual.go    virtual ports
-//	plane.go      planes, and routes between them
-//	block.go      tables in blocks: GUIDInfo, P_Keys, SL2VL, VL arbitration, multicast
-//	group.go      multicast groups
-//	multicast.go  the multicast forwarding tables of groups
+// Subnet is all of it; a Node has Ports. Traffic moves counters by flows between hosts, Faults
+// lose and delay MADs, Notices send traps and Reports, Hardware is what registers show. The
+// agents of nodes and the subnet manager (package agent), and what changes the subnet while it
+// runs (package sim), read and change it.
+//
+// The lock of Subnet guards everything; its doc has the rules. Packages above hold it when they
+// call functions here, unless a function states otherwise.
 package state
 
 import (
@@ -39,14 +28,14 @@ import (
 // Its lock guards the subnet, all its nodes and ports, and what other packages of the
 // simulator store of it: a change needs the lock, a read needs it for reading. Functions
 // here expect it to be held, unless they state otherwise. Two things are computed by the
-// first reader that needs them: the forwarding tables (Tables) and the growth of counters
-// by traffic (package traffic); each has a mutex of its own, which is locked after this
-// lock.
+// first reader that needs them: the forwarding tables (EnsureTables) and the growth of
+// counters by traffic (Traffic.Update); each has a mutex of its own, which is locked after
+// this lock.
 type Subnet struct {
 	sync.RWMutex
 	Nodes  []Node // in the order of the fabric
 	Ports  []Port // of all nodes; each node has a part of it
-	SM     *Port  // that of the subnet manager in this process, or nil
+	SM     *Port  // where the subnet manager in this process is, or nil
 	Groups []*Group
 
 	LIDs      []*Port // end ports by LID
@@ -58,7 +47,7 @@ type Subnet struct {
 	offset    time.Duration     // from clock to the time of the subnet
 	latest    time.Time         // that Now returned; zero: none yet, by clock
 
-	poweredAt time.Time // when the devices began, less upBefore
+	poweredAt time.Time // when the devices began, less initialUptime
 
 	TablesStale atomic.Bool // the forwarding tables must be computed
 	tablesMu    sync.Mutex  // held while they are computed
@@ -185,7 +174,7 @@ func (s *Subnet) WithPort(node mad.GUID, num int, change func(*Port)) error {
 	return err
 }
 
-// hasLID reports whether lid is one of p's 2^LMC LIDs, or that of a virtual port.
+// hasLID reports whether lid is one of p's 2^LMC LIDs, or the LID of a virtual port of p.
 func (p *Port) hasLID(lid mad.LID) bool {
 	return p.LID != 0 && (lid&^(1<<p.LMC-1) == p.LID || p.hasVirtual(lid))
 }

@@ -12,18 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package traffic moves the counters of a simulated subnet's ports by flows between its
-// hosts, along the paths of the forwarding tables.
-//
-//	traffic.go  Traffic: the flows, and when their ways are found again
-//	choose.go   the ports that adaptively routed flows choose
-//	way.go      the way of a flow
-//	credit.go   how much of it passes the buffers before receivers that are gone
-//	fill.go     how much of it the links carry
-//	share.go    how a link shares its rate
-//	count.go    the counters on its way
-
-// Traffic is the traffic of a subnet. Its fields are guarded by the subnet's lock.
+// Traffic is the traffic of a subnet: flows between its hosts, which move the counters of the
+// ports along the paths of the forwarding tables. Its fields are guarded by the subnet's lock.
 type Traffic struct {
 	// Mark returns how many packets that wait for a port of a switch pass for each one that
 	// the switch marks (FECN); 0: it marks none.
@@ -83,7 +73,7 @@ func (t *Traffic) Set(flows []Flow) error {
 	var list []flow
 	nodes := make(map[mad.GUID]*Node, len(t.subnet.Nodes))
 	for i := range t.subnet.Nodes {
-		if n := &t.subnet.Nodes[i]; nodes[n.GUID()] == nil { // the first one, as nodeByGUID
+		if n := &t.subnet.Nodes[i]; nodes[n.GUID()] == nil { // the first one, as NodeByGUID
 			nodes[n.GUID()] = n
 		}
 	}
@@ -133,7 +123,7 @@ func (t *Traffic) BeforeChange() {
 	t.Suspend()
 }
 
-// waysTake is, roughly, ten times as long as startTraffic takes.
+// waysTake is, roughly, ten times as long as Update takes.
 func (t *Traffic) waysTake() time.Duration {
 	return time.Duration(len(t.flows))*10*time.Microsecond + time.Duration(len(t.subnet.Ports))*time.Microsecond
 }
@@ -223,8 +213,8 @@ func (t *Traffic) Flows() []FlowRate {
 	return list
 }
 
-// HostPairs pairs each CA's first port that has a cable with that of the CA half of them
-// further on.
+// HostPairs pairs each CA's first port that has a cable with the first such port of the CA that
+// is half of all CAs further on.
 func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
 	t.subnet.RLock()
 	defer t.subnet.RUnlock()
@@ -252,7 +242,7 @@ func (t *Traffic) ChangePort(node mad.GUID, num int, change func(*Port)) error {
 	})
 }
 
-// Change is ChangePort for the port that find finds.
+// Change calls change with the port that find returns, with the lock held.
 func (t *Traffic) Change(find func() (*Port, error), change func(*Port) error) error {
 	t.subnet.Lock()
 	defer t.subnet.Unlock()
@@ -342,7 +332,7 @@ func (w *way) stall(to *Port) {
 	}
 }
 
-// maxHOQLife is the highest HOQLife that is a time (IBA 14.2.5.6).
+// maxHOQLife is the highest HOQLife that stands for a time (IBA 14.2.5.6).
 const maxHOQLife = 19
 
 // dropLane is the lane of service levels whose packets are dropped (IBA 14.2.5.8).
@@ -381,7 +371,7 @@ func (t *Traffic) arbitration(out *Port, vl uint8) arbitration {
 	return a
 }
 
-// Where switches route adaptively, a flow is one of RC. It takes the port of the group with
+// Choice of ports: where switches route adaptively, a flow is one of RC. It takes the port of the group with
 // the least load, of the flows so far, in relation to its capacity; of equal ones the lowest.
 // Secondary sub-groups are taken if the ports of those before are down, or full: how real
 // switches compare them is not public. A bounded flow keeps its ports while they may be
@@ -426,7 +416,7 @@ func (t *Traffic) loadsOf() loads {
 	return l
 }
 
-// chooseWay is wayOf the flow with a number, whose load moves to the ports that it chooses.
+// chooseWay returns the way of flow i, whose load moves to the ports that it chooses.
 func (t *Traffic) chooseWay(i int, l loads) way {
 	f := &t.flows[i]
 	if l == nil {
@@ -442,7 +432,7 @@ func (t *Traffic) chooseWay(i int, l loads) way {
 	return w
 }
 
-// nextHop is Port.NextHop of a packet of a flow.
+// nextHop returns where a packet of the flow goes, as Port.NextHop.
 func (f *flow) nextHop(at *Port, dlid mad.LID, l loads) (out *Port, arrived bool) {
 	n := at.Node
 	n.Subnet.EnsureTables()
