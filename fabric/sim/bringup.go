@@ -10,16 +10,9 @@ import (
 	"fabsh/mad"
 )
 
-// Package bringup creates the state of a simulated subnet from a topology, in the state
-// after a subnet manager has brought it up.
-//
-//	bringup.go  New: nodes, LIDs, the place of the subnet manager
-//	port.go     the PortInfo of a port
-//	twin.go     settings, tables and counters that came with the fabric
-
-// bringUp brings up a subnet with f's topology, except with Options.Bare: each end port has a
-// LID (that of f, if it is valid and unique), each cable is an active link, and each
-// switch has forwarding tables to all LIDs.
+// bringUp returns a subnet with f's topology, in the state after a subnet manager has brought it
+// up, except with Options.Bare: each end port has a LID (its LID in f, if it is valid and
+// unique), each cable is an active link, and each switch has forwarding tables to all LIDs.
 func bringUp(f *fabric.Fabric, o *spec.SubnetOptions) *state.Subnet {
 	s := addNodes(f)
 	for i := range f.Ports() {
@@ -126,7 +119,7 @@ func addNodes(f *fabric.Fabric) *state.Subnet {
 	return s
 }
 
-// chooseSM returns the port of the subnet manager: that of node, or of the first CA with
+// chooseSM returns the port of the subnet manager: a port of node on, or of the first CA with
 // a cable, or of the first switch.
 func chooseSM(s *state.Subnet, on *fabric.Node) *state.Port {
 	if on != nil {
@@ -147,7 +140,7 @@ func chooseSM(s *state.Subnet, on *fabric.Node) *state.Port {
 	return nil
 }
 
-// assignLIDs gives each end port a LID: that of f, unless a port before has it,
+// assignLIDs gives each end port a LID: its LID in f, unless a port before has it,
 // then the lowest free ones in the order of the nodes, as many as Options.LMC says.
 func assignLIDs(s *state.Subnet, f *fabric.Fabric, lmc uint8) {
 	var without []*state.Port
@@ -283,7 +276,7 @@ func isCompletePortInfo(i *mad.PortInfo) bool {
 	return i != nil && i.MTUCap != 0 && i.LinkWidthSupported != 0 && i.VLCap != 0
 }
 
-// twinPort returns the PortInfo of a port that was read; own is that of a new port.
+// twinPort returns the PortInfo of a port that was read; own is the PortInfo of a new port.
 func twinPort(p *state.Port, known, own *mad.PortInfo) mad.PortInfo {
 	info := *known
 	info.LocalPortNum, info.MKey, info.MKeyProtectBits = own.LocalPortNum, own.MKey, own.MKeyProtectBits
@@ -304,8 +297,8 @@ func twinPort(p *state.Port, known, own *mad.PortInfo) mad.PortInfo {
 }
 
 // A fabric that was read with its settings, tables and counters, such as a snapshot, is
-// brought up with them. Snapshots contain no keys; the subnet manager is that of this
-// subnet, and the subnet prefix is the default one.
+// brought up with them. Snapshots contain no keys; the subnet manager is this subnet's own, and
+// the subnet prefix is the default one.
 
 // twinTables takes over the tables and counters that came with f.
 func twinTables(s *state.Subnet, f *fabric.Fabric) {

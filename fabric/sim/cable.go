@@ -11,20 +11,13 @@ import (
 	"fabsh/mad"
 )
 
-// Package cable changes the cables of a simulated subnet and the power of its nodes, while it
+// Cables changes the cables of a subnet, the power of its nodes and the speed of links, while it
 // runs. The switches at the ends of changed links report to their subnet manager.
-//
-//	cable.go    Cables: pulled, plugged, exchanged, by the GUIDs of nodes
-//	console.go  the same by the indexes of nodes
-//	power.go    nodes without power, and rebooted
-//	speed.go    slow links
-
-// Cables changes the cables of a subnet.
 type Cables struct {
 	subnet  *state.Subnet
 	traffic *state.Traffic
 	sm      *agent.Manager
-	keys    managementKey // that the subnet manager sets in ports
+	keys    managementKey // what the subnet manager sets in ports
 }
 
 // managementKey is an M_Key and its protection level.
@@ -33,7 +26,7 @@ type managementKey struct {
 	Level uint8
 }
 
-// newCables returns the cables of a subnet.
+// newCables returns the Cables of a subnet.
 func newCables(s *state.Subnet, t *state.Traffic, m *agent.Manager, keys managementKey) *Cables {
 	return &Cables{subnet: s, traffic: t, sm: m, keys: keys}
 }

@@ -24,11 +24,11 @@ type Client struct {
 	clients *Clients
 	slot    int
 	qp      uint32 // its own; 0: not announced
-	asks0   bool   // it takes requests to queue pairs 0 and 1
+	general bool   // it takes requests to queue pairs 0 and 1
 	isSM    bool
 	accepts *state.Receiver
 	classes [256]bool // of MADs that it has sent
-	spoke   bool      // it has sent a MAD
+	hasSent bool      // it has sent a MAD
 	since   time.Time // when it was attached, or last queried facts of its port, as programs do at start
 	traps   bool      // it has sent a trap
 	receive func(*Message)
@@ -79,8 +79,8 @@ func newClients(a *agent.Agents) *Clients { return &Clients{agents: a} }
 // the first request.
 func (h *Clients) Watch(fn func(node mad.GUID, h mad.Header)) { h.agents.Seen = fn }
 
-// MaxClients is how many clients a subnet may have.
-const MaxClients = 128
+// maxClients is how many clients a subnet may have.
+const maxClients = 128
 
 // AttachClient attaches a program to the port of a node, by the rules of Attach.
 func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
@@ -90,25 +90,25 @@ func (h *Clients) AttachClient(o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{Conn: t.(*Conn), clients: h, qp: o.QP, asks0: o.General, takes: o.Takes, receive: o.Receive, since: time.Now()}
-	c.sink, c.sender.Cut = c.unasked, o.QP <= 1 && !o.General && o.Takes == nil
+	c := &Client{Conn: t.(*Conn), clients: h, qp: o.QP, general: o.General, takes: o.Takes, receive: o.Receive, since: time.Now()}
+	c.sink, c.sender.Cut = c.receiveUnsolicited, o.QP <= 1 && !o.General && o.Takes == nil
 	c.accepts = c.receiver()
 	c.accepts.Client = true
 	h.agents.Subnet.Lock()
 	defer h.agents.Subnet.Unlock()
 	if o.General && slices.ContainsFunc(c.clients.list, func(other *Client) bool {
-		return other != nil && other.sender.Port.Node == c.sender.Port.Node && (other.asks0 || other.isSM)
+		return other != nil && other.sender.Port.Node == c.sender.Port.Node && (other.general || other.isSM)
 	}) {
 		return nil, fmt.Errorf("attach to %s: another program takes the requests to its queue pairs 0 and 1", c.sender.Port.Node.Label)
 	}
 	if c.slot = slices.Index(h.list, nil); c.slot < 0 {
-		if c.slot = len(h.list); c.slot == MaxClients {
-			return nil, fmt.Errorf("attach to %s: %d programs are attached to the simulated subnet, the maximum", c.sender.Port.Node.Label, MaxClients)
+		if c.slot = len(h.list); c.slot == maxClients {
+			return nil, fmt.Errorf("attach to %s: %d programs are attached to the simulated subnet, the maximum", c.sender.Port.Node.Label, maxClients)
 		}
 		h.list = append(h.list, nil)
 	}
 	h.list[c.slot] = c
-	h.acceptFor(c)
+	h.register(c)
 	return c, nil
 }
 
@@ -126,10 +126,10 @@ func (c *Client) Registered() {
 	defer c.clients.using.Unlock()
 	c.subnet.Lock()
 	defer c.subnet.Unlock()
-	c.clients.acceptAgain()
+	c.clients.registerAll()
 }
 
-// Slot is the client's number.
+// Slot returns the client's number.
 func (c *Client) Slot() int { return c.slot }
 
 // Detach removes the client, and the subnet manager that it was from its port.
@@ -144,8 +144,8 @@ func (c *Client) Detach() {
 		return
 	}
 	c.clients.list[c.slot] = nil
-	c.giveUp(len(c.waiting))
-	c.clients.acceptAgain()
+	c.returnUnanswered(len(c.waiting))
+	c.clients.registerAll()
 }
 
 // SetSM sets whether the client is a subnet manager: its port's CapabilityMask shows it,
@@ -166,23 +166,23 @@ func (c *Client) setSM(is bool) {
 	on := c.sender.Port == c.subnet.SM || slices.ContainsFunc(c.clients.list, func(o *Client) bool { return o != nil && o.isSM && o.sender.Port == c.sender.Port })
 	before := c.sender.Port.Info
 	c.sender.Port.SetCapability(mad.CapabilityMaskIsSM, on)
-	c.clients.acceptAgain()
+	c.clients.registerAll()
 	if c.sender.Port.Info != before {
 		end := c.sender.Port.EndPort()
 		c.agents.Notices.Trap(end, mad.NoticeTypeInformational, 144, &mad.NoticeLocalChange{LIDAddr: end.LID, CapabilityMask: c.sender.Port.PortInfo().CapabilityMask})
 	}
 }
 
-// acceptFor registers c for requests of others to its port, unless another client is
+// register registers c for requests of others to its port, unless another client is
 // registered.
-func (h *Clients) acceptFor(c *Client) {
+func (h *Clients) register(c *Client) {
 	at, accepting := c.sender.Port.EndPort(), h.agents.Notices.Accepting
 	for _, key := range []struct {
 		state.RequestKey
 		wanted bool
 	}{
-		{state.RequestKey{Port: at, Class: mad.ClassSubn, Method: mad.MethodTrap}, (c.isSM || c.asks0) && at != h.agents.Subnet.SM},
-		{state.RequestKey{Port: at, Class: mad.ClassSubnAdm, Method: mad.MethodReport}, c.qp > 1 || c.asks0 && !c.isSM},
+		{state.RequestKey{Port: at, Class: mad.ClassSubn, Method: mad.MethodTrap}, (c.isSM || c.general) && at != h.agents.Subnet.SM},
+		{state.RequestKey{Port: at, Class: mad.ClassSubnAdm, Method: mad.MethodReport}, c.qp > 1 || c.general && !c.isSM},
 	} {
 		if c.takes != nil {
 			key.wanted = at != h.agents.Subnet.SM || key.Method != mad.MethodTrap
@@ -194,26 +194,26 @@ func (h *Clients) acceptFor(c *Client) {
 	}
 }
 
-// acceptAgain registers all clients again: real subnet managers first.
-func (h *Clients) acceptAgain() {
+// registerAll registers all clients again: real subnet managers first.
+func (h *Clients) registerAll() {
 	maps.DeleteFunc(h.agents.Notices.Accepting, func(_ state.RequestKey, r *state.Receiver) bool { return r.Client })
 	for _, sm := range []bool{true, false} {
 		for _, c := range h.list {
 			if c != nil && c.isSM == sm {
-				h.acceptFor(c)
+				h.register(c)
 			}
 		}
 	}
 }
 
-// Name is the name of the node.
+// Name returns the name of the node.
 func (c *Client) Name() string {
 	c.subnet.RLock()
 	defer c.subnet.RUnlock()
 	return c.sender.Port.Node.Name()
 }
 
-// Port is the LID and the state of the port.
+// Port returns the LID and the state of the port.
 func (c *Client) Port() (mad.LID, mad.PortState) {
 	c.subnet.RLock()
 	defer c.subnet.RUnlock()
@@ -249,7 +249,7 @@ func (c *Client) PKeys() []uint16 {
 	return slices.Collect(c.subnet.PKeys(c.sender.Port.EndPort()))
 }
 
-// GIDs returns the table of the port's GIDs; those that are not set have GUID 0.
+// GIDs returns the table of the port's GIDs; entries that are not set have GUID 0.
 func (c *Client) GIDs() (list []mad.GID) {
 	c.subnet.RLock()
 	defer c.subnet.RUnlock()
@@ -279,16 +279,16 @@ func (c *Client) ReadPKeys(data []byte) {
 	c.subnet.ReadBlock(state.PKeyBlocks, c.sender.Port, 0, data)
 }
 
-// GUID is that of the port.
+// GUID returns the GUID of the port.
 func (c *Client) GUID() mad.GUID { return c.sender.Port.EndPort().GUID }
 
-// QP is the queue pair of ClientOptions.
+// QP returns the queue pair of ClientOptions.
 func (c *Client) QP() uint32 { return c.qp }
 
 // IsSM reports whether the client receives requests like a subnet manager.
-func (c *Client) IsSM() bool { return c.isSM || c.asks0 }
+func (c *Client) IsSM() bool { return c.isSM || c.general }
 
-// A host's kernel returns a request to its program if there is no answer in time.
+// Requests that wait: a host's kernel returns a request to its program if there is no answer in time.
 // libumad2sim does not, and OpenSM waits for ever for lost answers. So requests that
 // clients have not answered are returned when these clients detach, or take too long.
 
@@ -312,16 +312,16 @@ type pendingRequest struct {
 // expect notes that c is to answer m, from another client.
 func (c *Client) expect(m *Message, from *Client) *pendingRequest {
 	if len(c.waiting) == maxPending {
-		c.giveUp(1)
+		c.returnUnanswered(1)
 	}
 	c.waiting = append(c.waiting, pendingRequest{from: from, message: *m, until: time.Now().Add(answerTimeout)})
 	return &c.waiting[len(c.waiting)-1]
 }
 
-// takeEarly gives c the requests that came for it before it had sent anything. OpenSM
+// deliverEarly gives c the requests that came for it before it had sent anything. OpenSM
 // announces that it is a subnet manager, and loses requests in the milliseconds until its
 // first sweep begins: another OpenSM that requests its SMInfo would wait for the answer.
-func (c *Client) takeEarly() {
+func (c *Client) deliverEarly() {
 	for i := range c.waiting {
 		if w := &c.waiting[i]; w.early {
 			w.early = false
@@ -341,8 +341,8 @@ func (c *Client) settle(m *Message, to *Client) {
 	}
 }
 
-// giveUp returns the first n requests that wait for c.
-func (c *Client) giveUp(n int) {
+// returnUnanswered returns the first n requests that wait for c.
+func (c *Client) returnUnanswered(n int) {
 	for i := range c.waiting[:n] {
 		w := &c.waiting[i]
 		if slot := w.from.slot; slot < len(c.clients.list) && c.clients.list[slot] == w.from {
@@ -353,8 +353,8 @@ func (c *Client) giveUp(n int) {
 	c.waiting = append(c.waiting[:0], c.waiting[n:]...)
 }
 
-// GiveUp returns the requests that clients should have answered by now.
-func (h *Clients) GiveUp(now time.Time) {
+// ReturnExpired returns the requests that clients should have answered by now.
+func (h *Clients) ReturnExpired(now time.Time) {
 	h.using.Lock()
 	defer h.using.Unlock()
 	h.agents.Subnet.Lock()
@@ -367,6 +367,6 @@ func (h *Clients) GiveUp(now time.Time) {
 		for n < len(c.waiting) && now.After(c.waiting[n].until) {
 			n++
 		}
-		c.giveUp(n)
+		c.returnUnanswered(n)
 	}
 }

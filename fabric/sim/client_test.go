@@ -59,7 +59,7 @@ func TestEarlyRequests(t *testing.T) {
 	mute := attach("mute")
 	mute.SetSM(true)
 	ask(other, mad.AttrSMInfo)
-	r.Programs.GiveUp(time.Now().Add(20 * time.Second))
+	r.Programs.ReturnExpired(time.Now().Add(20 * time.Second))
 	check("it has never sent anything", "other Get, undelivered")
 	ask(mute, mad.AttrNodeInfo)
 	check("nor gets it later", "mute GetResp")

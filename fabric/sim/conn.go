@@ -106,7 +106,7 @@ func (c *Conn) BeforeWait(f func() (again bool)) (ok bool) {
 	return true
 }
 
-// send is Send of a MAD of the right size.
+// send executes a MAD of the right size.
 func (c *Conn) send(d *engine.Datagram) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -375,7 +375,7 @@ func (q *delayQueue) close() {
 	q.wake.Broadcast()
 }
 
-// delayedPacket is a packet that arrives at due; seq orders those of one instant.
+// delayedPacket is a packet that arrives at due; seq orders packets of one instant.
 type delayedPacket struct {
 	due time.Time
 	seq uint64

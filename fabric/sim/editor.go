@@ -16,18 +16,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package edit changes the settings and answers of nodes of a simulated subnet, as broken
-// hardware, wrong settings and other programs do: at once, and without a report to the
-// subnet manager.
-//
-//	edit.go     Editor: settings of ports, nodes, registers
-//	table.go    tables in blocks
-//	adaptive.go adaptive routing
-//	group.go    multicast groups and their forwarding
-//	console.go  LIDs and GUIDs, by the indexes of nodes
-//	counter.go  Counters: set, and made to grow
-
-// Editor changes settings of a subnet.
+// Editor changes the settings and answers of nodes of a subnet, as broken hardware, wrong
+// settings and other programs do: at once, and without a report to the subnet manager.
 type Editor struct {
 	subnet             *state.Subnet
 	traffic            *state.Traffic
@@ -75,7 +65,7 @@ func (e *Editor) LFT(node mad.GUID, lid mad.LID, to uint8) error {
 	})
 }
 
-// mkey gives the end ports of a node an M_Key, a protection level, and a lease in
+// MKey gives the end ports of a node an M_Key, a protection level, and a lease in
 // seconds; 0: unlimited.
 func (e *Editor) MKey(node mad.GUID, key uint64, protect uint8, lease uint16) error {
 	if protect > 3 {
@@ -129,7 +119,7 @@ func (e *Editor) Hardware(node mad.GUID, num int, change func(h *state.Hardware)
 	return nil
 }
 
-// editedTables are the tables that EditTable changes.
+// editedTables are the tables that Editor.Table changes.
 var editedTables = []*state.BlockTable{state.PKeyBlocks, state.SL2VLBlocks, state.VLArbBlocks, state.MFTBlocks}
 
 // Table changes a block of a P_KeyTable, SLtoVLMappingTable,
@@ -181,7 +171,7 @@ func (e *Editor) PKeys(node mad.GUID, num int, keys ...uint16) error {
 }
 
 // AddGroup creates a multicast group, whatever its properties, with members, each a port
-// by its cable. It replaces a group with the same MGID. The forwarding tables carry the
+// by its cable. It replaces a group with this MGID. The forwarding tables carry the
 // group along a tree to all members that receive.
 func (e *Editor) AddGroup(rec mad.MCMemberRecord, as mad.JoinState, members ...state.Cable) error {
 	e.subnet.Lock()
@@ -328,7 +318,7 @@ type CounterEditor struct {
 	notices *state.Notices
 }
 
-// newCounterEditor returns the Counters of a subnet.
+// newCounterEditor returns the CounterEditor of a subnet.
 func newCounterEditor(s *state.Subnet, t *state.Traffic, n *state.Notices) *CounterEditor {
 	return &CounterEditor{subnet: s, traffic: t, notices: n}
 }

@@ -20,13 +20,13 @@ type Message struct {
 	SL          uint8
 	PKeyIndex   uint16  // of the client's port
 	HasGRH      bool    // it has a global route header
-	GID         mad.GID // in it: that of the far end
+	GID         mad.GID // in it: the GID of the far end
 	MAD         [mad.Size]byte
 }
 
-// unasked receives what the subnet sends without a request: traps and Reports; and what
+// receiveUnsolicited receives what the subnet sends without a request: traps and Reports; and what
 // it sends a host of a transfer, with its faults.
-func (c *Client) unasked(p *agent.Packet) {
+func (c *Client) receiveUnsolicited(p *agent.Packet) {
 	m := Message{SLID: p.LID, DLID: c.sender.Port.EndPort().LID, SQP: p.QP, DQP: p.QP, Length: mad.Size, MAD: p.MAD}
 	if p.QP == 1 && c.qp > 1 {
 		m.DQP = c.qp
@@ -39,9 +39,9 @@ func (c *Client) unasked(p *agent.Packet) {
 	if f.Lost {
 		return
 	}
-	c.later(&m, f.Delay)
+	c.sendLater(&m, f.Delay)
 	if f.Duplicate {
-		c.later(&m, f.Delay)
+		c.sendLater(&m, f.Delay)
 	}
 }
 
@@ -56,9 +56,9 @@ func (c *Client) Send(m *Message) {
 	if !response { // the answers of other clients are led by the first two bytes
 		binary.BigEndian.PutUint16(m.MAD[mad.TIDOffset:], uint16(c.slot))
 	}
-	if !c.spoke {
-		c.spoke = true
-		defer c.takeEarly()
+	if !c.hasSent {
+		c.hasSent = true
+		defer c.deliverEarly()
 	}
 	c.classes[m.MAD[mad.ClassOffset]] = true
 	c.traps = c.traps || method == mad.MethodTrap
@@ -108,7 +108,7 @@ func (c *Client) Send(m *Message) {
 // bounce returns the MAD that the client has sent.
 func (c *Client) bounce(after time.Duration) {
 	c.sent.Undelivered = true
-	c.later(c.sent, after)
+	c.sendLater(c.sent, after)
 }
 
 // answered sends the client the answer to its request.
@@ -121,13 +121,14 @@ func (c *Client) answered(p *agent.Packet, length int) {
 	m := c.sent
 	m.SLID, m.DLID, m.SQP, m.DQP = m.DLID, m.SLID, m.DQP, m.SQP
 	m.Length, m.MAD = length, p.MAD
-	c.later(m, f.Delay)
+	c.sendLater(m, f.Delay)
 	if f.Duplicate {
-		c.later(m, f.Delay)
+		c.sendLater(m, f.Delay)
 	}
 }
 
-func (c *Client) later(m *Message, after time.Duration) {
+// sendLater passes m to the client after a time.
+func (c *Client) sendLater(m *Message, after time.Duration) {
 	if after <= 0 {
 		c.receive(m)
 		return
@@ -145,7 +146,7 @@ func (c *Client) later(m *Message, after time.Duration) {
 
 // Limits of what is kept for a client that requests more than it receives: bytes of
 // tables, beyond which the subnet administrator is busy, and answers that wait for their
-// delay, beyond which they are lost like those that wait for its socket.
+// delay, beyond which they are lost, like answers that wait for its socket.
 const (
 	maxTableBytes = 64 << 20
 	maxDelayed    = 1 << 14
@@ -263,7 +264,7 @@ func (h *Clients) forward(from *Client, m *Message) delivery {
 	switch {
 	case response:
 		from.settle(&copied, to)
-	case to.isSM && !to.spoke && to.takes == nil:
+	case to.isSM && !to.hasSent && to.takes == nil:
 		to.expect(&copied, from).early = true
 		return delivered
 	case from.takes == nil: // a host has timers of its own
@@ -278,7 +279,7 @@ func (h *Clients) forward(from *Client, m *Message) delivery {
 func answersRequest(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
 
 // route returns the port where m, sent from c's port, arrives; nil if it does not. For a
-// directed route, turn is where its directed part ended, or that of the request did.
+// directed route, turn is where its directed part ended, or the directed part of the request.
 func (c *Client) route(m *Message, response bool) (at, turn *state.Port) {
 	b := m.MAD[:]
 	switch {
@@ -378,17 +379,17 @@ var (
 	}
 	// ofManager are the rules for requests to a subnet manager.
 	ofManager = []recipientRule{
-		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM && !c.asks0 },
-		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM || c.asks0 },
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM && !c.general },
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.isSM || c.general },
 	}
 	// ofClass are the rules for all other requests: the client has used the class; or has
 	// been attached for a while without sending, as servers do; or accepts all requests.
 	ofClass = []recipientRule{
 		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] && !c.isSM },
 		func(c *Client, _ uint32, _ mad.Class) bool {
-			return !c.spoke && !c.isSM && time.Since(c.since) > registrationTime
+			return !c.hasSent && !c.isSM && time.Since(c.since) > registrationTime
 		},
 		func(c *Client, _ uint32, class mad.Class) bool { return c.classes[class] },
-		func(c *Client, _ uint32, _ mad.Class) bool { return c.asks0 },
+		func(c *Client, _ uint32, _ mad.Class) bool { return c.general },
 	}
 )

@@ -9,19 +9,6 @@ import (
 	"fabsh/mad"
 )
 
-// Package client attaches programs to the ports of a simulated subnet, and delivers
-// messages to them.
-//
-//	client.go       Client: a foreign program; Clients: all of them
-//	send.go         what a foreign program sends, and its answers
-//	forward.go      requests that are for another program
-//	waiting.go      requests that a program has not answered yet
-//	conn.go         Attach: a program in this process, an engine.Transport
-//	delayqueue.go   what waits for it
-//	packet.go       RMPP headers
-//	rmppreceive.go  requests of several segments
-//	rmppsend.go     answers of several segments
-
 // isSegment reports whether p is a packet of an RMPP transfer.
 func isSegment(p *agent.Packet) bool {
 	if mad.Class(p.MAD[mad.ClassOffset]) != mad.ClassSubnAdm || p.MAD[mad.ClassVersionOffset] == 1 {

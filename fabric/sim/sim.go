@@ -2,22 +2,19 @@
 // generates a topology, or reads one from a file, brings it up as a subnet
 // manager does, and answers management datagrams as the agents of its nodes do.
 //
-//	sim.go   Parse, New, Subnet
-//	view.go  what there is to see of nodes; image.go, everything as text
+// Parse reads a topology and Options from text, New brings up a Subnet, Subnet.Attach connects
+// a program to a port. The parts of Subnet break it and change it while it runs: Cables, Editor,
+// CounterEditor, Faults. Clients are foreign programs at its ports, which package server and
+// package run let in.
 //
 // It is made of these packages:
 //
-//   - spec reads topologies and options from text; generate makes fat trees, rings, meshes
-//   - state holds nodes, ports, links, LIDs, tables and groups, and forwards packets
-//   - bringup makes the state after bring-up; lft computes forwarding tables
-//   - agent takes a request to its agent and back; agent/sma, pma, cc, sa and vendor are the
-//     agents, one for each class; registers has what Mellanox' registers show
-//   - sm is the subnet manager: its sweep; notice sends traps and Reports
-//   - client attaches programs to ports: windows, delays, RMPP
-//   - fault loses, delays and doubles MADs; traffic is flows between hosts; counter is
-//     counters, and how they grow
-//   - cable and edit break a subnet while it runs
-//   - server lets other programs in, through ibsim's sockets
+//   - spec reads topologies and options from text, and generates topologies
+//   - state holds nodes, ports, links, LIDs, tables, groups and counters, computes forwarding
+//     tables, and forwards packets; its faults lose, delay and double MADs
+//   - agent takes a request to the agent of its class and back; it has the subnet manager and
+//     the subnet administrator too
+//   - server lets other programs in, through ibsim's sockets; run runs programs on the subnet
 //
 // Nothing depends on the order of goroutines: the same requests get the same answers.
 // Only the lease of an M_Key, the repetition of traps, and rates of counters depend on
@@ -53,14 +50,13 @@ type FlowRate = state.FlowRate
 // Parse reads what follows "sim:" on the command line; see spec.Parse.
 func Parse(text string) (*fabric.Fabric, Options, error) { return spec.Parse(text) }
 
-// ParseFiles is Parse with files that open opens, and those that they name, which
-// included opens.
+// ParseFiles is Parse with files that open opens. included opens the files that they name.
 func ParseFiles(text string, open, included format.Opener) (*fabric.Fabric, Options, error) {
 	return spec.ParseFiles(text, open, included)
 }
 
 // Subnet is a simulated subnet, and the operations on it while it runs. Its methods and
-// those of its parts are safe for concurrent use, except as Programs states.
+// the methods of its parts are safe for concurrent use, except as Programs states.
 type Subnet struct {
 	Programs *Clients             // the programs at its ports
 	Cables   *Cables              // cables, the power of nodes, the speed of links
@@ -76,7 +72,7 @@ type Subnet struct {
 }
 
 // New brings up a subnet with f's topology, except with Options.Bare: each end port has a
-// LID (that of f, if it is valid and unique), each cable is an active link, and each
+// LID (its LID in f, if it is valid and unique), each cable is an active link, and each
 // switch has forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
 	subnet := bringUp(f, &o)

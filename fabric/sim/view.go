@@ -97,8 +97,8 @@ func (s *Subnet) NodeNames() map[mad.GUID]string {
 	return names
 }
 
-// NodeGUIDs returns the GUIDs of the nodes with a name, or else those of the
-// adapters of the host of that name, as fabric.FindNode does.
+// NodeGUIDs returns the GUIDs of the nodes with a name, or else of the adapters of the host of
+// that name, as fabric.FindNode does.
 func (s *Subnet) NodeGUIDs(name string) []mad.GUID {
 	s.state.RLock()
 	defer s.state.RUnlock()
@@ -141,8 +141,6 @@ func (s *Subnet) NodesByName() map[string][]mad.GUID {
 	}
 	return byName
 }
-
-// Package names finds nodes of a simulated subnet by what its users call them.
 
 // Names finds nodes by what programs, consoles and people call them. It is safe for
 // concurrent use.

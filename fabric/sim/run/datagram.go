@@ -204,8 +204,8 @@ type sentMAD struct {
 	outgoingTransfer
 }
 
-// isDuplicate reports whether a MAD with the same transaction ID and class is under way
-// (is_duplicate): a request, or a response to the same destination.
+// isDuplicate reports whether a MAD with this transaction ID and class is under way
+// (is_duplicate): a request, or a response to this destination.
 func (f *deviceFile) isDuplicate(s *sentMAD) bool {
 	return slices.ContainsFunc(f.sent[s.key], func(other *sentMAD) bool {
 		response := isResponse(s.message.MAD[:])
@@ -223,8 +223,8 @@ func (p *umadPort) takes(class mad.Class, method mad.Method, m *[mad.Size]byte) 
 	return p.taker(class, method, m) != nil
 }
 
-// taker returns the agent that a request is for (find_mad_agent): that of its class,
-// version and method, and OUI.
+// taker returns the agent that a request is for (find_mad_agent): the one of its class, version,
+// method, and OUI.
 func (p *umadPort) taker(class mad.Class, method mad.Method, m *[mad.Size]byte) *agent {
 	for _, a := range p.agents {
 		if a.class != class || a.methods[method>>6&1]>>(method&63)&1 == 0 {

@@ -12,20 +12,9 @@ import (
 	"fabsh/mad"
 )
 
-// Package device has the rules of Linux' ib_umad and ib_mad: what programs may do with
-// /dev/infiniband/umadN and issmN, and what comes of it. The far side is a simulated
-// subnet. It makes no system calls: package run connects it to programs.
-//
-//	device.go    Port, and the files that are open on it
-//	register.go  agents: the rules of registration
-//	layout.go    the header before a MAD, requests for agents
-//	write.go     what programs send
-//	route.go     the first hop of a directed route
-//	timeout.go   requests that wait for an answer
-//	receive.go   what comes for programs
-//	transfer.go  MADs of several segments (RMPP) that programs send
-//	assemble.go  those that come for programs
-//	read.go      what programs read
+// Umad devices have the rules of Linux' ib_umad and ib_mad: what programs may do with
+// /dev/infiniband/umadN and issmN, and what comes of it. The far side is a simulated subnet.
+// Nothing here makes system calls: file.go connects it to programs.
 //
 // Sources: Linux 6.1: drivers/infiniband/core user_mad.c, mad.c, mad_rmpp.c, smi.c, and
 // include/uapi/rdma/ib_user_mad.h.

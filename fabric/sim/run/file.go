@@ -342,7 +342,7 @@ func isFast(thread uint32) bool {
 	return err == nil && slices.Contains(fastPrograms, filepath.Base(exe))
 }
 
-// fileAt returns the file that is a descriptor of the caller; nil: another file.
+// fileAt returns the file behind a descriptor of the caller; nil: it is no file of this package.
 func (s *supervisor) fileAt(c *systemCall, fd uint64) *file {
 	var name [48]byte
 	b := append(strconv.AppendUint(append(name[:0], "/proc/"...), uint64(c.Thread), 10), "/fd/"...)

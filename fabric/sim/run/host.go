@@ -23,7 +23,7 @@ import (
 type hosts struct {
 	ProgramOptions
 	names    *sim.Names
-	standard []int // the adapters of the host of Options.Node
+	standard []int // the adapters of the host of ProgramOptions.Node
 	folder   string
 	lock     int // of the folder: a file that is locked as long as this process lives
 
@@ -45,7 +45,7 @@ type port struct {
 // host is a machine with its adapters: programs with one SIM_HOST see it.
 type host struct {
 	*fileTree
-	ports  []*port // as Tree.Ports
+	ports  []*port // as fileTree.Ports
 	folder string  // of the folders that programs get
 	root   int     // that folder, open
 }
@@ -169,7 +169,7 @@ func (h *hosts) adapters(name string) ([]int, error) {
 	return list, nil
 }
 
-// of returns the host that the process of a thread is on: that of SIM_HOST in the
+// of returns the host that the process of a thread is on: the one of SIM_HOST in the
 // environment that it was started with.
 func (h *hosts) of(thread uint32) *host {
 	name := environmentOf(thread, "SIM_HOST")

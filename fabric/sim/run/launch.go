@@ -18,14 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Package launch starts a command under the filter of package notify, and ends all
-// processes that descend from it.
-//
-//	launch.go       Start; Command: its signals, its end
-//	role.go         the roles in which this program executes itself
-//	keeper.go       the parent of all descendants
-//	descendants.go  the descendants of a process
-//
+// A command runs under the seccomp filter, and all processes that descend from it are ended.
 // This program executes itself twice. The keeper is the parent of the command and, as
 // their subreaper, of all processes that lose their parent. It ends them when the command
 // has ended, or when the supervisor dies, and removes the files. The starter becomes the
@@ -38,7 +31,7 @@ type commandOptions struct {
 	// Path is the command's file, Args its arguments from its name on.
 	Path string
 	Args []string
-	// umadIoctlType is that of the ioctl requests to report.
+	// IoctlType is the type of the ioctl requests to report.
 	IoctlType uint8
 	// Folder is removed at the end, whoever ends first.
 	Folder string
@@ -100,7 +93,7 @@ func socketPair(name string) (a, b *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), name), os.NewFile(uintptr(p[1]), name), nil
 }
 
-// receiveListener returns the descriptor that the starter sends, or the error that it does.
+// receiveListener returns the descriptor that the starter sends, or the error that it sends.
 func receiveListener(f *os.File) (fd int, err error) {
 	var b [512]byte
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -130,7 +123,7 @@ func receiveListener(f *os.File) (fd int, err error) {
 func (c *command) Signal(sig syscall.Signal) { c.control.Write([]byte{byte(sig)}) }
 
 // Wait waits until the command and all its descendants have ended, and returns the exit
-// status of the command: that of a shell, 128 and the number of the signal that ended it.
+// status of the command: as of a shell, 128 and the number of the signal that ended it.
 func (c *command) Wait() (status int, err error) {
 	defer c.control.Close()
 	var b [1]byte
@@ -158,9 +151,9 @@ const (
 	listenerFD = 4
 )
 
-// becomeRole does what the first of the program's arguments says; it returns if that is no
-// role of this package.
-func becomeRole(args []string) {
+// Become turns this process into the keeper or the starter of a command that Start starts, if
+// args, the program's arguments, say so. Otherwise it returns.
+func Become(args []string) {
 	if len(args) < 6 {
 		return
 	}
@@ -172,7 +165,7 @@ func becomeRole(args []string) {
 	}
 }
 
-// runStarter turns this process into the command. The exit statuses are those of a shell.
+// runStarter turns this process into the command. The exit statuses are as of a shell.
 func runStarter(args []string) {
 	runtime.LockOSThread()
 	path, argv := args[1], args[2:]
@@ -282,12 +275,12 @@ func failStart(text string) int {
 }
 
 // endDescendants ends all descendants of this process, its subreaper, and waits for them: by
-// SIGTERM, and those that are left after a time by SIGKILL.
+// SIGTERM, and the ones that are left after a time by SIGKILL.
 func endDescendants(self int, after time.Duration) {
 	asked := map[int]bool{}
 	deadline := time.Now().Add(after)
 	for {
-		for { // those that have ended
+		for { // reaps the ones that have ended
 			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err == unix.ECHILD {
 				return
 			} else if pid <= 0 && err != unix.EINTR {

@@ -3,18 +3,14 @@
 // else they do natively. It needs neither privileges nor a library, and is a view, not a
 // sandbox.
 //
-//	run.go       Options
-//	start.go     Start; Running: a command, and what it started
-//	other.go     other systems
-//	host.go      which host a program is on, and its devices
-//	calls.go     the calls that name files
-//	inject.go    the files that programs get
-//	socket.go    the sockets that umad files are
-//	umad.go      reads, writes and requests of umad files
+// Start starts a command and returns it as Running. The kernel reports calls by seccomp user
+// notification: a filter selects them, and a listener receives them for the supervisor, which
+// answers one after the other. A host has the devices that a program sees: a file tree with the
+// text of its files, and umad ports with the rules of the kernel's ib_umad. Two further
+// processes of this program, the keeper and the starter (Become), start the command and end all
+// that is left of it.
 //
-// It is made of these packages: notify has the kernel report the calls; launch starts the
-// command and ends all that is left of it; tree has the text of the files; device has the
-// rules of ib_umad.
+// The methods of Running may be called from any goroutine.
 package run
 
 import (
@@ -31,7 +27,7 @@ type ProgramOptions struct {
 	// Node is the node of programs without SIM_HOST in their environment: by a name, a
 	// GUID, a host's name; "": the first host without a subnet manager.
 	Node string
-	// Program is the name of this program, as processes show it. It calls becomeRole
+	// Program is the name of this program, as processes show it. It calls Become
 	// at its start.
 	Program string
 	// Path is the command's file, Args its arguments from its name on.
@@ -43,8 +39,8 @@ type ProgramOptions struct {
 	Log func(text string)
 }
 
-// NodeError is the error of an unknown Options.Node.
+// NodeError is the error of an unknown ProgramOptions.Node.
 type NodeError struct{ error }
 
-// errNoListener is the error of a host that cannot run programs this way.
+// ErrUnsupported is the error of a host that cannot run programs this way.
 var ErrUnsupported = errors.New("this host cannot supervise programs: that needs Linux 5.14 or newer, and a container that allows seccomp user notification and has no listener of its own (nor an enclosing --run)")

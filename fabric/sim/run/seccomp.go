@@ -15,23 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Package notify has the kernel report system calls of programs to their supervisor, by
-// seccomp user notification (seccomp_unotify(2)), and gives the answers. It knows nothing
-// of InfiniBand.
-//
-//	filter.go      which system calls are reported
-//	install.go     the filter of this thread
-//	listener.go    the calls that come, and their answers
-//	events.go      the events of a file
-//	memory.go      the caller's memory
-//	calls_*.go     the numbers of calls, by architecture
-//
-// What a filter reports may be changed by the caller while it is read: this is for
-// views of files, not for security.
+// The kernel reports system calls of programs to their supervisor by seccomp user notification
+// (seccomp_unotify(2)): a filter selects them, a listener receives and answers them. Nothing
+// here depends on InfiniBand. What a filter reports may be changed by the caller while it is
+// read: this is for views of files, not for security.
 
 // Descriptors within these ranges are supervised: of the second all reads and writes are
-// reported, of the first only those of less than leastNative bytes, and writes of more
-// than nativeSize; the others are the kernel's. A filter sees numbers, not what they stand
+// reported, of the first only calls of less than minNativeSize bytes, and writes of more
+// than maxNativeSize; the others are the kernel's. A filter sees numbers, not what they stand
 // for. RLIMIT_NOFILE is rarely below 256, and shells have 255 for themselves.
 const (
 	firstNative     = 190
@@ -51,7 +42,7 @@ var atCalls = []uint32{
 // attributeCalls are for extended attributes of a path: ls -l makes them.
 var attributeCalls = []uint32{unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR}
 
-// Offsets in struct seccomp_data; of arguments, those of the low halves.
+// Offsets in struct seccomp_data; of arguments, the low halves.
 const (
 	offNumber = 0
 	offArch   = 4
@@ -206,7 +197,7 @@ type listener struct {
 	ended  chan struct{}
 }
 
-// newListener returns the listener that Install made, or ErrUnsupported.
+// newListener returns the listener that installFilter made, or errNoListener.
 func newListener(fd int) (*listener, error) {
 	l := &listener{fd: fd, ended: make(chan struct{})}
 	// The answer to a call that does not exist shows whether the kernel knows the request.
@@ -305,17 +296,10 @@ func (l *listener) Inject(c *systemCall, fd, number int, closeOnExec bool) unix.
 		all.Val[i] = ^all.Val[i]
 	}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before); err != nil {
-		return callErrno(err)
+		return errnoOf(err)
 	}
 	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 	return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
-}
-
-func callErrno(err error) unix.Errno {
-	if e, ok := err.(unix.Errno); ok {
-		return e
-	}
-	return unix.EIO
 }
 
 // Valid reports whether the caller still waits: only then its thread's number is its own.

@@ -18,5 +18,5 @@ const (
 	sysStatAt   = unix.SYS_NEWFSTATAT
 )
 
-// pathCalls are those that name a file.
+// pathCalls are the calls that name a file.
 var pathCalls = append(append([]uint32{sysOpen, sysStat, sysLstat, sysAccess, sysReadlink}, atCalls...), attributeCalls...)

@@ -19,5 +19,5 @@ const (
 
 const sysStatAt = unix.SYS_FSTATAT
 
-// pathCalls are those that name a file.
+// pathCalls are the calls that name a file.
 var pathCalls = append(append([]uint32{}, atCalls...), attributeCalls...)

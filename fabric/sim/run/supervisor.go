@@ -17,10 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Become turns this process into one of those that Start starts, if its arguments say so.
-// Otherwise it returns.
-func Become(args []string) { becomeRole(args) }
-
 // Supported reports whether this host can run programs on a subnet.
 func Supported() bool {
 	done := make(chan bool)
@@ -65,7 +61,7 @@ func Start(o ProgramOptions) (*Running, error) {
 func (r *Running) Signal(sig syscall.Signal) { r.command.Signal(sig) }
 
 // Wait waits until the command has ended, and all that it started, which is terminated
-// then. It returns the command's exit status: that of a shell.
+// then. It returns the command's exit status, as of a shell.
 func (r *Running) Wait() (status int, err error) {
 	status, err = r.command.Wait()
 	r.command.Listener.Close()

@@ -12,11 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// Package tree is what programs see of a host's InfiniBand devices below /sys and /dev:
-// the files, and their text, which is read from the subnet whenever one is opened.
-//
-//	tree.go    Tree: paths and what they stand for
-//	text.go    the text of the files
+// The file tree is what programs see of a host's InfiniBand devices below /sys and /dev: the
+// files, and their text, which is read from the subnet whenever one is opened.
 //
 // Sources: Linux 6.1: drivers/infiniband/core sysfs.c, user_mad.c, uverbs_main.c.
 
@@ -55,7 +52,7 @@ const (
 type treeEntry struct {
 	Kind  entryKind
 	Minor uint32 // of a device
-	Port  int    // of a device: the port's index in Tree.Ports
+	Port  int    // of a device: the port's index in fileTree.Ports
 	read  func() (text string, ok bool)
 }
 
@@ -235,7 +232,7 @@ func wordOf(words []string, n int) string {
 	return "<unknown>"
 }
 
-// laneRates are those of a lane by the speed's name, in units of 100 Mb/s, as the kernel
+// laneRates are the rates of a lane by the speed's name, in units of 100 Mb/s, as the kernel
 // has them.
 var laneRates = map[string]struct {
 	tenths int

@@ -12,19 +12,10 @@ import (
 	"time"
 )
 
-// Package control lets programs of the user who serves a simulated subnet change it while
-// it runs: fabsh -F ibsim:NAME calls methods of sim through it. It carries calls and their
-// results, and knows no methods.
-//
-//	control.go  the messages
-//	client.go   Client: the program that calls
-//	server.go   Server: the one that serves the subnet
-//	peer_linux.go, peer_other.go  the program at the other end
-//
-// A connection is a stream socket with an abstract name beside those of ibsim. A request and
-// its reply are a line of JSON each.
+// A connection of the control is a stream socket with an abstract name beside the sockets of
+// ibsim. A request and its reply are a line of JSON each.
 
-// Version is that of the messages. A request of another version is refused.
+// controlVersion is the version of the messages. A request of another version is refused.
 const controlVersion = 1
 
 // maxControlLine is the maximum size of a request or a reply, in bytes.
@@ -92,11 +83,7 @@ func ListenControl(name string, handle ControlHandler) (*ControlServer, error) {
 	return &ControlServer{listener: l, handle: handle, user: os.Getuid(), slots: make(chan struct{}, maxControlConnections)}, nil
 }
 
-// Close closes the socket. It ends Serve.
-func (s *ControlServer) Close() error { return s.listener.Close() }
-
-// Serve answers calls until ctx ends or the socket is closed, and waits for the calls that
-// run.
+// Serve answers calls until ctx ends, and waits for the calls that run. It closes the socket.
 func (s *ControlServer) Serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -214,13 +201,6 @@ func (c *ControlClient) Call(method string, args []byte) ([]byte, error) {
 		return nil, errors.New(r.Error)
 	}
 	return r.Result, nil
-}
-
-// Close ends the connection.
-func (c *ControlClient) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.disconnect()
 }
 
 func (c *ControlClient) disconnect() {

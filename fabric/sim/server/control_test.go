@@ -281,3 +281,13 @@ func FuzzReplies(f *testing.F) {
 		end.Close()
 	})
 }
+
+// Close ends the connection.
+func (c *ControlClient) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disconnect()
+}
+
+// Close closes the socket. It ends Serve.
+func (s *ControlServer) Close() error { return s.listener.Close() }

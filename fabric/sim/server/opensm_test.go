@@ -129,7 +129,7 @@ func TestThreeManagers(t *testing.T) {
 			for i, host := range hosts {
 				conf := fmt.Sprintf("sminfo_polling_timeout 300\npolling_retry_number 2\nsm_priority %d\n", 3+6*i)
 				sms = append(sms, f.StartSM(t, ibsimtest.FixtureOptions{SM: host, SMConf: conf}))
-				time.Sleep(time.Duration(run*37%200) * time.Millisecond) // of real processes
+				time.Sleep(time.Duration(run*37%200) * time.Millisecond) // staggers the starts of real processes, differently in each run
 			}
 			var states []string
 			ibsimtest.Poll(t, "one master, and two that stand by", func() bool {

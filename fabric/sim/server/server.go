@@ -2,12 +2,13 @@
 // ibsim, the simulator of linux-rdma: OpenSM and the tools of infiniband-diags with
 // libumad2sim preloaded (ibsim-run), and fabsh itself (-F ibsim:NAME).
 //
-//	server.go   Server: one loop for all clients, without a goroutine for any
-//	client.go   a client: its socket, and what waits for it
-//	control.go  attach, detach, facts of the port
-//	message.go  messages on the socket, and those of the subnet
-//	socket_linux.go, socket_other.go  the system calls
-//	console.go  ibsim's console; dump.go, its Dump and Route
+// Server is one loop for all clients, without a goroutine for any; Server.Console executes the
+// commands of ibsim's console. ControlServer and ControlClient are a second way in, for programs
+// of the user who serves the subnet, which change it while it runs: they carry calls of methods
+// and their results in JSON, and know no methods.
+//
+// Server.Do and Server.Console may be called from any goroutine; a ControlClient is safe for
+// concurrent use.
 //
 // Sources: linux-rdma/ibsim, tag ibsim-0.12: include/ibsim.h (messages),
 // ibsim/ibsim.c (sockets), umad2sim/sim_client.c (what clients send).
@@ -106,7 +107,7 @@ const unknownUser = -1
 // serves reports whether the datagrams of a user are served.
 func (s *Server) serves(user int) bool { return s.AnyUser || user == s.user }
 
-// Tokens of the poller; those of clients are their numbers.
+// Tokens of the poller; the token of a client is its number.
 const controlToken = -2
 
 // Serve answers clients until ctx ends. The sockets are closed then.
@@ -131,7 +132,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		if now := time.Now(); len(s.clients) > 0 && now.Sub(s.checked) >= checkEvery {
 			s.checked = now
 			s.dropDead()
-			s.subnet.Programs.GiveUp(now)
+			s.subnet.Programs.ReturnExpired(now)
 		}
 	}
 	if s.quitting {

@@ -129,7 +129,7 @@ type batch struct {
 	users   [batchSize]credentials
 }
 
-// forReading makes b's arguments those of read, which leaves them unchanged.
+// forReading makes b the arguments of read, which leaves them unchanged.
 func (b *batch) forReading() {
 	for i := range b.headers {
 		b.vectors[i].Base = &b.buffers[i][0]
@@ -257,6 +257,7 @@ func (p *poller) wait(timeout time.Duration, ready func(token int32, read, write
 	return nil
 }
 
+// controlSupported reports whether the system has sockets with abstract names.
 const controlSupported = true
 
 var errControlNotSupported error

@@ -42,7 +42,6 @@ func (*poller) wake()                                             {}
 func (*poller) wait(time.Duration, func(int32, bool, bool)) error { return errNotLinux }
 func yield()                                                      {}
 
-// Only Linux has sockets with abstract names.
 const controlSupported = false
 
 var errControlNotSupported = errors.New("a simulated subnet is served, and controlled, only on Linux")
