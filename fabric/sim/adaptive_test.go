@@ -136,7 +136,7 @@ func (l *legal) next(d *state.Node) map[*state.Node]adaptive.Ports {
 	return ports
 }
 
-// levels are the distances of switches from those with hosts.
+// levels are the distances of switches from switches with hosts.
 func levels(s *state.Subnet) map[*state.Node]int {
 	level := map[*state.Node]int{}
 	for i := range s.Nodes {
@@ -198,7 +198,7 @@ func TestAdaptiveAcyclic(t *testing.T) {
 		for _, spec := range []string{"random:n=16,degree=4,hosts=1", "torus:dims=4/4,hosts=1", "dragonfly:a=3,p=1,h=1", "fattree:k=6,levels=3,remove_links=12%"} {
 			r := newRig(t, fmt.Sprintf("%s,ar=updn,ar_with=secondary,seed=%d", spec, seed+1))
 			r.state.EnsureTables()
-			turns := map[[2]*state.Port]bool{} // from the port of arrival to that of departure, as links
+			turns := map[[2]*state.Port]bool{} // from the port of arrival to the port of departure, as links
 			for p := range state.EndPorts(r.state.LIDs) {
 				if p.Node.IsSwitch {
 					continue

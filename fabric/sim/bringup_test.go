@@ -25,7 +25,7 @@ var bringUpTopologies = []string{
 
 func mustParseSpec(t *testing.T, text string) (*fabric.Fabric, spec.SubnetOptions) {
 	t.Helper()
-	f, o, err := spec.Parse(text)
+	f, o, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

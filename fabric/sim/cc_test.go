@@ -11,7 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// cc asks for congestion control with a key; ok is false where nobody answers.
+// cc asks for congestion control with a key; ok is false without an answer.
 func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e state.Encoder) (status mad.Status, data []byte, ok bool) {
 	r.t.Helper()
 	c := &engine.Call{}

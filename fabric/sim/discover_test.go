@@ -48,7 +48,7 @@ func (r *rig) discover(o engine.Options) *fabric.Fabric {
 // TestDiscover: a sweep finds the simulated topology.
 func TestDiscover(t *testing.T) {
 	for _, spec := range testTopologies {
-		if spec == "ring:n=2,hosts=0" { // nobody to ask from
+		if spec == "ring:n=2,hosts=0" { // no node to ask from
 			continue
 		}
 		t.Run(spec, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverWithFaults: with faults a sweep finds the same topology.
+// TestDiscoverWithFaults: with faults a sweep finds the whole topology.
 func TestDiscoverWithFaults(t *testing.T) {
 	want := picture(newRig(t, "fattree:k=8,levels=3").Fabric)
 	for _, faults := range []string{"delay=20ms", "loss=0.05,delay=20ms", "loss=0.02,dup=0.1,busy=0.1,delay=5ms,jitter=20ms"} {

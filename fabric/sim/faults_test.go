@@ -147,7 +147,7 @@ func TestJitter(t *testing.T) {
 	})
 }
 
-// TestDup: all MADs come twice, and results are the same.
+// TestDup: all MADs come twice, and results do not change.
 func TestDup(t *testing.T) {
 	r := newRig(t, small+",dup=1")
 	e := r.engine(engine.Options{})

@@ -169,7 +169,7 @@ func TestPriority(t *testing.T) {
 }
 
 // TestHeadOfLine: flows behind packets for a receiver that is gone wait with them, and so do
-// those behind these; flows on another lane or another way do not.
+// the flows behind these; flows on another lane or another way do not.
 func TestHeadOfLine(t *testing.T) {
 	r, now := clocked(t, small)
 	gone := r.cable("node-0008 HCA-1", 1)

@@ -147,7 +147,7 @@ func TestInformRecords(t *testing.T) {
 	far := r.attach("node-0003 HCA-1")
 	other := everything()
 	other.TrapNumber = 128
-	for range 2 { // the same again is one
+	for range 2 { // a repeated subscription is one
 		r.inform(r.conn, everything(), 0)
 		r.inform(far, other, 0)
 	}
@@ -208,7 +208,7 @@ func TestInformRecords(t *testing.T) {
 	}
 }
 
-// A program that accepts traps gets those of the agents whose MasterSMLID is its
+// A program that accepts traps gets the traps of agents whose MasterSMLID is its
 // LID.
 func TestAcceptTraps(t *testing.T) {
 	r := newRig(t, "ring:n=3")
@@ -367,8 +367,8 @@ func TestTrap144Repeats(t *testing.T) {
 	}
 }
 
-// TestTakeTrap: what a program tells the subnet manager is reported, and answered by
-// TrapRepress; not what it tells others.
+// TestTakeTrap: a trap that a program sends to the subnet manager is reported, and answered by
+// TrapRepress; not a trap that it sends to others.
 func TestTakeTrap(t *testing.T) {
 	r := newRig(t, small)
 	listener, teller := r.attach("node-0003 HCA-1"), r.attach("node-0002 HCA-1")
@@ -445,7 +445,7 @@ func TestMKeyLease(t *testing.T) {
 	}
 }
 
-// TestMKeyTrap: a wrong M_Key is told to the subnet manager, which reports it to who
+// TestMKeyTrap: a wrong M_Key is reported to the subnet manager, which reports it to who
 // is trusted.
 func TestMKeyTrap(t *testing.T) {
 	r := newRig(t, small+",mkey=0x1234,mkey_level=2")

@@ -90,7 +90,7 @@ func TestPerfStatuses(t *testing.T) {
 func TestCounters(t *testing.T) {
 	for _, test := range []struct {
 		attr *mad.Attribute
-		bits []string // the counters of the select bits, those of the second field last
+		bits []string // the counters of the select bits, of the second field last
 	}{
 		{mad.AttrPortCounters, []string{
 			"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors",

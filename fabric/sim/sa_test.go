@@ -576,7 +576,7 @@ func TestLeaseClocks(t *testing.T) {
 	}
 }
 
-// TestForeignMember: only the port itself may end its membership, but that of a
+// TestForeignMember: only the port itself may end its membership, but the membership of a
 // proxy join may be ended by others too.
 func TestForeignMember(t *testing.T) {
 	r := newRig(t, small)

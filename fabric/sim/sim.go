@@ -22,6 +22,7 @@
 package sim
 
 import (
+	"io"
 	"time"
 
 	"fabsh/fabric"
@@ -47,10 +48,14 @@ type Flow = state.Flow
 // FlowRate is a flow, and how much of it arrives.
 type FlowRate = state.FlowRate
 
-// Parse reads what follows "sim:" on the command line; see spec.Parse.
-func Parse(text string) (*fabric.Fabric, Options, error) { return spec.Parse(text) }
+// Parse is ParseFiles with regular files.
+func Parse(text string) (*fabric.Fabric, Options, error) {
+	regular := func(name string) (io.ReadCloser, error) { return format.OpenRegular(name) }
+	return ParseFiles(text, regular, regular)
+}
 
-// ParseFiles is Parse with files that open opens. included opens the files that they name.
+// ParseFiles reads what follows "sim:" on the command line; spec.ParseFiles has its syntax. open
+// opens files, and included the files that they name.
 func ParseFiles(text string, open, included format.Opener) (*fabric.Fabric, Options, error) {
 	return spec.ParseFiles(text, open, included)
 }

@@ -87,7 +87,7 @@ func (r *rig) lid(name string) mad.LID {
 	return n.EndPorts()[0].LID
 }
 
-// ask sends c and tells whether an answer came, which c then has. It needs a
+// ask sends c and reports whether an answer came, which c then has. It needs a
 // subnet without delays, where an answer is there when Send returns.
 func (c *program) ask(t testing.TB, call *engine.Call) bool {
 	t.Helper()
@@ -182,7 +182,7 @@ func do(t testing.TB, e *engine.Engine, calls ...*engine.Call) {
 }
 
 // TestSpecSeed: the seed decides which cables a random topology has, and what is
-// removed; the LIDs are those of what is left.
+// removed; what is left has its LIDs.
 func TestSpecSeed(t *testing.T) {
 	links := func(spec string) (list []string) {
 		f, o := mustParse(t, spec)
@@ -292,7 +292,7 @@ Ca	1 "H-0002c90310000010"		# "node 2 HCA-1"
 }
 
 // TestDumpAndLoad: what is discovered, written and loaded again is simulated
-// again, and looks the same.
+// again, and looks alike.
 func TestDumpAndLoad(t *testing.T) {
 	for _, spec := range testTopologies {
 		if spec == "ring:n=2,hosts=0" {

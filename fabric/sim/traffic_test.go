@@ -392,7 +392,7 @@ func TestVL15(t *testing.T) {
 }
 
 // TestTrafficBefore: what went before a change is counted where it went, although
-// nobody read a counter in between.
+// no counter was read in between.
 func TestTrafficBefore(t *testing.T) {
 	const second = 4096e3 / 4
 	for name, test := range map[string]struct {

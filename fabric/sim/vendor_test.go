@@ -206,7 +206,7 @@ func TestAdaptiveSettings(t *testing.T) {
 	}
 }
 
-// TestVendorKeys: keys are hidden from who does not know them, and shown where they do not
+// TestVendorKeys: keys are hidden from requesters that do not know them, and shown where they do not
 // protect.
 func TestVendorKeys(t *testing.T) {
 	r := newRig(t, "fattree:k=4,ar=updn,ar_with=pfrn,ar_faults=key@leaf-2")
@@ -348,7 +348,7 @@ func TestPlanesHaveRates(t *testing.T) {
 	}
 }
 
-// TestVirtualPorts: virtual ports have GUIDs and states, those with an odd index a LID of
+// TestVirtualPorts: virtual ports have GUIDs and states, ports with an odd index a LID of
 // their own, by which packets reach the port.
 func TestVirtualPorts(t *testing.T) {
 	r := newRig(t, "ring:n=3,vports=3,ar=updn")

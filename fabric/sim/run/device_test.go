@@ -221,7 +221,7 @@ func read(f *deviceFile, size int) string {
 }
 
 // Requests that nothing answers come back after all attempts, answers at once; a second
-// request with the same transaction ID is refused meanwhile.
+// request with its transaction ID is refused meanwhile.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
@@ -320,7 +320,7 @@ func TestISSM(t *testing.T) {
 }
 
 // kinds are MADs of every kind that the device treats in its own way: class, method, and
-// the RMPP header of those that have one.
+// the RMPP header of the MADs that have one.
 var kinds = []struct {
 	class  mad.Class
 	method mad.Method

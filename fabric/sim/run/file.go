@@ -306,7 +306,7 @@ func (s *supervisor) openUMAD(c *systemCall, p *port, flags uint64) {
 // held.
 func (f *file) flush() {
 	u := f.umad
-	if u.signalled { // somebody waits for room
+	if u.signalled { // a goroutine waits for room
 		return
 	}
 	u.signalled = !u.Flush(func(b []byte) bool {
@@ -342,7 +342,7 @@ func isFast(thread uint32) bool {
 	return err == nil && slices.Contains(fastPrograms, filepath.Base(exe))
 }
 
-// fileAt returns the file behind a descriptor of the caller; nil: it is no file of this package.
+// fileAt returns the umad or issm file of a descriptor of the caller; nil: another file.
 func (s *supervisor) fileAt(c *systemCall, fd uint64) *file {
 	var name [48]byte
 	b := append(strconv.AppendUint(append(name[:0], "/proc/"...), uint64(c.Thread), 10), "/fd/"...)

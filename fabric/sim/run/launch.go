@@ -129,7 +129,7 @@ func (c *command) Wait() (status int, err error) {
 	var b [1]byte
 	n, _ := c.control.Read(b[:])
 	c.keeper.Wait()
-	if n != 1 { // somebody has killed the keeper
+	if n != 1 { // the keeper was killed
 		endDescendants(os.Getpid(), 0)
 		return 0, errors.New("the process that waits for the command was killed")
 	}

@@ -123,7 +123,7 @@ quiet saquery NR; quiet saquery PR; quiet saquery PIR; quiet saquery CPI; quiet 
 	}
 }
 
-// Files are those of the tree, however a path is written; what programs put into its
+// Files are found in the tree, however a path is written; what programs put into its
 // folders leads nowhere.
 func TestPaths(t *testing.T) {
 	s := on(t, "fattree:k=4")

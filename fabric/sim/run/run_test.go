@@ -93,7 +93,7 @@ func open(name string) (io.ReadCloser, error) { return os.Open(name) }
 // unsupported is the exit status on a host that cannot do it.
 const unsupported = 199
 
-// nobody is the user that programs run as where tests are root.
+// nobody is the user ID of programs where tests run as root.
 const nobody = 65534
 
 var programFolder string
@@ -199,7 +199,7 @@ func lines(text, word string) (n int) {
 	return n
 }
 
-// The exit status is that of the command.
+// The exit status is the command's.
 func TestStatus(t *testing.T) {
 	s := on(t, "fattree:k=4")
 	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137, "nosuch": 127} {
@@ -211,7 +211,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// The tools of infiniband-diags print the same as with libumad2sim.
+// The tools of infiniband-diags print what they print with libumad2sim.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	s := on(t, "fattree:k=4")
@@ -247,7 +247,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// OpenSM brings a bare subnet up, with each of its engines, and its tables are those of
+// OpenSM brings a bare subnet up, with each of its engines, and its tables equal the tables of
 // --listen.
 func TestEngines(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// The numbers of calls are those of the architecture.
+// The numbers of calls are right for the architecture.
 func TestNumbers(t *testing.T) {
 	got := fmt.Sprintf("%#x %v %v", uint32(auditArch), pathCalls, []int{unix.SYS_READ, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_DUP, unix.SYS_FCNTL, unix.SYS_IOCTL, unix.SYS_SECCOMP})
 	if got != wantNumbers {

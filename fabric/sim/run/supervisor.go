@@ -17,20 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported reports whether this host can run programs on a subnet.
-func Supported() bool {
-	done := make(chan bool)
-	go func() { // on a thread that has the filter until it ends, with this function
-		runtime.LockOSThread()
-		fd, err := installFilter(umadIoctlType)
-		if err == nil {
-			_, err = newListener(fd)
-		}
-		done <- err == nil
-	}()
-	return <-done
-}
-
 // Running is a command that runs, and all that it started. Its methods may be called from
 // any goroutine.
 type Running struct {
@@ -67,6 +53,20 @@ func (r *Running) Wait() (status int, err error) {
 	r.command.Listener.Close()
 	r.hosts.close()
 	return status, err
+}
+
+// Supported reports whether this host can run programs on a subnet.
+func Supported() bool {
+	done := make(chan bool)
+	go func() { // on a thread that has the filter until it ends, with this function
+		runtime.LockOSThread()
+		fd, err := installFilter(umadIoctlType)
+		if err == nil {
+			_, err = newListener(fd)
+		}
+		done <- err == nil
+	}()
+	return <-done
 }
 
 // supervisor answers the calls that come. They come one after the other.

@@ -24,7 +24,7 @@ import (
 )
 
 // servedSpec has the test's program serve a bare subnet instead, by the name that
-// IBSIM_SOCKNAME gives, until its input ends: so its time can be told from that of
+// IBSIM_SOCKNAME gives, until its input ends: so its time is measured apart from the time of
 // the client.
 const servedSpec = "FABSH_SERVED_SPEC"
 

@@ -21,7 +21,7 @@ var ErrQuit = errors.New("quit")
 const maxCommand = 4096
 
 // console executes the commands of ibsim's console (linux-rdma/ibsim
-// ibsim/sim_cmd.c), with its words: those who drive ibsim can drive this.
+// ibsim/sim_cmd.c), with its words: scripts for ibsim work here.
 type console struct {
 	*Server
 	out *bufio.Writer

@@ -12,45 +12,10 @@ import (
 	"time"
 )
 
-// A connection of the control is a stream socket with an abstract name beside the sockets of
-// ibsim. A request and its reply are a line of JSON each.
-
-// controlVersion is the version of the messages. A request of another version is refused.
-const controlVersion = 1
-
-// maxControlLine is the maximum size of a request or a reply, in bytes.
-const maxControlLine = 1 << 20
-
 // Peer is a program that calls.
 type Peer struct {
 	PID int `json:"pid"` // process ID, at the time it connected
 	UID int `json:"uid"` // user ID
-}
-
-// controlRequest is a call of a method.
-type controlRequest struct {
-	Version int             `json:"version"`
-	Method  string          `json:"method"`
-	Args    json.RawMessage `json:"args"` // an object
-}
-
-// controlReply is its result, or why it failed.
-type controlReply struct {
-	Version int             `json:"version"`
-	Error   string          `json:"error,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-}
-
-// controlSocketName returns the name of the socket of a subnet that is served by that name. The @
-// stands for a NUL: the name is abstract, and no file.
-func controlSocketName(name string) string { return "@" + name + ":control" }
-
-// checkControlVersion returns an error if the other end has another version.
-func checkControlVersion(version int) error {
-	if version != controlVersion {
-		return fmt.Errorf("version %d of the control of a simulated subnet, want %d; use the same fabsh at both ends", version, controlVersion)
-	}
-	return nil
 }
 
 // maxControlConnections bounds what programs can make the server hold.
@@ -241,4 +206,39 @@ func newControlScanner(conn net.Conn) *bufio.Scanner {
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, maxControlLine)
 	return lines
+}
+
+// A connection of the control is a stream socket with an abstract name beside the sockets of
+// ibsim. A request and its reply are a line of JSON each.
+
+// controlVersion is the version of the messages. A request of another version is refused.
+const controlVersion = 1
+
+// maxControlLine is the maximum size of a request or a reply, in bytes.
+const maxControlLine = 1 << 20
+
+// controlRequest is a call of a method.
+type controlRequest struct {
+	Version int             `json:"version"`
+	Method  string          `json:"method"`
+	Args    json.RawMessage `json:"args"` // an object
+}
+
+// controlReply is its result, or why it failed.
+type controlReply struct {
+	Version int             `json:"version"`
+	Error   string          `json:"error,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+}
+
+// controlSocketName returns the name of the socket of a subnet that is served by that name. The @
+// stands for a NUL: the name is abstract, and no file.
+func controlSocketName(name string) string { return "@" + name + ":control" }
+
+// checkControlVersion returns an error if the other end has another version.
+func checkControlVersion(version int) error {
+	if version != controlVersion {
+		return fmt.Errorf("version %d of the control of a simulated subnet, want %d; use the same fabsh at both ends", version, controlVersion)
+	}
+	return nil
 }

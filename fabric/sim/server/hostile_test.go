@@ -76,7 +76,7 @@ func TestBadMessages(t *testing.T) {
 	r.answers()
 }
 
-// Control requests that are malformed, of others, or of nobody change nothing.
+// Control requests that are malformed, of other clients, or of no client change nothing.
 func TestBadControl(t *testing.T) {
 	s := serve(t, "ring:n=3", false)
 	victim, r := newRaw(t, s.Name), newRaw(t, s.Name)
@@ -325,7 +325,7 @@ func (r *raw) close() {
 	r.data.Close()
 }
 
-// send sends a control message as it is.
+// send sends a control message unchanged.
 func (r *raw) send(m []byte) {
 	r.t.Helper()
 	if _, err := r.ctl.Write(m); err != nil {

@@ -211,7 +211,7 @@ func TestSysStat(t *testing.T) {
 var engines = []string{"minhop", "updn", "ftree", "dfsssp", "lash", "torus-2QoS"}
 
 // engineFabrics are what they are tried on. OpenSM replaces an engine that cannot route
-// a fabric by minhop. Those in soak are left to make soak.
+// a fabric by minhop. Fabrics in soak are left to make soak.
 var engineFabrics = []struct {
 	spec         string
 	minhop, soak string // names of engines
@@ -226,7 +226,7 @@ var engineFabrics = []struct {
 	{"mesh:dims=4/4,hosts=2", "ftree torus-2QoS", "minhop updn ftree dfsssp torus-2QoS"},
 }
 
-// The tables that OpenSM computes here are those it computes on ibsim.
+// OpenSM computes the tables here that it computes on ibsim.
 func TestEngines(t *testing.T) {
 	for _, on := range engineFabrics {
 		for _, engine := range engines {
@@ -263,7 +263,7 @@ func guidID(f *fabric.Fabric, name string) string {
 	return fmt.Sprintf("H-%016x", uint64(f.NodeByName(name)[0].GUID()))
 }
 
-// tables are those that OpenSM's engine has computed.
+// tables are computed by OpenSM's engine.
 func tables(t *testing.T, sm *ibsimtest.SM, engine string) string {
 	t.Helper()
 	sm.Wait(t, "SUBNET UP")
@@ -280,7 +280,7 @@ func tables(t *testing.T, sm *ibsimtest.SM, engine string) string {
 	return string(b)
 }
 
-// rootGUIDs is a file that tells updn which switch is at the top.
+// rootGUIDs is a file that names, for updn, which switch is at the top.
 func rootGUIDs(t *testing.T, f *fabric.Fabric) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "roots")
@@ -290,7 +290,7 @@ func rootGUIDs(t *testing.T, f *fabric.Fabric) string {
 	return path
 }
 
-// torusConfig is a file that tells torus-2QoS the directions of a torus of 5 times
+// torusConfig is a file that gives torus-2QoS the directions of a torus of 5 times
 // 5 switches; of another fabric it is one that does not fit.
 func torusConfig(t *testing.T, f *fabric.Fabric) string {
 	t.Helper()

@@ -120,7 +120,7 @@ func text(t testing.TB, f *fabric.Fabric) string {
 	return b.String()
 }
 
-// Through the sockets, the subnet is the same as in process.
+// Through the sockets, the subnet looks as in process.
 func TestSweep(t *testing.T) {
 	for _, spec := range []string{"fattree:k=4,levels=3", "torus:dims=3/3,hosts=2", "pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=40,seed=5"} {
 		f, o, err := sim.Parse(spec)
@@ -172,7 +172,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// A subnet manager beside the subnet's own, on one node, is told of; other programs that
+// A subnet manager beside the subnet's own, on one node, is logged; other programs that
 // name no node go elsewhere.
 func TestBesideSM(t *testing.T) {
 	for where, want := range map[string]bool{"": false, "node-0001 HCA-1": true} {

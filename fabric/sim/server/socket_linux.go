@@ -69,7 +69,7 @@ type address struct {
 // (SCM_CREDENTIALS of unix(7)), and for no other: file descriptors are not accepted.
 type credentials [4]uint64
 
-// user returns the ID of the user who sent the datagram; noUser if it is unknown.
+// user returns the ID of the user who sent the datagram; unknownUser if it is unknown.
 func (c *credentials) user() int {
 	h := (*unix.Cmsghdr)(unsafe.Pointer(c))
 	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_CREDENTIALS || int(h.Len) != unix.CmsgLen(unix.SizeofUcred) {
@@ -155,7 +155,7 @@ func (b *batch) message(i int) *message {
 	return (*message)(b.buffers[i][:ibsim.MessageSize])
 }
 
-// user returns the ID of the user who sent the i-th.
+// user returns the ID of the user who sent the i-th datagram.
 func (b *batch) user(i int) int { return b.users[i].user() }
 
 // write sends the first messages of list, and returns how many.

@@ -345,7 +345,7 @@ func (l lattice) stride(d int) int { return lidProduct(l.Dims[d+1:]) }
 func (l lattice) coordinate(i, d int) int { return i / l.stride(d) % l.Dims[d] }
 
 // neighbours are the coordinates to which coordinate x of a dimension of n is
-// linked, by port; -1: no cable. All switches have the same order of ports:
+// linked, by port; -1: no cable. All switches order their ports alike:
 // towards higher coordinates first.
 func (s latticeShape) neighbours(x, n int) []int {
 	var next []int

@@ -1,7 +1,7 @@
 // Package spec reads the text that describes a simulated subnet: a topology and its options.
 //
-// Parse returns a fabric.Fabric, of a generated TopologyKind or from a file, and its
-// SubnetOptions. The keys of a kind come first; those of CommonKeys are valid for each
+// ParseFiles returns a fabric.Fabric, of a generated TopologyKind or from a file, and its
+// SubnetOptions. A kind has keys of its own; the keys of CommonKeys are valid for each
 // topology. Equipment (a generation of devices, planes, split ports) is added to a generated
 // topology, and parts are removed from any.
 //
@@ -12,7 +12,6 @@ package spec
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"slices"
@@ -25,20 +24,14 @@ import (
 	"fabsh/fabric/sim/state"
 )
 
-// Parse reads what follows "sim:" on the command line:
+// ParseFiles reads what follows "sim:" on the command line:
 //
 //	KIND[:KEY=VALUE,...]    a generated topology
 //	FILE[:KEY=VALUE,...]    one from a file of ibnetdiscover or ibsim
 //	KEY=VALUE,...           the default one, a small fat tree
 //
-// Kinds and CommonKeys list the kinds and the keys, each with a default.
-// Files must be regular ones.
-func Parse(spec string) (*fabric.Fabric, SubnetOptions, error) {
-	regular := func(name string) (io.ReadCloser, error) { return format.OpenRegular(name) }
-	return ParseFiles(spec, regular, regular)
-}
-
-// ParseFiles is Parse with files that open opens. included opens the files that they name.
+// Kinds and CommonKeys list the kinds and the keys, each with a default. open opens files, and
+// included the files that they name.
 func ParseFiles(spec string, open, included format.Opener) (*fabric.Fabric, SubnetOptions, error) {
 	f, o, err := parse(spec, open, included)
 	if err != nil {

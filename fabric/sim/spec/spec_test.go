@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 )
 
 func mustParse(t *testing.T, spec string) (*fabric.Fabric, SubnetOptions) {
@@ -253,4 +255,10 @@ func TestKeys(t *testing.T) {
 	}
 	check("fattree", GeneratedKeys())
 	check("fattree", CommonKeys())
+}
+
+// Parse is ParseFiles with regular files.
+func Parse(spec string) (*fabric.Fabric, SubnetOptions, error) {
+	regular := func(name string) (io.ReadCloser, error) { return format.OpenRegular(name) }
+	return ParseFiles(spec, regular, regular)
 }

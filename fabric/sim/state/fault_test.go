@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// TestFaultRates: the rates of faults are those of the options.
+// TestFaultRates: the rates of faults are as in the options.
 func TestFaultRates(t *testing.T) {
 	f := NewFaults(nil, FaultSettings{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7}).NewModel()
 	const n = 20000
@@ -36,7 +36,7 @@ func TestFaultRates(t *testing.T) {
 	}
 }
 
-// TestLongestDelay: two durations whose sum is none are still no short delay.
+// TestLongestDelay: two durations whose sum overflows are not a short delay.
 func TestLongestDelay(t *testing.T) {
 	f := NewFaults(nil, FaultSettings{Delay: math.MaxInt64, Jitter: math.MaxInt64}).NewModel()
 	for range 9 {

@@ -230,7 +230,7 @@ func (s *Subnet) network() (switches []*Node, network []lftSwitch, planes []int)
 		}
 	}
 	// Hosts have the first numbers, so that routes to aggregation nodes do not change theirs;
-	// those of each plane have their own.
+	// each plane has numbers of its own.
 	planes = s.planesOf(switches)
 	numbers := make([]int32, len(switches))
 	for _, inner := range []bool{false, true} {

@@ -6,39 +6,6 @@ import (
 	"slices"
 )
 
-// contendedLink is a link that flows want more of than it carries.
-type contendedLink struct {
-	share
-	flows []crossing
-	stale bool // demands or weights have changed
-}
-
-// crossing is a flow at a link.
-type crossing struct {
-	*share
-	at       *contendedLink
-	way, hop int
-}
-
-// rateTolerance is the relative error of rates.
-const rateTolerance = 1e-9
-
-// settleSpread is the ratio of the rates of flows that are settled together, where none can be
-// settled alone because each waits for another. It grows each time, which bounds the time.
-const settleSpread = 1.1
-
-// rateSolver computes the rates of flows by progressive filling: flows whose rates are settled
-// leave the rest of their links to the others.
-type rateSolver struct {
-	links   []*contendedLink
-	byWay   [][]crossing // of each flow, in the order of its way
-	rates   []float64    // of each flow: demanded, or settled; bytes per second
-	limits  []int        // the hop that limits the flow; -1: none does
-	settled []bool
-	longest int     // hops of the longest way
-	spread  float64 // the ratio for settleLeast
-}
-
 // carriedRates returns the rates of flows, in bytes per second, and for each the hop that limits
 // it; -1: none does. At each link, lanes share by VL arbitration, then input ports equally,
 // then the flows of an input port as they arrive there; the flows of a sender equally. So a flow
@@ -90,6 +57,39 @@ func carriedRates(demands []float64, ways []way) (rates []float64, limits []int)
 // maxPasses bounds the time for rates of flows that wait for each other. Each pass shares
 // what the one before has left.
 const maxPasses = 4
+
+// contendedLink is a link that flows want more of than it carries.
+type contendedLink struct {
+	share
+	flows []crossing
+	stale bool // demands or weights have changed
+}
+
+// crossing is a flow at a link.
+type crossing struct {
+	*share
+	at       *contendedLink
+	way, hop int
+}
+
+// rateTolerance is the relative error of rates.
+const rateTolerance = 1e-9
+
+// settleSpread is the ratio of the rates of flows that are settled together, where none can be
+// settled alone because each waits for another. It grows each time, which bounds the time.
+const settleSpread = 1.1
+
+// rateSolver computes the rates of flows by progressive filling: flows whose rates are settled
+// leave the rest of their links to the others.
+type rateSolver struct {
+	links   []*contendedLink
+	byWay   [][]crossing // of each flow, in the order of its way
+	rates   []float64    // of each flow: demanded, or settled; bytes per second
+	limits  []int        // the hop that limits the flow; -1: none does
+	settled []bool
+	longest int     // hops of the longest way
+	spread  float64 // the ratio for settleLeast
+}
 
 // fill settles all flows. It reports whether links may have something left, because flows
 // wait for each other.
@@ -418,7 +418,7 @@ func creditRates(demands []float64, ways []way) (rates []float64, waits []int) {
 			c.members[q] = append(c.members[q], queuedFlow{i, n})
 		}
 	}
-	for i := range ways { // those to one receiver share what it discards
+	for i := range ways { // flows to one receiver share what it discards
 		if w := &ways[i]; w.gone {
 			if rate := w.last().capacity / float64(gone[w.last().out]); rate < c.rates[i] {
 				open = append(open, c.hold(i, rate, len(w.hops)-1)...)

@@ -371,9 +371,9 @@ func (t *Traffic) arbitration(out *Port, vl uint8) arbitration {
 	return a
 }
 
-// Choice of ports: where switches route adaptively, a flow is one of RC. It takes the port of the group with
-// the least load, of the flows so far, in relation to its capacity; of equal ones the lowest.
-// Secondary sub-groups are taken if the ports of those before are down, or full: how real
+// Choice of ports: where switches route adaptively, a flow is one of RC. It takes the port of
+// the group with the least load, of the flows so far, in relation to its capacity; of equal ones the lowest.
+// Secondary sub-groups are taken if the ports of the sub-groups before are down, or full: how real
 // switches compare them is not public. A bounded flow keeps its ports while they may be
 // chosen: its packets follow each other. A free one is split into parts, each of which
 // chooses for itself, as its packets do.
