@@ -30,10 +30,10 @@ func NewFaults(s *Subnet, o FaultSettings) *Faults {
 
 // FaultSettings are the faults of all MADs. They are replaced as a whole.
 type FaultSettings struct {
-	Loss, Dup, Busy float64
-	Delay, Jitter   time.Duration
+	Loss, Dup, Busy float64       // probabilities
+	Delay, Jitter   time.Duration // from a request to its answer; random, added to Delay
 	Seed            int64
-	VL15            int
+	VL15            int // answers to SMPs that may wait for a program at a time; 0: any number
 }
 
 // change changes the faults of all MADs.
@@ -117,6 +117,7 @@ type faultDraw struct {
 	Delay                 time.Duration
 }
 
+// NewModel returns the faults of the MADs of one program.
 func (f *Faults) NewModel() *FaultModel {
 	return &FaultModel{faults: f, seen: map[uint64]uint64{}}
 }

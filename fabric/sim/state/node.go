@@ -36,6 +36,7 @@ type Node struct {
 	reports        map[reportKey]func(data []byte)
 }
 
+// GUID returns the NodeGUID.
 func (n *Node) GUID() mad.GUID { return mad.GUID(NodeInfoGUID.Uint(n.Info[:])) }
 
 // Fields that are read or written one at a time.

@@ -139,6 +139,8 @@ func activeRate(i *mad.PortInfo) uint16 {
 	return LaneRate(mad.ActiveSpeed(i)) * uint16(mad.WidthLanes(mad.ActiveWidth(i)))
 }
 
+// LaneRate returns the rate of a lane by the name of its speed, in units of half a Gb/s; 0: the
+// speed is unknown.
 func LaneRate(speed string) uint16 {
 	switch speed {
 	case "sdr":
