@@ -1,16 +1,11 @@
-// Package remedy decides which actions of remedies become a plan, and keeps what was decided.
+// Package remedy decides which actions of remedies become a plan, and logs the decisions.
 //
-//	action.go   Action: what a remedy returns; Place: a port across runs
-//	rule.go     Rules: what holds for every remedy
-//	decide.go   Decide: judges actions by the rules; the Sets of a plan
-//	entry.go    Entry: a line of the log, and its text, which is verified
-//	log.go      Log: the file of a subnet, read, appended to and shortened
-//	state.go    State: what the log comes to: ports that are isolated, and the past of each
-//	metric.go   metrics for the exporter
-//	journal.go  Applied: which planned actions a journal of change apply has confirmed; CheckPlan:
-//	            whether a plan may still be applied
+// Scripts return each Action. Decide judges them by the Rules, which hold for every remedy, and
+// Sets returns the Sets of the plan. The Log of a subnet is a file of entries; its State is the
+// sum of the entries: the ports that are isolated, and the history of each. Journals of
+// change apply show which planned actions were confirmed.
 //
-// It sends nothing, and runs no script.
+// The package sends nothing, and runs no script.
 package remedy
 
 import (
@@ -95,10 +90,10 @@ func (p Place) In(f *fabric.Fabric) *fabric.Port {
 	return nodes[0].Port(p.Num)
 }
 
-// End returns the end of the link of p at which it is disabled: that of a switch, and of two
-// switches the one nearer to this host, which reaches it without the link. It returns p if it
-// has no link.
-func End(p *fabric.Port) *fabric.Port {
+// linkEnd returns the port at which the link of p is disabled: the port of the switch, and between
+// two switches the port of the one nearer to this host, which reaches it without the link. It
+// returns p if it has no link.
+func linkEnd(p *fabric.Port) *fabric.Port {
 	q := p.Peer()
 	if q == nil {
 		return p

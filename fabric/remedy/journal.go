@@ -27,7 +27,7 @@ func CheckPlan(dir string, p *change.Plan, now time.Time) error {
 	logs := []*Log{{}} // resets need none
 	var failed []error
 	for _, path := range fabric.StateFiles(dir, logName) {
-		l, err := ReadLog(path)
+		l, err := readLog(path)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -60,9 +60,9 @@ func (s *State) isPending(place Place, fields []change.Field, now time.Time) boo
 	return true
 }
 
-// Applied returns entries for the planned actions of l that a journal of a change below dir
+// confirmedEntries returns entries for the planned actions of l that a journal of a change below dir
 // has confirmed, and l does not have.
-func Applied(l *Log, dir string) (entries []Entry) {
+func confirmedEntries(l *Log, dir string) (entries []Entry) {
 	for _, path := range apply.Journals(dir) {
 		j, err := apply.ReadJournal(path)
 		if err != nil || j.Begin() == nil || !strings.HasPrefix(j.Begin().Summary, Origin) {

@@ -2,15 +2,21 @@ package remedy
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 )
 
@@ -35,7 +41,7 @@ const (
 	longestLog = 32 << 20
 )
 
-// logName is the name of the file.
+// logName is the file name of a log.
 const logName = "remedies"
 
 // LogFile returns where the log of a subnet is, below a directory of states.
@@ -43,20 +49,20 @@ func LogFile(dir string, subnet fabric.Subnet) string {
 	return filepath.Join(subnet.Folder(dir), logName)
 }
 
-// DamageError reports a log with a line that does not verify.
-type DamageError struct {
+// damageError reports a log with a line that does not verify.
+type damageError struct {
 	Path string
 	Line int
 	Why  string
 }
 
-func (e *DamageError) Error() string {
+func (e *damageError) Error() string {
 	return fmt.Sprintf("log of remedies %s line %d: %s; the file is unchanged, and no remedy runs without it: restore it, or move it away to forget which ports are isolated", e.Path, e.Line, e.Why)
 }
 
-// ReadLog reads the log at path; a missing file is an empty log. The error may be a
-// *DamageError.
-func ReadLog(path string) (*Log, error) {
+// readLog reads the log at path; a missing file is an empty log. The error may be a
+// *damageError.
+func readLog(path string) (*Log, error) {
 	l := &Log{path: path}
 	f, err := format.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +77,7 @@ func ReadLog(path string) (*Log, error) {
 		return nil, err
 	}
 	if len(data) > longestLog {
-		return nil, &DamageError{path, 1, fmt.Sprintf("the file has more than %d MB", longestLog>>20)}
+		return nil, &damageError{path, 1, fmt.Sprintf("the file has more than %d MB", longestLog>>20)}
 	}
 	return l, l.parse(data)
 }
@@ -92,7 +98,7 @@ func (l *Log) parse(data []byte) error {
 			l.State, covered = *e.State, e.Covers
 		}
 		if err != nil {
-			return &DamageError{l.path, n, err.Error()}
+			return &damageError{l.path, n, err.Error()}
 		}
 		l.Recorded += int64(len(line)) + 1
 		data = rest
@@ -108,22 +114,22 @@ func (l *Log) parse(data []byte) error {
 	}
 }
 
-// torn judges what is behind the last newline.
+// torn checks what follows the last newline.
 func (l *Log) torn(line []byte, n int) error {
 	if len(line) > 0 {
 		if _, err := parseLine(line[:len(line)-1]); err == nil { // the newline was changed to another byte
-			return &DamageError{l.path, n, "the line does not end with a newline"}
+			return &damageError{l.path, n, "the line does not end with a newline"}
 		}
 	}
 	if bytes.IndexByte(line, 0) >= 0 {
-		return &DamageError{l.path, n, "the line has zero bytes"}
+		return &damageError{l.path, n, "the line has zero bytes"}
 	}
 	return nil
 }
 
-// Update appends the entries that change returns for the log at path, while no other process
+// update appends the entries that change returns for the log at path, while no other process
 // does. An error leaves the file unchanged; it may be format.ErrLockHeld.
-func Update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
+func update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func Update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
 		return nil, err
 	}
 	defer held.Release()
-	l, err := ReadLog(path)
+	l, err := readLog(path)
 	if err != nil {
 		return nil, err
 	}
@@ -230,14 +236,14 @@ func (l *Log) shorten() error {
 // Current returns the log at path with what the journals of changes below dir have confirmed
 // since: it changes no file.
 func Current(path, dir string) (*Log, error) {
-	l, err := ReadLog(path)
+	l, err := readLog(path)
 	if err == nil {
-		l.add(Applied(l, dir))
+		l.add(confirmedEntries(l, dir))
 	}
 	return l, err
 }
 
-// Open is Current, with what has become of ports on f.
+// Open is Current with entries for the ports that are released on f (State.Released).
 func Open(path, dir string, f *fabric.Fabric, now time.Time) (*Log, error) {
 	l, err := Current(path, dir)
 	if err == nil {
@@ -246,30 +252,124 @@ func Open(path, dir string, f *fabric.Fabric, now time.Time) (*Log, error) {
 	return l, err
 }
 
-// Keep appends to the file of l, which Open returned, what Open has found, and decisions. It
-// is an error if another run has appended since.
+// Keep appends decisions, and the entries that Open has added to l, to the file of l. It is an
+// error if another run has appended since.
 func (l *Log) Keep(dir string, f *fabric.Fabric, decisions []Decision, now, of time.Time) error {
-	_, err := Update(l.path, func(is *Log) ([]Entry, error) {
+	_, err := update(l.path, func(is *Log) ([]Entry, error) {
 		if is.Recorded != l.Recorded {
 			return nil, errors.New("another run of remedies has ended meanwhile; run it again")
 		}
-		entries := Applied(is, dir)
+		entries := confirmedEntries(is, dir)
 		entries = append(entries, is.State.With(entries).Released(f, now)...)
 		return append(entries, Entries(decisions, now, of)...), nil
 	})
 	return err
 }
 
-// Record writes down what the journals of changes below dir have confirmed, before another
-// change replaces them. It does nothing for a subnet without a log.
+// Record appends what the journals of changes below dir have confirmed to the logs, before
+// another change replaces the journals. It does nothing for a subnet without a log.
 func Record(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	var failed []error
 	for _, path := range fabric.StateFiles(dir, logName) {
-		_, err := Update(path, func(l *Log) ([]Entry, error) { return Applied(l, dir), nil })
+		_, err := update(path, func(l *Log) ([]Entry, error) { return confirmedEntries(l, dir), nil })
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// EntryKind is the kind of an entry of the log.
+type EntryKind string
+
+// The kinds of entries.
+const (
+	KindRun      EntryKind = "run"      // a run of remedies; its decisions follow
+	KindDecision EntryKind = "decision" // an action, planned or declined
+	KindApplied  EntryKind = "applied"  // a planned action was applied and confirmed
+	KindReleased EntryKind = "released" // another enabled a port that fabsh isolated, or disabled one in its test
+	KindState    EntryKind = "state"    // the state, where older entries were left out
+)
+
+// Entry is a line of the log. Which fields it has depends on its kind.
+type Entry struct {
+	At   time.Time `json:"at"`
+	Kind EntryKind `json:"kind"`
+	// Of is set in KindRun: the time of the findings.
+	Of time.Time `json:"of,omitzero"`
+	// The following are set in decisions and what follows them.
+	Remedy  string     `json:"remedy,omitempty"`
+	Action  ActionKind `json:"action,omitempty"`
+	Port    Place      `json:"port,omitzero"` // of the Set
+	Peer    Place      `json:"peer,omitzero"` // the other end
+	Subject string     `json:"subject,omitempty"`
+	Name    string     `json:"name,omitempty"` // of the link, or of the subject of a ticket; untrusted
+	Reason  string     `json:"reason,omitempty"`
+	Rule    string     `json:"rule,omitempty"` // by which it is declined; "": it is planned
+	Why     string     `json:"why,omitempty"`
+	Kept    bool       `json:"kept,omitempty"` // the port passed its test, and is enabled already
+	// State and Covers are set in KindState: the state after the next Covers entries.
+	State  *State `json:"state,omitempty"`
+	Covers int    `json:"covers,omitempty"`
+}
+
+// maxText limits a text in the log, in bytes.
+const maxText = 400
+
+// bounded returns e with texts of limited length.
+func (e Entry) bounded() Entry {
+	for _, text := range []*string{&e.Name, &e.Reason, &e.Rule, &e.Why, &e.Remedy, &e.Subject} {
+		if len(*text) > maxText {
+			*text = strings.ToValidUTF8((*text)[:maxText], "")
+		}
+	}
+	return e
+}
+
+// castagnoli is the polynomial of the checksums, CRC32C (RFC 3720, section 12.1).
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// line returns the line of e: a checksum, and JSON.
+func (e Entry) line() ([]byte, error) {
+	text, err := json.Marshal(e.bounded())
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
+}
+
+// parseLine reads a line without its newline.
+func parseLine(line []byte) (e Entry, err error) {
+	var sum uint32
+	if len(line) < 10 || line[8] != ' ' {
+		return e, errors.New("not a line of the log")
+	}
+	if _, err := fmt.Sscanf(string(line[:8]), "%08x", &sum); err != nil || crc32.Checksum(line[9:], castagnoli) != sum {
+		return e, errors.New("checksum does not match")
+	}
+	if !utf8.Valid(line) {
+		return e, errors.New("invalid UTF-8")
+	}
+	if err := json.Unmarshal(line[9:], &e); err != nil {
+		return e, err
+	}
+	switch {
+	case e.At.IsZero():
+		return e, errors.New("it has no time")
+	case (e.Kind == KindState) != (e.State != nil):
+		return e, errors.New("the state is missing")
+	case e.State != nil && (slices.Contains(e.State.Ports, nil) || len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > keptRuns || e.Covers < 0):
+		return e, errors.New("the state is invalid")
+	}
+	return e, nil
+}
+
+// Metrics returns metrics of a log: the ports that are isolated in f, and how many actions were
+// declined.
+func (l *Log) Metrics(f *fabric.Fabric) []audit.Metric {
+	return []audit.Metric{
+		{Name: "fabsh_isolated_ports", Help: "Ports that remedies isolated, and that are still disabled.", Value: float64(len(l.State.Isolated(f)))},
+		{Name: "fabsh_remedy_refused_total", Help: "Actions of remedies that were declined, by their own rules or those of fabsh.", Value: float64(l.State.Refused)},
+	}
 }

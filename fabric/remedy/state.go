@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// State is what a log comes to.
+// State is the sum of the entries of a log.
 type State struct {
 	// Runs are the times of the findings of the latest runs, the newest last.
 	Runs []time.Time `json:"runs,omitempty"`
@@ -25,8 +25,8 @@ type Past struct {
 	Name string `json:"name"` // when it was last up
 	// Bad are the runs that proposed to isolate it, of State.Runs.
 	Bad []time.Time `json:"bad,omitempty"`
-	// Planned is when it was last planned to isolate it, and Restoring to enable it; zero: that
-	// was applied or is not planned.
+	// Planned is when it was last planned to isolate it, and Restoring when to enable it; zero:
+	// the action was applied or is not planned.
 	Planned   time.Time `json:"planned,omitzero"`
 	Restoring time.Time `json:"restoring,omitzero"`
 	// Declined is the rule for all remedies that last declined to isolate it; "": none has since
@@ -43,18 +43,18 @@ type Past struct {
 }
 
 const (
-	// keptRuns is of how many runs it is known what they proposed.
+	// keptRuns is the number of runs whose proposals are kept.
 	keptRuns = 32
-	// forgetAfter is how long it is known that a link was isolated.
+	// forgetAfter is how long the isolation of a link is remembered.
 	forgetAfter = 180 * 24 * time.Hour
 	// pendingFor is how long an action counts as planned if it is not applied.
 	pendingFor = 24 * time.Hour
-	// maxPorts bounds the ports of a state. Those that are isolated are never dropped.
+	// maxPorts limits the ports of a state. Isolated ports are never dropped.
 	maxPorts = 5_000
 )
 
-// Pending reports whether an action that was planned at a time may still be applied. It may not
-// if that is in the future: the clock was set back.
+// Pending reports whether an action that was planned at a time may still be applied. It is false
+// if the time is in the future: the clock was set back.
 func Pending(planned, now time.Time) bool {
 	age := now.Sub(planned)
 	return !planned.IsZero() && age >= 0 && age < pendingFor
