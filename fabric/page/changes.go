@@ -12,7 +12,7 @@ import (
 	"fabsh/mad"
 )
 
-// changesView are the differences from the baseline.
+// changesView is the view of the differences from the baseline.
 type changesView struct {
 	Baseline string // in one line
 	Why      string // the reason why it is unknown
@@ -28,13 +28,13 @@ type changeRow struct {
 	Kind, Subject, Before, After, Effect string
 }
 
-// changeGrid is the switches, or hosts, of two tiers whose links differ.
+// changeGrid is the view of the switches, or hosts, of two tiers whose links differ.
 type changeGrid struct {
 	Title string
 	Grid  *grid
 }
 
-// maxChanges is how many changes the page has.
+// maxChanges limits the changes of the page.
 const maxChanges = 1000
 
 func (p *Page) changes() *changesView {
@@ -71,11 +71,11 @@ func (v *changesView) add(c *diff.Change, depth int) {
 // nodePair is two nodes of any fabric, the lower tier first.
 type nodePair struct{ low, high mad.GUID }
 
-// wired is the links between two nodes, before and after, as their ports.
-type wired [2][]string
+// pairLinks is the links between two nodes, before and after, as their ports.
+type pairLinks [2][]string
 
-// grids are the links that differ, by tiers: only of nodes of which some do. Cables that
-// are exchanged are a permutation.
+// grids adds the links that differ, by tiers: only nodes with such links. Cables that
+// are exchanged appear as a permutation.
 func (v *changesView) grids(old, new *fabric.Fabric) {
 	type placed struct {
 		node *fabric.Node
@@ -97,7 +97,7 @@ func (v *changesView) grids(old, new *fabric.Fabric) {
 		x, y := nodes[a], nodes[b]
 		return cmp.Or(cmp.Compare(x.tier, y.tier), fabric.CompareNames(x.node.Name(), y.node.Name()), cmp.Compare(a, b))
 	}
-	links := map[nodePair]*wired{}
+	links := map[nodePair]*pairLinks{}
 	for side, f := range []*fabric.Fabric{old, new} {
 		for i := range f.Ports() {
 			p := &f.Ports()[i]
@@ -110,7 +110,7 @@ func (v *changesView) grids(old, new *fabric.Fabric) {
 			}
 			at := nodePair{p.Node().GUID(), q.Node().GUID()}
 			if links[at] == nil {
-				links[at] = &wired{}
+				links[at] = &pairLinks{}
 			}
 			links[at][side] = append(links[at][side], fmt.Sprint(p.Num(), " ", q.Num()))
 		}
@@ -156,8 +156,9 @@ func (v *changesView) grids(old, new *fabric.Fabric) {
 	}
 }
 
-// class is how links differ; "": they do not. What one side may not have read is unknown.
-func (w *wired) class(old, new *fabric.Fabric) string {
+// class returns how links differ, as a style sheet class; "": they do not. What one side may not
+// have read is unknown.
+func (w *pairLinks) class(old, new *fabric.Fabric) string {
 	for side := range w {
 		slices.Sort(w[side])
 	}

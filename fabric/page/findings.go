@@ -7,14 +7,14 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// findings are the table: those that follow from another stand below it.
+// findings is the view of the table of findings: effects of another finding stand below it.
 type findings struct {
 	Groups [][]row
-	Left   []checkCount // that the table does not have
+	Left   []checkCount // left out of the table
 	Acked  []ackedRow
-	Grown  []ackedRow // of Groups, those with an ack that they have outgrown
+	Grown  []ackedRow // those of Groups that have outgrown their ack
 	Whole  bool       // nothing was left unjudged
-	Since  bool       // it is known of some
+	Since  bool       // some rows have Since
 }
 
 type row struct {
@@ -40,26 +40,26 @@ type checkCount struct {
 	Count int
 }
 
-// maxRows is how many findings the page has: a browser is slow with more. The first of
-// a check are kept before the next of another.
+// maxRows limits the findings of the page, because a browser is slow with more; maxOfCheck limits
+// the findings of a check.
 const (
 	maxRows    = 3000
 	maxOfCheck = 500
 )
 
 func (p *Page) findings(t *topology) (v findings) {
-	told, rows := map[string]int{}, 0
+	shown, rows := map[string]int{}, 0
 	left := map[string]int{}
 	var order []string
 	for _, g := range audit.Fold(p.Report.Findings) {
-		if n := g.Size(); rows > 0 && rows+n > maxRows || told[g.Check] == maxOfCheck {
+		if n := g.Size(); rows > 0 && rows+n > maxRows || shown[g.Check] == maxOfCheck {
 			if left[g.Check] == 0 {
 				order = append(order, g.Check)
 			}
 			left[g.Check] += n
 			continue
 		}
-		told[g.Check]++
+		shown[g.Check]++
 		list := v.add(nil, g, 0, t)
 		rows += len(list)
 		v.Groups = append(v.Groups, list)

@@ -8,13 +8,15 @@ import (
 	"strconv"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
-// heatView is a figure of the ports between two tiers: the matrices of these side by
-// side, a column for each switch of the lower tier, a row for a switch above. The cells
-// are the same in all maps, so that the eye compares.
+// heatView is the view of a heat map, a figure of the ports between two tiers: their matrices
+// side by side, with a column for each switch of the lower tier, and a row for each switch of the
+// upper one. All maps have equal cells, so that they can be compared.
 type heatView struct {
 	Title, Note string
 	W, H        int
@@ -41,7 +43,7 @@ const (
 	maxTop       = 10
 )
 
-// heat are the maps of all pairs of tiers.
+// heat returns the maps of all pairs of tiers, and what there is no map of, with the reason.
 func (p *Page) heat(t *topology) (views []heatView, none []string) {
 	var figures []figure
 	if p.Balance != nil {
@@ -77,11 +79,11 @@ func (p *Page) heat(t *topology) (views []heatView, none []string) {
 	return views, none
 }
 
-// powers are the classes of what is mostly 0.
+// powers returns the scale of a figure that is mostly 0.
 func powers(_, highest float64) picture.Scale { return picture.Powers(highest) }
 
-// view is the map of x of matrices of the same tiers: of the ports of the lower tier, or
-// of those at the other ends.
+// view returns the map of x for matrices between two tiers: of the ports of the lower tier, or of
+// the ports at the other ends (far).
 func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 	from, to := picture.TierName(list[0].Tiers[0]), picture.TierName(list[0].Tiers[1])
 	if far {
@@ -148,7 +150,7 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 	return v
 }
 
-// top are the ports with the highest values.
+// top returns the ports with the highest values.
 func (x *figure) top(list []*picture.Matrix, far bool) (top []portFigure) {
 	type known struct {
 		port  *fabric.Port
@@ -178,8 +180,105 @@ func (x *figure) top(list []*picture.Matrix, far bool) (top []portFigure) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// lids is how many LIDs a port of a switch sends to.
+// lids returns how many LIDs a port of a switch sends to.
 func (p *Page) lids(port *fabric.Port) (float64, bool) {
 	n, known := p.Balance.LIDsBy(port)
 	return float64(n), known
+}
+
+// portRates are counters that were read twice, by port.
+type portRates map[portKey]*audit.PortRates
+
+// portKey is a port in any sweep: findings are confirmed in a second one.
+type portKey struct {
+	node mad.GUID
+	num  int
+}
+
+func keyOf(p *fabric.Port) portKey { return portKey{p.Node().GUID(), p.Num()} }
+
+// rates returns the counters of the report; nil: no port was read twice.
+func (p *Page) rates() portRates {
+	m := portRates{}
+	twice := false
+	for i := range p.Report.Rates {
+		r := &p.Report.Rates[i]
+		key := keyOf(r.Port)
+		if old := m[key]; old != nil && old.Port.Node().Fabric() == r.Port.Node().Fabric() {
+			m[key] = &audit.PortRates{Port: r.Port} // of two nodes with one GUID: it is unknown which
+			continue
+		}
+		m[key] = r
+		if r.Answered() {
+			newest := r.Newest()
+			_, ok := newest.Length()
+			twice = twice || ok
+		}
+	}
+	if !twice {
+		return nil
+	}
+	return m
+}
+
+// window returns the newest window of a port; nil: unknown.
+func (m portRates) window(p *fabric.Port) *audit.Window {
+	r := m[keyOf(p)]
+	if r == nil || !r.Answered() {
+		return nil
+	}
+	w := r.Newest()
+	if _, ok := w.Length(); !ok {
+		return nil
+	}
+	return &w
+}
+
+// errors returns how many errors of all kinds a port has counted in the newest window.
+func (m portRates) errors(p *fabric.Port) (sum float64, known bool) {
+	w := m.window(p)
+	if w == nil {
+		return 0, false
+	}
+	return errorsOf(w)
+}
+
+// use returns how much of the rate of its link a port sent, in percent.
+func (m portRates) use(p *fabric.Port) (float64, bool) {
+	w := m.window(p)
+	if w == nil {
+		return 0, false
+	}
+	counted := m[keyOf(p)].Port
+	return percent(w.Use(audit.LinkBits(counted.Width(), counted.Speed())))
+}
+
+// wait returns how much of its time a port waited, in percent.
+func (m portRates) wait(p *fabric.Port) (float64, bool) {
+	w := m.window(p)
+	if w == nil {
+		return 0, false
+	}
+	return percent(w.WaitShare())
+}
+
+func percent(share float64, known bool) (float64, bool) {
+	return math.Round(1000*share) / 10, known // less is noise
+}
+
+// berTarget is the bit error rate up to which a window without errors counts as good.
+const berTarget = 1e-12
+
+// bits returns how many of 10^15 bits were wrong. No errors in a window that is too short
+// count as unknown.
+func (m portRates) bits(p *fabric.Port) (float64, bool) {
+	r := m[keyOf(p)]
+	if r == nil {
+		return 0, false
+	}
+	rate, window, known := r.BER()
+	if known && rate == 0 && audit.JudgeBER(0, window, audit.LinkBits(r.Port.Width(), r.Port.Speed()), berTarget).Verdict != audit.BEROK {
+		return 0, false
+	}
+	return rate * 1e15, known
 }

@@ -3,14 +3,15 @@ package page
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"fabsh/fabric"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
 )
 
-// sectionView is the links between two tiers, or within one, as a matrix of switches by
-// switches; and those to hosts, a row for each leaf.
+// sectionView is the view of a section: the links between two tiers, or within one, as a matrix
+// of switches by switches; and the links to hosts, with a row for each leaf.
 type sectionView struct {
 	Anchor, Name   string
 	Size           string // in words
@@ -20,16 +21,16 @@ type sectionView struct {
 	Bad            []string // irregular links, in words
 	More           int      // of these
 	Note           string
-	kind           string // equal for matrices that look the same; "": with findings or irregular links
+	kind           string // equal for matrices that look alike; "": with findings or irregular links
 }
 
-// folded are sections that look the same: on one line if there are several.
+// folded is sections that look alike: they are folded to one line if there are several.
 type folded struct {
 	Anchor, Name string
 	Sections     []*sectionView
 }
 
-// fold puts matrices that look the same where the first of them is.
+// fold collects matrices that look alike at the place of the first of them.
 func fold(list []*sectionView) (all []*folded) {
 	same := map[string]*folded{}
 	for _, v := range list {
@@ -55,7 +56,7 @@ func fold(list []*sectionView) (all []*folded) {
 
 // grid is a picture of cells, with names beside it.
 type grid struct {
-	W, H, Left, Above       int // of the picture, and of its labels, in pixels
+	W, H, Left, Above       int // sizes of the picture, and of its labels, in pixels
 	RowLabels, ColumnLabels []label
 	Layers                  []layer
 }
@@ -84,7 +85,7 @@ const (
 	charWidth     = 6  // of labels, about
 )
 
-// show is s for the template.
+// show returns the view of s.
 func (s *section) show() *sectionView {
 	v := &sectionView{Anchor: s.anchor()}
 	if s.found > 0 {
@@ -188,4 +189,73 @@ func newGrid(drawn *sheet, rows, columns []*fabric.Node, across int) *grid {
 	}
 	g.W, g.H = g.Left+across*cellSize+4, g.Above+len(rows)*cellSize+4
 	return g
+}
+
+// sheet is cells of a grid, each with a style sheet class.
+type sheet struct {
+	wide, high int // of a cell, with its gap
+	gap        int
+	order      []string // of classes
+	of         map[string]*cells
+}
+
+// add adds the cell of column x and row y. Cells of a row follow one another.
+func (s *sheet) add(class string, x, y int) {
+	c := s.of[class]
+	if c == nil {
+		if s.of == nil {
+			s.of = map[string]*cells{}
+		}
+		c = &cells{wide: s.wide, high: s.high, gap: s.gap}
+		s.of[class] = c
+		s.order = append(s.order, class)
+	}
+	c.add(x, y)
+}
+
+func (s *sheet) layers() (list []layer) {
+	for _, class := range s.order {
+		list = append(list, layer{class, s.of[class].path()})
+	}
+	return list
+}
+
+// cells is a path of SVG that covers cells of a grid: one element for thousands of
+// cells keeps the page small, and quick to draw.
+type cells struct {
+	d          []byte
+	wide, high int // of a cell, with its gap
+	gap        int
+	x, y, run  int // the cells that have not been written
+}
+
+// add adds the cell of column x and row y. Cells side by side become one.
+func (c *cells) add(x, y int) {
+	if c.run > 0 && c.gap == 0 && y == c.y && x == c.x+c.run {
+		c.run++
+		return
+	}
+	c.flush()
+	c.x, c.y, c.run = x, y, 1
+}
+
+func (c *cells) flush() {
+	if c.run == 0 {
+		return
+	}
+	num := func(letter byte, n int) { c.d = strconv.AppendInt(append(c.d, letter), int64(n), 10) }
+	w, h := c.run*c.wide-c.gap, c.high-c.gap
+	num('M', c.x*c.wide)
+	num(' ', c.y*c.high)
+	num('h', w)
+	num('v', h)
+	num('h', -w)
+	c.d = append(c.d, 'z')
+	c.run = 0
+}
+
+// path returns the attribute d of the path element; "": no cells.
+func (c *cells) path() string {
+	c.flush()
+	return string(c.d)
 }

@@ -1,32 +1,30 @@
 // Package page writes the report on a fabric as one page of HTML: it needs no network,
-// and no script to be read. Pictures are inline SVG; tables say the same in words.
+// and is readable without scripts. Pictures are inline SVG; tables have their content in words.
 //
-//	page.go     Page, and how it is written; page.html page.css page.js, its parts
-//	head.go     the verdict, and what was not judged
-//	findings.go the table of findings
-//	changes.go  what differs from a baseline
-//	topology.go the fabric as package picture has it: tiers, groups, matrices
-//	ladder.go   the groups as a picture; matrix.go, the links between two tiers
-//	heat.go     a figure of each port between two tiers, as colours; rates.go, of counters
-//	routes.go   how long paths are, how evenly ports are used, a credit loop
-//	trends.go   what ports counted from read to read; curve.go, lines
-//	path.go     cells as paths of SVG
+// A Page has what the sections of the page need: the report of audits, the verdict on the
+// routing, and the difference from a baseline. Page.Write fills the template page.html with
+// them. All text from the fabric is untrusted; the template gets it through clean.
 //
-// The same input gives the same bytes.
+// The output is deterministic: equal input gives equal bytes.
 package page
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"sync"
+	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 )
@@ -34,7 +32,7 @@ import (
 // Page is the content of a page.
 type Page struct {
 	Report *audit.Report
-	FailOn audit.Severity // from which on a finding counts for the verdict
+	FailOn audit.Severity // the least severity that counts for the verdict
 	// Verdict and Balance are about the tables of the fabric that the report is about;
 	// nil: NoRoutes has the reason why they are unknown.
 	Verdict  *verify.Verdict
@@ -44,8 +42,8 @@ type Page struct {
 	Adaptive string
 	Shift    *traffic.Congestion // of shifts, which Shifts lists
 	Shifts   []Shift
-	// Loads are those of patterns where switches choose among ports; none: they do not, or
-	// what they choose is unknown.
+	// Loads are the loads of patterns of traffic if switches choose among ports; none: they do
+	// not, or their choices are unknown.
 	Loads []Load
 	// Baseline is an earlier fabric, or nil. Diff is how the report's differs
 	// from it; nil: NoDiff has the reason why that is unknown.
@@ -55,20 +53,20 @@ type Page struct {
 
 	Version  string   // of the program
 	Commands []string // that make the page again
-	Dated    bool     // show when the report was made: of a live fabric
+	Dated    bool     // show when the report was made: set for a live fabric
 }
 
-// Shift is each endpoint sending to the one that is so far on in their order, all at
-// once: Flows is how many share the busiest link.
+// Shift is a pattern of traffic in which each endpoint sends to the one Distance places on in
+// their order, all at once. Flows is how many of them share the busiest link.
 type Shift struct{ Distance, Flows int }
 
-// Load is that of a pattern of traffic by static ports and by choices of switches.
+// Load is the load of a pattern of traffic by static ports and by choices of switches.
 type Load struct {
 	Pattern string
 	*traffic.AdaptiveLoad
 }
 
-// MaxShifts is how many shifts a page is drawn of: they are evenly spread.
+// MaxShifts is how many shifts a page draws: they are evenly spread.
 const MaxShifts = 60
 
 //go:embed page.html
@@ -80,7 +78,7 @@ var style string
 //go:embed page.js
 var script string
 
-// parsed is the template: made when a page is written, for most runs write none.
+// parsed returns the template. It is parsed when a page is written, because most runs write none.
 var parsed = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(html))
 })
@@ -133,8 +131,162 @@ func (p *Page) view() (*view, error) {
 	return v, nil
 }
 
-// hashed is the source of a Content-Security-Policy that allows that text alone.
+// hashed returns the source of a Content-Security-Policy that allows only text.
 func hashed(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// head is the view of the verdict and its coverage.
+type head struct {
+	Class    string // of the verdict: bad, unknown or fine
+	Verdict  string
+	Fabric   string
+	Port     string
+	Time     string
+	Audits   string
+	Coverage string
+	Rows     []coverageRow // of attributes that were not answered as a whole
+	Missing  []string
+	Failures []string
+	Unjudged []string // checks, with what the run lacked
+	Notes    []string
+	Routing  string
+	Counts   string
+	Version  string
+	Commands []string
+	Sent     uint64
+}
+
+type coverageRow struct {
+	Audit, Attribute                               string
+	Asked, Answered, TimedOut, Failed, Unsupported int
+}
+
+const (
+	maxMissing = 200 // subjects without an answer that the page names
+	maxNotes   = 200
+)
+
+func (p *Page) head() head {
+	r := p.Report
+	h := head{
+		Fabric: clean(strings.TrimPrefix(r.Fabric, "fabric: ")), Port: clean(r.Port), Audits: strings.Join(r.Audits, " "),
+		Counts: p.counts(), Version: clean(p.Version), Sent: r.Datagrams,
+	}
+	if p.Dated {
+		h.Time = r.Began.UTC().Format(time.RFC3339)
+	}
+	for _, c := range p.Commands {
+		h.Commands = append(h.Commands, clean(c))
+	}
+	h.Class, h.Verdict = p.verdict()
+	for _, u := range r.UnjudgedChecks() {
+		h.Unjudged = append(h.Unjudged, clean(strings.Join(u.Checks, " ")+" ("+u.Lacked+")"))
+	}
+	h.Coverage = r.Coverage.Share()
+	for _, row := range r.Coverage.Rows() {
+		if row.Answered < row.Asked {
+			h.Rows = append(h.Rows, coverageRow{clean(row.Audit), clean(row.Attribute), row.Asked, row.Answered, row.TimedOut, row.Failed, row.Unsupported})
+		}
+	}
+	missing := r.Coverage.Missing()
+	for i, s := range missing {
+		if i == maxMissing {
+			h.Missing = append(h.Missing, fmt.Sprintf("and %d more", len(missing)-i))
+			break
+		}
+		h.Missing = append(h.Missing, clean(s.Name()))
+	}
+	for _, s := range r.Silent {
+		h.Missing = append(h.Missing, clean(s.Name())+" (acknowledged, left out)")
+	}
+	for _, f := range r.Failures {
+		h.Failures = append(h.Failures, clean(f.Audit+": "+f.Why()))
+	}
+	for i, n := range r.Notes {
+		if i == maxNotes {
+			h.Notes = append(h.Notes, fmt.Sprintf("and %d more", len(r.Notes)-i))
+			break
+		}
+		h.Notes = append(h.Notes, clean(n))
+	}
+	return h
+}
+
+// verdict returns a style sheet class and a sentence. What was not judged is never called fine.
+func (p *Page) verdict() (class, text string) {
+	r := p.Report
+	missing := p.incomplete()
+	wrong := p.Verdict != nil && p.Verdict.Wrong()
+	switch {
+	case r.Worst() >= p.FailOn && wrong:
+		text = "There are findings, and the routing is wrong"
+	case r.Worst() >= p.FailOn:
+		text = "There are findings"
+	case wrong:
+		text = "The routing is wrong"
+	case r.Model == nil:
+		return "unknown", "Nothing was judged"
+	case missing != "":
+		return "unknown", "Incomplete: " + missing
+	case len(r.Findings) > 0:
+		return "fine", "No findings at or above severity " + p.FailOn.String()
+	default:
+		return "fine", "No problems found"
+	}
+	if missing != "" {
+		text += "; incomplete: " + missing
+	}
+	return "bad", text
+}
+
+// incomplete returns what was not judged or not answered, in words; "": nothing.
+func (p *Page) incomplete() string {
+	r := p.Report
+	var parts []string
+	failed := map[string]bool{}
+	for _, f := range r.Failures {
+		failed[f.Audit] = true
+	}
+	checks, others := map[[2]string]bool{}, false // others: of audits that ran
+	for _, u := range r.Unjudged {
+		checks[[2]string{u.Audit, u.Check}] = true
+		others = others || !failed[u.Audit]
+	}
+	if n := len(failed); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s", n, plural.Count(max(n, len(r.Audits)), "audit", "audits")))
+	}
+	if n := len(checks); others {
+		parts = append(parts, fmt.Sprintf("%d of %s", n, plural.Count(max(n, r.Checks), "check", "checks")))
+	}
+	if p.Verdict == nil || !p.Verdict.OK() && !p.Verdict.Wrong() {
+		parts = append(parts, "routing")
+	}
+	if len(parts) > 0 {
+		parts = []string{strings.Join(parts, ", ") + " not judged"}
+	}
+	if t := r.Coverage.Total(); t.TimedOut+t.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s not answered", t.TimedOut+t.Failed, plural.Count(t.Asked, "request", "requests")))
+	}
+	if r.Model != nil && !r.Model.Complete() {
+		parts = append(parts, "a part of the fabric not read")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// counts returns how many findings there are, by severity.
+func (p *Page) counts() string {
+	r := p.Report
+	parts := []string{cmp.Or(r.Counts(), "no findings")}
+	if n := len(r.Acked); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d acknowledged", n))
+	}
+	if n := len(r.Grown); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d acknowledged, but 10 times as much since", n))
+	}
+	if r.Known > 0 {
+		parts = append(parts, fmt.Sprintf("%d also in the baseline, not reported", r.Known))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,18 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/picture"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/traffic"
@@ -162,31 +158,6 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestAdaptive: adaptive routing is among the facts on routing, with the reason where it is
-// not on everywhere.
-func TestAdaptive(t *testing.T) {
-	p := pageOf(t, parse(t, "fattree:k=4"))
-	p.Adaptive, p.Verdict.Adaptive, p.Verdict.Reason = "on at 5 of 6 switches", verify.AdaptiveMixed, "1 <static>"
-	lines := p.routes().Lines
-	for _, want := range []string{"Adaptive routing is on at 5 of 6 switches.", "Adaptive routing is mixed: 1 <static>."} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("%q is not among %q", want, lines)
-		}
-	}
-}
-
-// TestLoads: the loads with choices are the means of the largest of the samples.
-func TestLoads(t *testing.T) {
-	p := pageOf(t, parse(t, "fattree:k=4"))
-	p.Loads = []Load{{"<shift>", &traffic.AdaptiveLoad{Samples: 2, Static: traffic.Extremes{Max: 9, Mean: 7.5}, Ideal: traffic.Extremes{Mean: 2.25}, Bound: traffic.Extremes{Mean: 2}, Worst: traffic.Extremes{Mean: 12345.6}, Lost: 3}}}
-	if diff := cmp.Diff([]loadView{{"<shift>", "2", "7.5", "2.25", "2", "12346", "3"}}, p.routes().Loads); diff != "" {
-		t.Error(diff)
-	}
-	if html := written(t, p); !strings.Contains(html, "<td role=\"cell\" data-label=\"pattern\">&lt;shift&gt;</td>") {
-		t.Error("the page has no row of the pattern")
-	}
-}
-
 // TestUnjudged: what was not judged is listed, and the findings are not called none.
 func TestUnjudged(t *testing.T) {
 	p := pageOf(t, parse(t, "fattree:k=4"))
@@ -209,21 +180,11 @@ func TestUnjudged(t *testing.T) {
 	}
 }
 
-// TestGrown: a finding that outgrew its ack is a finding, and its ack is shown with both counts.
-func TestGrown(t *testing.T) {
-	f := parse(t, "fattree:k=4")
-	p := pageOf(t, f)
-	grown := audit.Finding{Check: "ctr.symbol", Subject: audit.OfPort(f.OfType(mad.NodeTypeSwitch)[0].Port(1)), Severity: audit.Warning, Message: "<errors>"}
-	p.Report.Findings = []audit.Finding{grown}
-	p.Report.Grown = []audit.Acked{{Finding: grown, Ack: &audit.Ack{By: "<ops>", Reason: "old cable", Until: time.Unix(0, 0).UTC(), Count: 3}, Now: 42}}
-	html := written(t, p)
-	for _, want := range []string{
-		"1 warning, 1 acknowledged, but 10 times as much since", "<summary>Acknowledged, but 10 times as much since (1)</summary>",
-		`data-label="now" class="n">42</td><td role="cell" data-label="when acknowledged" class="n">3</td><td role="cell" data-label="by"><bdi>&lt;ops&gt;</bdi></td><td role="cell" data-label="until">1970-01-01</td>`,
-	} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page has no %q", want)
-		}
+// BenchmarkWrite writes the page of 11,664 hosts.
+func BenchmarkWrite(b *testing.B) {
+	p := pageOf(b, parse(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1"))
+	for b.Loop() {
+		b.ReportMetric(float64(len(written(b, p)))/1e6, "MB")
 	}
 }
 
@@ -249,90 +210,5 @@ func TestNarrow(t *testing.T) {
 		if (strings.Contains(rule, "overflow-wrap:anywhere") || strings.Contains(rule, "word-break")) && !strings.HasPrefix(rule, ".id{") && !strings.HasPrefix(rule, "code{") {
 			t.Errorf("%s breaks words", rule)
 		}
-	}
-}
-
-// TestTopology: the links of each pod are a matrix, and a missing link is told where it is.
-func TestTopology(t *testing.T) {
-	f := parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3")
-	html := written(t, pageOf(t, f))
-	var got []string
-	for _, m := range regexp.MustCompile(`<summary><bdi>(.*?)</bdi> \((.*?)\)`).FindAllStringSubmatch(html, -1) {
-		got = append(got, m[1]+" "+m[2])
-	}
-	var want []string
-	for pod := range 8 {
-		want = append(want, fmt.Sprintf("tier 1 (leaves) x tier 2: leaf-%d … leaf-%d × spine-%[1]d … spine-%d 4 × 4 switches", 4*pod+1, 4*pod+4))
-	}
-	for i := range 4 {
-		want = append(want, fmt.Sprintf("tier 2 x tier 3: spine-%d … spine-%d × core-%[1]d … core-%[3]d 8 × 4 switches", i+1, i+29, i+13))
-	}
-	got = got[:min(len(got), len(want))]
-	slices.Sort(got) // identical ones are on one line
-	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if !strings.Contains(html, "leaf-3 – spine-1: no link; most pairs here have 1") {
-		t.Error("no link is missing")
-	}
-	for _, s := range []picture.State{picture.Up, picture.Slow, picture.Down} {
-		if strings.Contains(html, `<path class="`+s.Class()+`"`) {
-			t.Errorf("links are shown as %s of whose ports nothing is known", s)
-		}
-	}
-}
-
-// TestIdentical: matrices that look the same are on one line; those with findings, or without
-// some links, stand alone.
-func TestIdentical(t *testing.T) {
-	f := parse(t, "fattree:k=8,levels=3")
-	p := pageOf(t, f)
-	lines := func() (got []string) {
-		for _, m := range regexp.MustCompile(`<details id="(g\d+-same)"><summary>(.*?)</summary>`).FindAllStringSubmatch(written(t, p), -1) {
-			got = append(got, m[1]+" "+m[2])
-		}
-		return got
-	}
-	want := []string{"g1-same tier 1 (leaves) x tier 2: 8 identical matrices of 4 × 4 switches each, 16 places to check in each", "g9-same tier 2 x tier 3: 4 identical matrices of 8 × 4 switches each, 32 places to check in each"}
-	if diff := cmp.Diff(want, lines()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	leaf := f.NodeByName("leaf-1")
-	p.Report.Findings = []audit.Finding{{Check: "node.silent", Subject: audit.OfNode(leaf[0]), Severity: audit.Error}}
-	want[0] = "g2-same tier 1 (leaves) x tier 2: 7 identical matrices of 4 × 4 switches each, 16 places to check in each"
-	if diff := cmp.Diff(want, lines()); diff != "" {
-		t.Errorf("with a finding: -want +got\n%s", diff)
-	}
-	p = pageOf(t, parse(t, "fattree:k=8,levels=3,remove_links=1,seed=3"))
-	if got := lines(); len(got) != 2 || strings.Contains(got[0], " 8 ") == strings.Contains(got[1], ": 4 ") {
-		t.Errorf("without a link: %q", got)
-	}
-}
-
-// TestFindings: effects stand below their cause, and old findings tell since when.
-func TestFindings(t *testing.T) {
-	f := parse(t, "fattree:k=4")
-	sw := &f.OfType(mad.NodeTypeSwitch)[0]
-	p := pageOf(t, f)
-	p.Report.Findings = []audit.Finding{
-		{Check: "ctr.symbol", Subject: audit.OfPort(sw.Port(1)), Severity: audit.Warning, Message: "errors"},
-		{Check: "node.silent", Subject: audit.OfNode(sw), Severity: audit.Error, Message: "silent", Since: time.Unix(0, 0)},
-	}
-	at, err := newTopology(f, p.Report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := p.findings(at)
-	if len(v.Groups) != 1 || len(v.Groups[0]) != 2 || v.Groups[0][1].Depth != 1 || !v.Since || v.Groups[0][0].Since != "1970-01-01T00:00:00Z" || v.Groups[0][1].Group == "" {
-		t.Errorf("%+v", v)
-	}
-}
-
-// BenchmarkWrite writes the page of 11,664 hosts.
-func BenchmarkWrite(b *testing.B) {
-	p := pageOf(b, parse(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1"))
-	for b.Loop() {
-		b.ReportMetric(float64(len(written(b, p)))/1e6, "MB")
 	}
 }

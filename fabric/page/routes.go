@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric/routing/traffic"
 )
 
-// routesView is what is known of the forwarding tables.
+// routesView is the view of the forwarding tables.
 type routesView struct {
 	Class, Verdict string
 	Why            string // the reason why they are unknown
@@ -25,7 +25,7 @@ type routesView struct {
 	Loads          []loadView
 }
 
-// loadView is a Load in words.
+// loadView is the view of a Load.
 type loadView struct{ Pattern, Samples, Static, Ideal, Bound, Worst, Lost string }
 
 // chart is a histogram.

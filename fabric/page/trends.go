@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
-// trendView is what ports counted from read to read of a job, the worst ports first.
+// trendView is the view of what ports counted from read to read of a job, the worst ports first.
 type trendView struct {
 	Reads int
 	From  string // how long ago the first of them was
@@ -23,11 +24,11 @@ type trendRow struct {
 	Curve       *curve
 }
 
-// maxTrends is how many ports have one.
+// maxTrends limits the ports with a trend.
 const maxTrends = 20
 
-// trends are those of ports that were read more than twice, as a job's state has it;
-// nil: none were, or none counted errors.
+// trends returns the trends of ports that the state of a job has more than two reads of;
+// nil: there are none, or none counted errors.
 func (p *Page) trends() *trendView {
 	type trend struct {
 		port   *fabric.Port
@@ -79,12 +80,42 @@ func (p *Page) trends() *trendView {
 	return v
 }
 
-// errorsOf is how many errors of all kinds came in a window; a counter that stands at its
-// largest value is useless.
+// errorsOf returns how many errors of all kinds came in a window, without counters that stand at
+// their largest value.
 func errorsOf(w *audit.Window) (sum float64, known bool) {
 	rates, known := w.Erred()
 	for _, r := range rates {
 		sum += float64(r.Count)
 	}
 	return sum, known
+}
+
+// curve is the view of a line of SVG.
+type curve struct {
+	W, H          int
+	Points        string
+	Highest, Last string // in words: of y, and of x
+}
+
+type point struct{ x, y float64 }
+
+// newCurve returns the line through points, which are sorted by x, in w times h pixels; y begins
+// at 0.
+func newCurve(points []point, w, h int) *curve {
+	highest, first, last := 1.0, points[0].x, points[len(points)-1].x
+	for _, p := range points {
+		highest = max(highest, p.y)
+	}
+	var b strings.Builder
+	for i, p := range points {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		x := 0.0
+		if last > first {
+			x = (p.x - first) / (last - first)
+		}
+		fmt.Fprintf(&b, "%.1f,%.1f", 1+x*float64(w-2), float64(h-1)-p.y/highest*float64(h-2))
+	}
+	return &curve{W: w, H: h, Points: b.String(), Highest: number(highest), Last: number(last)}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // DOT writes the ladder for Graphviz: a rank for each tier, the number of links on
-// edges that have more than one. The same fabric gives the same bytes.
+// edges that have more than one. The output is deterministic.
 func (l *Ladder) DOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "graph fabric {\n\tgraph [label=%s, labelloc=t, fontname=\"sans-serif\", ranksep=1.5];\n\tnode [shape=box, style=rounded, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n",
@@ -18,7 +18,7 @@ func (l *Ladder) DOT(w io.Writer) error {
 		for _, g := range t.Groups {
 			var lines []string
 			if len(g.Nodes) > 1 {
-				lines = append(lines, g.Counted())
+				lines = append(lines, g.CountText())
 			}
 			names := g.names(tooltip)
 			lines = append(lines, names[0])
@@ -46,7 +46,7 @@ func (l *Ladder) DOT(w io.Writer) error {
 			attributes = append(attributes, fmt.Sprintf("label=%d, penwidth=%s", e.Links, thickness(e.Links)))
 		}
 		if e.States.Worst() >= Slow {
-			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Described())))
+			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Text())))
 		}
 		list := ""
 		if len(attributes) > 0 {
@@ -58,8 +58,8 @@ func (l *Ladder) DOT(w io.Writer) error {
 	return b.Flush()
 }
 
-// dotString is a quoted string of lines. In labels Graphviz obeys \ and, as in HTML, &;
-// a quote would end it (The DOT Language, "Comments and optional formatting"; attribute
+// dotString returns a quoted string of lines. In labels Graphviz interprets \ and, as in HTML, &;
+// a quote would end the string (The DOT Language, "Comments and optional formatting"; attribute
 // type escString).
 func dotString(lines ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `&`, `&amp;`)

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// TierName is a tier in words.
+// TierName returns a tier in words.
 func TierName(t int) string {
 	switch t {
 	case -1:
@@ -24,8 +24,8 @@ func TierName(t int) string {
 	return "tier " + strconv.Itoa(t)
 }
 
-// Counted is how many nodes of which kind a group has; "" for one that is alone.
-func (g *Group) Counted() string {
+// CountText returns how many nodes of which kind a group has: "2 switches, 1 router".
+func (g *Group) CountText() string {
 	var switches, cas, aggregation, routers, others int
 	for _, n := range g.Nodes {
 		switch n.Kind() {
@@ -53,7 +53,7 @@ func (g *Group) Counted() string {
 	return strings.Join(parts, ", ")
 }
 
-// names are the first and the last name of a group.
+// names returns the first and the last name of a group.
 func (g *Group) names(limit int) []string {
 	list := []string{NodeName(g.Nodes[0], limit)}
 	if n := len(g.Nodes); n > 1 {
@@ -62,7 +62,8 @@ func (g *Group) names(limit int) []string {
 	return list
 }
 
-// uplinks are the links of a switch of the group to the next tier, "" without any.
+// uplinks returns the number of links of each switch of the group to the next tier in words;
+// "": none.
 func (g *Group) uplinks() string {
 	switch {
 	case g.MaxUp == 0:
@@ -75,8 +76,8 @@ func (g *Group) uplinks() string {
 	return fmt.Sprintf("%d to %d up", g.MinUp, g.MaxUp)
 }
 
-// Described is an edge in words.
-func (e *Edge) Described() string {
+// Text returns an edge in words: "4 links, 1 not active".
+func (e *Edge) Text() string {
 	text := plural.Count(e.Links, "link", "links")
 	for s := Slow; s < states; s++ {
 		if e.States[s] > 0 {
@@ -89,8 +90,8 @@ func (e *Edge) Described() string {
 	return text
 }
 
-// NodeName is the name of a node as text on one line: of at most limit characters, or
-// its GUID where it has none.
+// NodeName returns the name of a node on one line, with at most limit characters; its GUID if it
+// has no name.
 func NodeName(n *fabric.Node, limit int) string {
 	if strings.TrimSpace(n.Name()) == "" {
 		return n.GUID().String()
@@ -98,8 +99,8 @@ func NodeName(n *fabric.Node, limit int) string {
 	return Text(n.Name(), limit)
 }
 
-// Text is untrusted text made printable, of at most limit characters. What is written from
-// right to left stands apart, so that it turns round nothing else (Unicode annex 9).
+// Text returns untrusted text made printable, with at most limit characters. Text that is written
+// from right to left is isolated, so that it reorders nothing around it (Unicode annex 9).
 func Text(text string, limit int) string {
 	const isolate, end = "\u2068", "\u2069"
 	var b strings.Builder

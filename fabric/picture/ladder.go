@@ -1,23 +1,21 @@
 // Package picture draws fabrics: switches by their distance from the hosts, and how
 // many links there are between them.
 //
-//	ladder.go  Ladder: tiers, groups of nodes in them, edges between these
-//	part.go    the tiers of a fabric, and the part of it that is drawn
-//	group.go   which nodes are drawn as one
-//	matrix.go  links between switches, in rows and columns
-//	value.go   a figure of each cell of a matrix, and its classes of colour
-//	state.go   what is known of a link
-//	svg.go     Ladder.SVG; svgmatrix.go, its matrices
-//	dot.go     Ladder.DOT
-//	label.go   names of nodes, which are anybody's text
+// A Ladder has the tiers of a fabric, the groups of nodes in them and the edges between groups;
+// Ladder.SVG and Ladder.DOT write it. A Matrix has the links between two lists of nodes, in rows
+// and columns; a Scale divides figures of its cells into classes of colour. Names of nodes are
+// untrusted: Text and NodeName make them printable.
 package picture
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // Ladder is a fabric, or the neighbourhood of some nodes, as tiers of groups.
@@ -38,7 +36,7 @@ type Ladder struct {
 	tier   []int // by node id
 }
 
-// GroupOf is the group that a node is in; nil if it is not drawn.
+// GroupOf returns the group that a node is in; nil if it is not drawn.
 func (l *Ladder) GroupOf(n *fabric.Node) *Group {
 	if id := l.group[n.ID()]; id >= 0 {
 		return l.groups[id]
@@ -46,10 +44,10 @@ func (l *Ladder) GroupOf(n *fabric.Node) *Group {
 	return nil
 }
 
-// Tier is what is as far from the hosts.
+// Tier is the nodes at one distance from the hosts.
 type Tier struct {
-	// Num is the distance from the hosts: 0 for themselves, 1 for leaves, -1 for what
-	// no host can reach.
+	// Num is the distance from the hosts: 0 for hosts, 1 for leaves, -1 for nodes that no
+	// host can reach.
 	Num    int
 	Groups []*Group
 }
@@ -64,7 +62,7 @@ type Group struct {
 	MinUp, MaxUp int
 }
 
-// Edge is the links between two groups, of which A is the higher one, or those within a group.
+// Edge is the links between two groups, of which A is the higher one, or the links within a group.
 type Edge struct {
 	A, B    *Group
 	Links   int
@@ -75,12 +73,12 @@ type Edge struct {
 // LadderOptions choose what is drawn.
 type LadderOptions struct {
 	Around []*fabric.Node // their links alone, and who is at the other end; nil: all
-	// Single is up to how many nodes each is drawn for itself. Of more, those that are
-	// connected alike are drawn as one.
+	// Single is the largest number of nodes that are each drawn alone. If there are more,
+	// nodes with the same neighbours are drawn as one.
 	Single int
 }
 
-// maxGroups is how many groups of a tier are drawn; of more, the tier is one.
+// maxGroups is how many groups of a tier are drawn; a tier with more is drawn as one group.
 const maxGroups = 72
 
 // link is a cable between two nodes that are drawn.
@@ -89,10 +87,10 @@ type link struct {
 	state State
 }
 
-// New puts the nodes of f in tiers and groups.
+// NewLadder puts the nodes of f in tiers and groups.
 //
 // Time: O(P + N log N) for N nodes with P ports.
-func New(ctx context.Context, f *fabric.Fabric, o LadderOptions) (*Ladder, error) {
+func NewLadder(ctx context.Context, f *fabric.Fabric, o LadderOptions) (*Ladder, error) {
 	l := &Ladder{Fabric: f, Around: o.Around, tier: f.Tiers(), shown: make([]bool, len(f.Nodes()))}
 	l.choose(o.Around)
 	if err := ctx.Err(); err != nil {
@@ -104,7 +102,7 @@ func New(ctx context.Context, f *fabric.Fabric, o LadderOptions) (*Ladder, error
 			n++
 		}
 	}
-	l.gather(l.together(n <= o.Single), n <= o.Single)
+	l.gather(l.groupNumbers(n <= o.Single), n <= o.Single)
 	notes := []string(nil)
 	if o.Around == nil {
 		l.Matrices, notes = l.matrices()
@@ -137,7 +135,7 @@ func (l *Ladder) choose(around []*fabric.Node) {
 	}
 }
 
-// connect counts the links between groups, and those of switches to the next tier.
+// connect counts the links between groups, and the links of switches to the next tier.
 func (l *Ladder) connect() {
 	groups := l.groups
 	up := make([]int, len(l.shown))
@@ -194,5 +192,292 @@ func (l *Ladder) isCentre(g *Group) bool {
 	return len(g.Nodes) == 1 && slices.Contains(l.Around, g.Nodes[0])
 }
 
-// Groups are all groups, by ID.
+// Groups returns all groups, by ID.
 func (l *Ladder) Groups() []*Group { return l.groups }
+
+// groupNumbers returns a number for each node, by node id: nodes of a tier with one number are
+// drawn as one.
+//
+// Switches have one number if links between two tiers join them: leaves by the links to the next
+// tier, other switches by the links to the tier below. So the leaves of a pod are one group, the
+// switches above these another, and switches at the top with the same neighbours a third. A
+// missing link changes nothing: Group.MinUp shows it. CAs and routers have one number if their
+// switches are in the same groups.
+func (l *Ladder) groupNumbers(single bool) []int {
+	of := make([]int, len(l.shown))
+	for i := range of {
+		of[i] = i
+	}
+	if single {
+		return of
+	}
+	joined := newPairs(len(of))
+	for _, k := range l.links {
+		a, b := k.a.ID(), k.b.ID()
+		if l.tier[a] > l.tier[b] {
+			a, b = b, a
+		}
+		if k.a.IsSwitch() && k.b.IsSwitch() && l.tier[a] > 0 && l.tier[b] == l.tier[a]+1 {
+			joined.join(a, b)
+		}
+	}
+	for i, t := range l.tier {
+		switch {
+		case t == 1:
+			of[i] = joined.lower(i)
+		case t > 1:
+			of[i] = joined.upper(i)
+		}
+	}
+	l.hosts(of)
+	return of
+}
+
+// hosts numbers hosts: those with links to the same groups of switches get one number.
+func (l *Ladder) hosts(of []int) {
+	at := map[int][]int{}
+	for _, k := range l.links {
+		for _, end := range [2][2]*fabric.Node{{k.a, k.b}, {k.b, k.a}} {
+			if !end[0].IsSwitch() && end[1].IsSwitch() {
+				// Above the leaves, groups of two tiers may have the same number.
+				at[end[0].ID()] = append(at[end[0].ID()], l.tier[end[1].ID()]*2*len(of)+of[end[1].ID()])
+			}
+		}
+	}
+	first := map[string]int{}
+	for i := range l.Fabric.Nodes() {
+		n := &l.Fabric.Nodes()[i]
+		if n.IsSwitch() || !l.shown[i] {
+			continue
+		}
+		slices.Sort(at[i])
+		key := strconv.Itoa(int(n.Kind())) + fmt.Sprint(slices.Compact(at[i]))
+		if _, ok := first[key]; !ok {
+			first[key] = i
+		}
+		of[i] = first[key]
+	}
+}
+
+// gather makes tiers of groups.
+func (l *Ladder) gather(of []int, single bool) {
+	type key struct{ tier, of int }
+	groups := map[key]*Group{}
+	tiers := map[int][]*Group{}
+	for i := range l.Fabric.Nodes() {
+		if !l.shown[i] {
+			continue
+		}
+		k := key{l.tier[i], of[i]}
+		if groups[k] == nil {
+			groups[k] = &Group{Tier: k.tier}
+			tiers[k.tier] = append(tiers[k.tier], groups[k])
+		}
+		groups[k].Nodes = append(groups[k].Nodes, &l.Fabric.Nodes()[i])
+	}
+	l.group = slices.Repeat([]int{-1}, len(l.shown))
+	for t, list := range tiers {
+		if len(list) > maxGroups && !single {
+			one := &Group{Tier: t}
+			for _, g := range list {
+				one.Nodes = append(one.Nodes, g.Nodes...)
+			}
+			tiers[t] = []*Group{one}
+			l.Notes = append(l.Notes, fmt.Sprintf("%s: %d groups are drawn as one", TierName(t), len(list)))
+		}
+		for _, g := range tiers[t] {
+			slices.SortFunc(g.Nodes, byName)
+		}
+		slices.SortFunc(tiers[t], func(x, y *Group) int { return byName(x.Nodes[0], y.Nodes[0]) })
+		l.Tiers = append(l.Tiers, Tier{t, tiers[t]})
+	}
+	slices.Sort(l.Notes)
+	slices.SortFunc(l.Tiers, func(x, y Tier) int { return y.Num - x.Num })
+	l.order()
+	for _, t := range l.Tiers {
+		l.groups = append(l.groups, t.Groups...)
+	}
+	for id, g := range l.groups {
+		g.ID = id
+		for _, n := range g.Nodes {
+			l.group[n.ID()] = id
+		}
+	}
+}
+
+// order sorts groups of leaves by name, and groups of the tiers above and of hosts by the
+// middle of their neighbours, so that few lines cross
+// (the barycenter method of Sugiyama, Tagawa and Toda, 1981, in one pass).
+func (l *Ladder) order() {
+	at := make([]int, len(l.shown)) // by node id, the place of its group
+	var tiers []int                 // of Tiers, leaves first, hosts last
+	for i := len(l.Tiers) - 1; i >= 0; i-- {
+		if l.Tiers[i].Num > 0 {
+			tiers = append(tiers, i)
+		}
+	}
+	for i := range l.Tiers {
+		if l.Tiers[i].Num == 0 {
+			tiers = append(tiers, i)
+		}
+	}
+	links := map[int][][2]int{} // by tier: a node of it, and a neighbour that has its place before
+	for _, k := range l.links {
+		a, b := k.a.ID(), k.b.ID()
+		if l.tier[a] > l.tier[b] {
+			a, b = b, a
+		}
+		switch {
+		case l.tier[a] == 0 && l.tier[b] == 1: // hosts have leaves next to them
+			links[0] = append(links[0], [2]int{a, b})
+		case l.tier[a] > 0 && l.tier[b] == l.tier[a]+1:
+			links[l.tier[b]] = append(links[l.tier[b]], [2]int{b, a})
+		}
+	}
+	for _, i := range tiers {
+		t := &l.Tiers[i]
+		of := map[int]int{} // by node, which of t.Groups
+		for j, g := range t.Groups {
+			for _, n := range g.Nodes {
+				of[n.ID()] = j
+			}
+		}
+		// Each neighbour counts once, so that a link that is missing moves nothing.
+		type pair struct{ group, place int }
+		seen := map[pair]bool{}
+		sum, count := make([]int, len(t.Groups)), make([]int, len(t.Groups))
+		for _, k := range links[t.Num] {
+			if p := (pair{of[k[0]], at[k[1]]}); !seen[p] {
+				seen[p] = true
+				sum[p.group] += p.place
+				count[p.group]++
+			}
+		}
+		middle := map[*Group]float64{}
+		for j, g := range t.Groups {
+			switch {
+			case count[j] > 0:
+				middle[g] = float64(sum[j]) / float64(count[j])
+			case t.Num != 1: // what has no neighbour stands last
+				middle[g] = float64(len(l.shown))
+			}
+		}
+		slices.SortStableFunc(t.Groups, func(x, y *Group) int { return cmp.Compare(middle[x], middle[y]) })
+		for j, g := range t.Groups {
+			for _, n := range g.Nodes {
+				at[n.ID()] = j
+			}
+		}
+	}
+}
+
+func byName(a, b *fabric.Node) int {
+	return cmp.Or(fabric.CompareNames(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
+}
+
+// pairs are disjoint sets of nodes, by node id, that links between two tiers join. A node
+// is in two sets: one with the tier above, another with the tier below.
+type pairs []int
+
+func newPairs(nodes int) pairs {
+	s := make(pairs, 2*nodes)
+	for i := range s {
+		s[i] = i
+	}
+	return s
+}
+
+// join joins a node and one of the next tier.
+func (s pairs) join(low, high int) {
+	a, b := s.first(2*low), s.first(2*high+1)
+	s[max(a, b)] = min(a, b)
+}
+
+// lower returns the number of the set that a node is in with the tier above.
+func (s pairs) lower(node int) int { return s.first(2 * node) }
+
+// upper returns the number of the set that a node is in with the tier below.
+func (s pairs) upper(node int) int { return s.first(2*node + 1) }
+
+func (s pairs) first(i int) int {
+	for s[i] != i {
+		s[i] = s[s[i]]
+		i = s[i]
+	}
+	return i
+}
+
+// TierWords are tiers in a word, from the hosts up; there may be more tiers.
+var TierWords = []string{"host", "leaf", "spine", "core"}
+
+// Tiers returns the nodes of f by their distance from the hosts, which are tier 0; the nodes of
+// a tier are sorted by name. Nodes without a path to a host are left out.
+func Tiers(ctx context.Context, f *fabric.Fabric) ([][]*fabric.Node, error) {
+	l, err := NewLadder(ctx, f, LadderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var tiers [][]*fabric.Node
+	for _, t := range l.Tiers {
+		for t.Num >= len(tiers) {
+			tiers = append(tiers, nil)
+		}
+		if t.Num < 0 {
+			continue
+		}
+		for _, g := range t.Groups {
+			tiers[t.Num] = append(tiers[t.Num], g.Nodes...)
+		}
+	}
+	for _, nodes := range tiers {
+		slices.SortFunc(nodes, byName)
+	}
+	return tiers, nil
+}
+
+// State is the state of a link, the worst last.
+type State int
+
+const (
+	Up      State = iota
+	Unknown       // nothing is known of one of its ends
+	Slow          // slower than both ends could be
+	Down          // an end is not active
+	states
+)
+
+// String returns s in words.
+func (s State) String() string {
+	return [...]string{"up", "of unknown state", "slower than both ends could be", "not active"}[s]
+}
+
+// Class returns the style sheet class of s.
+func (s State) Class() string { return [...]string{"up", "unknown", "slow", "down"}[s] }
+
+// StateOf returns the state of the link at p, which has a peer.
+func StateOf(p *fabric.Port) State {
+	a, b := p.State(), p.Peer().State()
+	down := func(s mad.PortState) bool { return s != 0 && s != mad.PortStateActive }
+	switch slow, known := p.Degraded(); {
+	case down(a) || down(b):
+		return Down
+	case slow:
+		return Slow
+	case !known || a == 0 || b == 0:
+		return Unknown
+	}
+	return Up
+}
+
+// States is how many links are in each state.
+type States [states]int
+
+// Worst returns the worst state that some links are in.
+func (s *States) Worst() State {
+	for w := Down; w > Up; w-- {
+		if s[w] > 0 {
+			return w
+		}
+	}
+	return Up
+}

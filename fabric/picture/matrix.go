@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric"
 )
 
-// Matrix is the links between switches, or any nodes: a cell is all between two of them.
+// Matrix is the links between switches, or any nodes: a cell is all links between two of them.
 type Matrix struct {
 	Tiers    [2]int         // of rows, and of columns, which are as high or higher
 	Rows     []*fabric.Node // by name
@@ -22,11 +22,11 @@ const (
 	maxCells = 400_000 // of all matrices
 )
 
-// Between is the matrix of the links between two lists of nodes, in their order. A node
+// NewMatrix returns the matrix of the links between two lists of nodes, in their order. A node
 // may be in both.
 //
 // Time: O(P + C) for P ports of the rows and C cells.
-func Between(rows, columns []*fabric.Node) *Matrix {
+func newMatrix(rows, columns []*fabric.Node) *Matrix {
 	m := &Matrix{Rows: rows, Columns: columns, Links: make([][][]*fabric.Port, len(rows))}
 	at := make(map[*fabric.Node]int, len(columns))
 	for c, n := range columns {
@@ -55,7 +55,7 @@ func Between(rows, columns []*fabric.Node) *Matrix {
 	return m
 }
 
-// States are the links of a cell by state.
+// States returns the links of a cell by state.
 func (m *Matrix) States(r, c int) (s States) {
 	for _, p := range m.Links[r][c] {
 		s[StateOf(p)]++
@@ -63,7 +63,7 @@ func (m *Matrix) States(r, c int) (s States) {
 	return s
 }
 
-// Missing is how many links a cell has less than most.
+// Missing returns how many links a cell has less than most cells.
 func (m *Matrix) Missing(r, c int) int {
 	if m.Rows[r] == m.Columns[c] {
 		return 0
@@ -71,9 +71,9 @@ func (m *Matrix) Missing(r, c int) int {
 	return max(0, m.Expected-len(m.Links[r][c]))
 }
 
-// matrices are the links between switches: of tiers that are next to each other one for
-// each part that these links join, the lowest first, and within a tier one. notes say
-// what is left out for its size.
+// matrices returns the links between switches as matrices: between two tiers one for each part
+// that these links join, the lowest first, and one within a tier. notes name the matrices that
+// are left out for their size.
 //
 // Time: O(L log L + C) for L links and C cells.
 func (l *Ladder) matrices() (list []*Matrix, notes []string) {
@@ -128,15 +128,81 @@ func (l *Ladder) matrices() (list []*Matrix, notes []string) {
 			continue
 		}
 		cells += n
-		m := Between(s.rows, s.columns)
+		m := newMatrix(s.rows, s.columns)
 		m.Tiers = [2]int{s.low, s.high}
 		list = append(list, m)
 	}
 	return list, notes
 }
 
-// distinct sorts nodes by name, each once.
+// distinct sorts nodes by name, and removes repeated ones.
 func distinct(nodes []*fabric.Node) []*fabric.Node {
 	slices.SortFunc(nodes, byName)
 	return slices.Compact(nodes)
+}
+
+// Parts returns the links between rows and columns as matrices, one for each part that
+// these links join, in the order of their first rows. alone is the number of nodes without
+// such a link: they are in no matrix.
+//
+// Time: O(P + C) for P ports of the rows and C cells of all matrices.
+func Parts(f *fabric.Fabric, rows, columns []*fabric.Node) (list []*Matrix, alone int, err error) {
+	const column = 2 // a node may be a row, a column, or both
+	side := make([]uint8, len(f.Nodes()))
+	for _, n := range rows {
+		side[n.ID()] |= 1
+	}
+	for _, n := range columns {
+		side[n.ID()] |= column
+	}
+	joined := newPairs(len(side))
+	for id, s := range side {
+		if s == 1|column {
+			joined.join(id, id)
+		}
+	}
+	has := make([]uint8, len(side)) // links as a row, as a column
+	for _, n := range rows {
+		for p := range n.Ports() {
+			if q := p.Peer(); q != nil && q.Node() != n && side[q.Node().ID()]&column != 0 {
+				joined.join(n.ID(), q.Node().ID())
+				has[n.ID()] |= 1
+				has[q.Node().ID()] |= column
+			}
+		}
+	}
+	type sides struct{ rows, columns []*fabric.Node }
+	parts := map[int]*sides{}
+	var order []*sides
+	for _, n := range rows {
+		if has[n.ID()]&1 == 0 {
+			alone++
+			continue
+		}
+		s := parts[joined.lower(n.ID())]
+		if s == nil {
+			s = new(sides)
+			parts[joined.lower(n.ID())] = s
+			order = append(order, s)
+		}
+		s.rows = append(s.rows, n)
+	}
+	for _, n := range columns {
+		if has[n.ID()]&column == 0 {
+			alone++
+			continue
+		}
+		s := parts[joined.upper(n.ID())]
+		s.columns = append(s.columns, n)
+	}
+	cells := 0
+	for _, s := range order {
+		if cells += len(s.rows) * len(s.columns); cells > maxCells {
+			return nil, alone, fmt.Errorf("more than %d cells; choose fewer nodes", maxCells)
+		}
+	}
+	for _, s := range order {
+		list = append(list, newMatrix(s.rows, s.columns))
+	}
+	return list, alone, nil
 }

@@ -420,7 +420,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 	if as == "dot" || len(o.Around) > 0 {
 		o.Single = singleNodes
 	}
-	ladder, err := picture.New(ctx, f, o)
+	ladder, err := picture.NewLadder(ctx, f, o)
 	if err != nil {
 		return err
 	}

@@ -7,16 +7,16 @@ import (
 	"fabsh/fabric"
 )
 
-// Value is a figure of a port; unknown is not 0.
+// Value returns a figure of a port; an unknown figure is not 0.
 type Value func(p *fabric.Port) (v float64, known bool)
 
-// Figure is the value of a cell: the highest of its links.
+// Figure is the value of a cell: the highest value of its links.
 type Figure struct {
 	Value          float64
 	Known, Unknown int // links
 }
 
-// Figures are the values of all cells: of the ports of rows or, if far, of those of
+// Figures returns the values of all cells: of the ports of rows or, if far, of the ports of
 // columns.
 func (m *Matrix) Figures(value Value, far bool) [][]Figure {
 	figures := make([][]Figure, len(m.Rows))
@@ -43,20 +43,20 @@ func (m *Matrix) Figures(value Value, far bool) [][]Figure {
 	return figures
 }
 
-// Shades is how many classes of colour there are, from dark, for what is low, to light.
-const Shades = 8
+// shades is the number of classes of colour, from dark (low) to light (high).
+const shades = 8
 
-// Scale is from which value on each class is, the lowest first.
+// Scale has the lowest value of each class, the lowest class first.
 type Scale []float64
 
-// Steps is a scale of whole numbers, with equal steps from the lowest to the highest.
+// Steps returns a scale of whole numbers, with equal steps from the lowest to the highest.
 func Steps(lowest, highest float64) (s Scale) {
 	lowest = min(lowest, highest)
 	if highest-lowest < 1 {
 		return Scale{lowest}
 	}
-	for i := range Shades {
-		v := math.Ceil(lowest + float64(i)*(highest-lowest+1)/Shades)
+	for i := range shades {
+		v := math.Ceil(lowest + float64(i)*(highest-lowest+1)/shades)
 		if v <= highest && (len(s) == 0 || v > s[len(s)-1]) {
 			s = append(s, v)
 		}
@@ -64,26 +64,26 @@ func Steps(lowest, highest float64) (s Scale) {
 	return s
 }
 
-// Even is a scale of any numbers, with equal steps from the lowest to the highest.
+// Even returns a scale of any numbers, with equal steps from the lowest to the highest.
 func Even(lowest, highest float64) (s Scale) {
-	for i := range Shades {
-		if v := lowest + float64(i)*(highest-lowest)/Shades; i == 0 || v > s[len(s)-1] {
+	for i := range shades {
+		if v := lowest + float64(i)*(highest-lowest)/shades; i == 0 || v > s[len(s)-1] {
 			s = append(s, v)
 		}
 	}
 	return s
 }
 
-// Powers is a scale by powers of ten, with a class for 0: for what is mostly 0.
+// Powers returns a scale by powers of ten, with a class for 0: for figures that are mostly 0.
 func Powers(highest float64) Scale {
 	s := Scale{0, math.SmallestNonzeroFloat64}
-	for v := 10.0; v <= highest && len(s) < Shades; v *= 10 {
+	for v := 10.0; v <= highest && len(s) < shades; v *= 10 {
 		s = append(s, v)
 	}
 	return s
 }
 
-// Shade is the shade of a value, from 0 on. Where there are few classes they are far apart.
+// Shade returns the shade of a value, from 0. The shades of few classes are far apart.
 func (s Scale) Shade(v float64) int {
 	i := 0
 	for i+1 < len(s) && v >= s[i+1] {
@@ -92,15 +92,15 @@ func (s Scale) Shade(v float64) int {
 	return s.ShadeOf(i)
 }
 
-// ShadeOf is the shade of a class.
+// ShadeOf returns the shade of a class.
 func (s Scale) ShadeOf(class int) int {
 	if len(s) < 2 {
 		return 0
 	}
-	return class * (Shades - 1) / (len(s) - 1)
+	return class * (shades - 1) / (len(s) - 1)
 }
 
-// Text is a class in words.
+// Text returns a class in words.
 func (s Scale) Text(class int) string {
 	v := s[class]
 	switch {

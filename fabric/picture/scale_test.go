@@ -11,7 +11,7 @@ import (
 // TestFigures: a cell tells the highest value of its links, and of how many it knows none.
 func TestFigures(t *testing.T) {
 	f := simulated(t, "pgft:m=2/4,w=1/2,p=1/3")
-	m := Between(f.NodeByName("leaf-1"), f.NodeByName("spine-1"))
+	m := newMatrix(f.NodeByName("leaf-1"), f.NodeByName("spine-1"))
 	value := func(p *fabric.Port) (float64, bool) { return float64(p.Num()), p.Num() != 3 }
 	want := [2]Figure{}
 	for _, p := range m.Links[0][0] {
@@ -45,7 +45,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("even: -want +got\n%s", diff)
 	}
 	for _, s := range []Scale{Steps(0.2, 0.5), Even(0.5, 0.5), Powers(0)} {
-		if len(s) == 0 || s.Shade(0.5) >= Shades || s.Text(len(s)-1) == "" {
+		if len(s) == 0 || s.Shade(0.5) >= shades || s.Text(len(s)-1) == "" {
 			t.Errorf("%v is no scale", s)
 		}
 	}
