@@ -45,7 +45,7 @@ func percent(share func(*audit.Window, float64) (float64, bool)) func(*audit.Win
 }
 
 func errorsOf(w *audit.Window, _ float64) (sum float64, known bool) {
-	rates, known := w.Erred()
+	rates, known := w.ErrorRates()
 	for _, r := range rates {
 		sum += r.PerSecond()
 	}

@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -59,9 +61,9 @@ func (a *Answers) addRead(p PortRead, later time.Duration) {
 
 func ticks(d time.Duration) uint32 { return uint32(min(max(0, d/tick), 1<<32-1)) }
 
-// Wanted are the attributes to request from agents with that ClassPortInfo, as
-// a mask of indices of CounterAttributes: all but details. lacks are those that the
-// agent has refused. PortCounters is left out where PortCountersExtended has all of it.
+// Wanted returns the attributes to request from agents with that ClassPortInfo, as
+// a mask of indices of CounterAttributes: all but details. lacks is the mask of attributes that
+// the agent has refused. PortCounters is left out where PortCountersExtended has all of it.
 func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
 	sets := supported(info)
 	for s := range numSets {
@@ -75,7 +77,7 @@ func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
 	return attrs
 }
 
-// Asked are the attributes that port i has answered with, or failed to answer.
+// Asked returns the attributes that port i has answered with, or failed to answer.
 func (a *Answers) Asked(i int) (attrs uint) {
 	p := &a.ports[i]
 	attrs = uint(p.asked)
@@ -87,8 +89,8 @@ func (a *Answers) Asked(i int) (attrs uint) {
 	return attrs
 }
 
-// Details are the attributes to request from port i then: those with details of
-// what it has counted.
+// Details returns the attributes to request from port i next: details of the errors that it has
+// counted.
 func (a *Answers) Details(i int) (attrs uint) { return uint(a.ports[i].details) }
 
 // Answered records that port i answered with an attribute, and when. fec is the FEC of the port
@@ -136,7 +138,7 @@ func (a *Answers) Silent(i, attr int, info *mad.ClassPortInfo) {
 	a.ports[i].silent |= setsOf(attr) & supported(info)
 }
 
-// Read is the read that the answers make up, and its ports by index. It ends a.
+// Read returns the read that the answers make up, and its ports by index. a is empty afterwards.
 func (a *Answers) Read() (byIndex []PortRead, read *Read) {
 	order, distinct := a.order()
 	read = &Read{Began: a.began, table: &portTable{make([]portID, len(order)), distinct}, kind: make([]uint32, len(order)), counts: newCounts(len(order))}
@@ -170,8 +172,8 @@ func (a *Answers) Read() (byIndex []PortRead, read *Read) {
 	return byIndex, read
 }
 
-// order is the order of ports by key. Those from distinct on are not kept: they did not answer,
-// or have no key, or the key of another port, which a subnet with a GUID twice has.
+// order returns the indices of ports, sorted by key. Ports from distinct on are not kept: they
+// did not answer, or have no key, or the key of another port, as in a subnet with a duplicate GUID.
 func (a *Answers) order() (order []int32, distinct int) {
 	var rest []int32
 	for i := range a.ports {
@@ -197,4 +199,163 @@ func (a *Answers) order() (order []int32, distinct int) {
 		i = end
 	}
 	return append(kept, rest...), len(kept)
+}
+
+// Agents are the capabilities that agents of performance management reported, which
+// only other firmware changes: they need not be read in each run.
+type Agents struct {
+	asked time.Time    // when the first of them was queried
+	list  []knownAgent // sorted by key
+}
+
+// knownAgent is an agent by the port whose LID it has.
+type knownAgent struct {
+	key   PortKey
+	model agentModel
+	caps  uint16 // ClassPortInfo.CapabilityMask
+	caps2 uint32
+}
+
+// agentModel is what the sweep shows of the identity of an agent.
+type agentModel struct {
+	node     mad.GUID
+	device   uint64 // vendor ID and device ID
+	revision uint32
+}
+
+// maxAgentAge is how long capabilities are used. New firmware restarts the counters, so that
+// its agents are forgotten earlier, unless they had counted nothing.
+const maxAgentAge = 24 * time.Hour
+
+func agentOf(p *fabric.Port) (PortKey, agentModel) {
+	info := p.Node().Info()
+	key := PortKey{GUID: p.GUID()}
+	if !p.Node().IsSwitch() {
+		key.Num = uint8(p.Num())
+	}
+	return key, agentModel{p.Node().GUID(), uint64(info.VendorID)<<16 | uint64(info.DeviceID), info.Revision}
+}
+
+func (a *Agents) find(key PortKey) (int, bool) {
+	return slices.BinarySearchFunc(a.list, key, func(x knownAgent, k PortKey) int { return x.key.compare(k) })
+}
+
+// Of returns the ClassPortInfo of the agent that answers for p, with its capabilities alone; nil:
+// it must be read.
+func (a *Agents) Of(p *fabric.Port, now time.Time) *mad.ClassPortInfo {
+	if age := now.Sub(a.asked); age < 0 || age > maxAgentAge {
+		return nil
+	}
+	key, model := agentOf(p)
+	i, ok := a.find(key)
+	if !ok || key.GUID == 0 || a.list[i].model != model {
+		return nil
+	}
+	return &mad.ClassPortInfo{CapabilityMask: a.list[i].caps, CapabilityMask2: a.list[i].caps2}
+}
+
+// AgentAnswer is the answer of the agent of a port.
+type AgentAnswer struct {
+	Port *fabric.Port
+	Info *mad.ClassPortInfo
+}
+
+// Keep keeps the answers of agents that were queried now.
+func (a *Agents) Keep(answers []AgentAnswer, now time.Time) {
+	if age := now.Sub(a.asked); age < 0 || age > maxAgentAge {
+		*a = Agents{asked: now}
+	}
+	for _, x := range answers {
+		if key, model := agentOf(x.Port); key.GUID != 0 {
+			a.list = append(a.list, knownAgent{key, model, x.Info.CapabilityMask, x.Info.CapabilityMask2})
+		}
+	}
+	// The newest answer first: of a duplicate GUID, another model's agent is read again.
+	slices.Reverse(a.list)
+	slices.SortStableFunc(a.list, func(x, y knownAgent) int { return x.key.compare(y.key) })
+	a.list = slices.CompactFunc(a.list, func(x, y knownAgent) bool { return x.key == y.key })
+}
+
+// Forget drops the answers of agents of ports, so that they are read again.
+func (a *Agents) Forget(ports []*fabric.Port) {
+	if len(ports) == 0 {
+		return
+	}
+	gone := map[PortKey]bool{}
+	for _, p := range ports {
+		key, _ := agentOf(p)
+		gone[key] = true
+	}
+	a.list = slices.DeleteFunc(a.list, func(x knownAgent) bool { return gone[x.key] })
+}
+
+// ReadOf returns the read that the answers in a file make up. The error is the reason why there is
+// none.
+func ReadOf(f *fabric.Fabric) (*Read, error) {
+	a := NewAnswers(f.CountersRead(), len(f.Ports()))
+	for i := range f.Nodes() {
+		a.addNode(&f.Nodes()[i], f.AnswersOf(i))
+	}
+	switch _, read := a.Read(); {
+	case read.Len() == 0:
+		return nil, errors.New("the file has no counters; write it with snapshot FILE --all")
+	case read.Began.IsZero():
+		return nil, errors.New("the file has no time of its counters; write it with snapshot FILE --all")
+	default:
+		return read, nil
+	}
+}
+
+// addNode adds the ports of a node, whose answers are list.
+func (a *Answers) addNode(n *fabric.Node, list []fabric.Answer) {
+	agents, modes := map[int16]*mad.ClassPortInfo{}, map[int16]*mad.FECMode{}
+	for _, x := range list {
+		switch {
+		case len(x.Data) == 0:
+		case x.Class == mad.ClassPerf && x.ID == mad.AttrPerfClassPortInfo.ID:
+			agents[x.Port] = new(mad.ClassPortInfo)
+			agents[x.Port].Decode(sized(x.Data, mad.AttrPerfClassPortInfo))
+		case x.Class == mad.ClassSubn && x.ID == mad.AttrPortInfoExtended.ID:
+			var info mad.PortInfoExtended
+			info.Decode(sized(x.Data, mad.AttrPortInfoExtended))
+			if info.CapabilityMask&mad.ExtendedCapabilityMaskIsFECModeSupported != 0 {
+				modes[int16(x.Modifier&0xff)] = &info.FECModeActive
+			}
+		}
+	}
+	index := map[int16]int{}
+	for _, x := range list {
+		attr := slices.IndexFunc(CounterAttributes[:], func(attr *mad.Attribute) bool { return attr.ID == x.ID })
+		p := n.Port(int(x.Port))
+		if x.Class != mad.ClassPerf || attr < 0 || p == nil {
+			continue
+		}
+		agent := x.Port
+		if n.IsSwitch() {
+			agent = 0
+		}
+		info := agents[agent]
+		if info == nil {
+			info = new(mad.ClassPortInfo)
+		}
+		i, ok := index[x.Port]
+		if !ok {
+			key, _ := KeyOf(p)
+			i = a.AddPort(key, n.GUID(), n.Info().SystemImageGUID)
+			index[x.Port] = i
+		}
+		if len(x.Data) == 0 {
+			a.Silent(i, attr, info)
+			continue
+		}
+		a.Answered(i, attr, info, modes[x.Port], sized(x.Data, CounterAttributes[attr]), a.began)
+	}
+}
+
+// sized returns data with the size of attr: files may have less.
+func sized(data []byte, attr *mad.Attribute) []byte {
+	if len(data) >= attr.Size {
+		return data
+	}
+	return append(slices.Clone(data), make([]byte, attr.Size-len(data))...)
 }

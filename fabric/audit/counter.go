@@ -1,9 +1,17 @@
 package audit
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
@@ -70,7 +78,7 @@ var CounterAttributes = [...]*mad.Attribute{
 	mad.AttrPortCounters, mad.AttrPortCountersExtended, mad.AttrPortRcvErrorDetails, mad.AttrPortXmitDiscardDetails, mad.AttrPortExtendedSpeedsCounters,
 }
 
-// numAttributes is their number.
+// numAttributes is the number of CounterAttributes.
 const numAttributes = len(CounterAttributes)
 
 // counterSets declares each set: its attribute, an index of CounterAttributes, the
@@ -79,8 +87,8 @@ var counterSets = [numSets]struct {
 	attr    int
 	variant string
 	has     func(f *mad.Field) bool
-	// partOf are counters of PortCounters that those of the set are a part of (IBA
-	// 16.1.4.1, 16.1.4.2): while these are 0 the set is 0, and not read.
+	// partOf are the counters of PortCounters that include the counters of the set (IBA
+	// 16.1.4.1, 16.1.4.2): while they are 0 the set is 0, and not read.
 	partOf []string
 }{
 	setBase:       {attr: 0, has: func(f *mad.Field) bool { return f.Select2 == 0 }},
@@ -108,7 +116,7 @@ func isCast(f *mad.Field) bool {
 	return strings.Contains(f.Script, "unicast") || strings.Contains(f.Script, "multicast")
 }
 
-// setsOf are the sets of an attribute, an index of CounterAttributes.
+// setsOf returns the sets of an attribute, an index of CounterAttributes.
 func setsOf(attr int) SetMask { return setsByAttribute[attr] }
 
 var setsByAttribute = func() (masks [numAttributes]SetMask) {
@@ -118,7 +126,7 @@ var setsByAttribute = func() (masks [numAttributes]SetMask) {
 	return masks
 }()
 
-// supported are the sets that ClassPortInfo announces, and those known only from an
+// supported returns the sets that ClassPortInfo announces, and the sets known only from an
 // answer: details.
 func supported(info *mad.ClassPortInfo) SetMask {
 	caps, caps2 := mad.PerfCapabilityMask(info.CapabilityMask), mad.PerfCapabilityMask2(info.CapabilityMask2)
@@ -148,7 +156,7 @@ func supported(info *mad.ClassPortInfo) SetMask {
 // order of the counters.
 var preference = [numSets]CounterSet{setWideErrors, setWide, setCast, setBase, setWait, setQP1, setRcvErrors, setDiscards, setBlocks, setRSFEC, setLanes}
 
-// Counters are all counters, in the order of their attributes.
+// Counters returns all counters, in the order of their attributes.
 var Counters = sync.OnceValue(func() []Counter {
 	var list []Counter
 	index := map[string]int{}
@@ -178,7 +186,7 @@ var Counters = sync.OnceValue(func() []Counter {
 	return list
 })
 
-// newCounter is the counter that element e of f is.
+// newCounter returns the counter that element e of f is.
 func newCounter(f *mad.Field, e int) Counter {
 	c := Counter{Name: f.Script, Doc: strings.TrimSuffix(f.Doc, "."), Scale: 1}
 	if f.Count > 1 {
@@ -197,7 +205,7 @@ func newCounter(f *mad.Field, e int) Counter {
 	return c
 }
 
-// CounterIndex is the index in Counters of the one of that name; or -1.
+// CounterIndex returns the index in Counters of the counter of that name; -1: none.
 func CounterIndex(name string) int {
 	if i, ok := counterIndex()[name]; ok {
 		return i
@@ -213,7 +221,7 @@ var counterIndex = sync.OnceValue(func() map[string]int {
 	return index
 })
 
-// source is where a port that has answered for some sets shows c; nil: nowhere.
+// source returns where a port that has answered for some sets shows c; nil: nowhere.
 func (c *Counter) source(sets SetMask) *source {
 	for i := range c.sources {
 		if sets.has(c.sources[i].set) {
@@ -221,4 +229,83 @@ func (c *Counter) source(sets SetMask) *source {
 		}
 	}
 	return nil
+}
+
+// Threshold is how often a counter may count: more is reported.
+type Threshold struct {
+	Counter string // its name in Counters
+	Count   uint64
+	Per     time.Duration // 0: in the window
+}
+
+// maxThresholds is how long a file of thresholds may be, in bytes.
+const maxThresholds = 1 << 20
+
+// ReadThresholds reads a file of thresholds, as infiniband-diags has it
+// (etc/error_thresholds; ibqueryerrors.c, set_thresholds): NAME=NUMBER in a line,
+// # begins a comment, and of two with one name the second counts. There a number limits
+// the count since the counter was cleared; here the count in a
+// window, or in the time that may follow: 5/min, 100/s, 3/h. Names of scripts are
+// accepted, too. path is for messages.
+func ReadThresholds(r io.Reader, path string) ([]Threshold, error) {
+	in, err := format.Bounded(r, path, maxThresholds)
+	if err != nil {
+		return nil, err
+	}
+	var list []Threshold
+	lines := bufio.NewScanner(in)
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		t, err := parseThreshold(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+		list = append(list, t)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%s: a line is longer than %d bytes", path, bufio.MaxScanTokenSize)
+	} else if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// per are the units of time that may follow a number.
+var per = map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
+
+func parseThreshold(line string) (t Threshold, err error) {
+	name, value, ok := strings.Cut(line, "=")
+	if !ok {
+		return t, fmt.Errorf("expected NAME=NUMBER, got %.40q", line)
+	}
+	name = strings.TrimSpace(name)
+	if t.Counter, err = thresholdCounter(name); err != nil {
+		return t, err
+	}
+	number, unit, rated := strings.Cut(strings.TrimSpace(value), "/")
+	if t.Count, err = strconv.ParseUint(strings.TrimSpace(number), 0, 64); err != nil {
+		return t, fmt.Errorf("%s: expected a number, or one per time such as 5/min, got %.40q", t.Counter, value)
+	}
+	if t.Per = per[strings.TrimSpace(unit)]; rated && t.Per == 0 {
+		return t, fmt.Errorf("%s: a number may be per s, min or h, got %.40q", t.Counter, value)
+	}
+	return t, nil
+}
+
+// thresholdCounter returns the counter of a name, as the specification or as scripts spell it.
+func thresholdCounter(name string) (string, error) {
+	var names []string
+	for _, c := range Counters() {
+		if c.Traffic && c.Name != "port_xmit_wait" {
+			continue
+		}
+		if c.Name == name || c.Name == mad.SnakeName(name) {
+			return c.Name, nil
+		}
+		names = append(names, c.Name)
+	}
+	return "", fmt.Errorf("unknown error counter %.40q%s", name, fabric.DidYouMean(mad.SnakeName(name[:min(len(name), 64)]), names))
 }

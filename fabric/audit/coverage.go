@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
 // Outcome is the outcome of a request.
@@ -26,7 +28,7 @@ type Row struct {
 	Asked, Answered, Unsupported, TimedOut, Failed int
 }
 
-// Complete reports whether everyone that was asked, and has the attribute, answered.
+// Complete reports whether all requests were answered, by agents that have the attribute.
 func (r *Row) Complete() bool { return r.TimedOut == 0 && r.Failed == 0 }
 
 func (r *Row) count(o Outcome, n int) {
@@ -86,8 +88,8 @@ func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 // Begin sets the order in which audits are listed, whichever of them sends requests first, or again.
 func (c *Coverage) Begin(audits ...string) { c.audits = audits }
 
-// Rows are by audit, in the order of Begin, then that of their requests; and by
-// attribute.
+// Rows returns the rows by audit, in the order of Begin, then in the order of first requests; the
+// rows of an audit by attribute.
 func (c *Coverage) Rows() []Row {
 	rows := slices.Clone(c.rows)
 	slices.SortStableFunc(rows, func(a, b Row) int {
@@ -96,7 +98,7 @@ func (c *Coverage) Rows() []Row {
 	return rows
 }
 
-// Clone is a copy.
+// Clone returns a copy of c.
 func (c *Coverage) Clone() Coverage {
 	return Coverage{slices.Clone(c.audits), slices.Clone(c.rows), maps.Clone(c.index), slices.Clone(c.misses)}
 }
@@ -135,7 +137,7 @@ func (c *Coverage) Total() (t Row) {
 	return t
 }
 
-// Share is the share of requests that were answered, in words. Unsupported attributes
+// Share returns the share of requests that were answered, in words. Unsupported attributes
 // do not count.
 func (c *Coverage) Share() string {
 	t := c.Total()
@@ -149,8 +151,8 @@ func (c *Coverage) Share() string {
 	return fmt.Sprintf("%.2f %% of %d requests", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), wanted)
 }
 
-// lack returns what answers to requests of an audit for an attribute are missing, in words; ""
-// if none is, or it was not requested.
+// lack returns which answers to requests of an audit for an attribute are missing, in words; "":
+// none, or it was not requested.
 func (c *Coverage) lack(audit, attribute string) string {
 	i, ok := c.index[[2]string{audit, attribute}]
 	if !ok {
@@ -165,7 +167,7 @@ func (c *Coverage) lack(audit, attribute string) string {
 	return ""
 }
 
-// Missing are the subjects that did not answer, each once.
+// Missing returns the subjects that did not answer, each once.
 func (c *Coverage) Missing() (list []Subject) {
 	seen := map[string]bool{}
 	for _, m := range c.misses {
@@ -209,4 +211,56 @@ func (c *Coverage) Excuse(known func(Subject) bool) {
 		}
 		return true
 	})
+}
+
+// Sweep stands for the sweep among the audits of a coverage.
+const Sweep = "sweep"
+
+// CountSweep counts the requests of the sweep that made f, as far as f shows them: requests that were
+// repeated on another route count once. Of a file (live is false), what it lacks is
+// unsupported. missed is what else was missed, in words.
+func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
+	one := func(a *mad.Attribute, s Subject, known, asked bool) {
+		outcome := Unsupported
+		switch {
+		case known:
+			outcome = Answered
+		case asked:
+			outcome = TimedOut
+		}
+		c.Count(Sweep, a.Name, s, outcome, 1)
+	}
+	nodes := f.Nodes()
+	for i := range nodes {
+		n := &nodes[i]
+		asked := n.Route() != nil
+		one(mad.AttrNodeInfo, OfNode(n), true, asked)
+		if n.IsSwitch() {
+			one(mad.AttrSwitchInfo, OfNode(n), n.SwitchInfo() != nil, asked)
+			one(mad.AttrPortInfo, OfPort(n.Port(0)), n.Port(0).Info() != nil, asked)
+		}
+		for p := range n.Ports() {
+			// A sweep reads the ports of a CA that links lead to, and the one that it begins at.
+			if n.IsSwitch() || p.Peer() != nil || p.Info() != nil || p == f.From() {
+				one(mad.AttrPortInfo, OfPort(p), p.Info() != nil, asked)
+			}
+			if asked && p.Peer() == nil && p.PhysicalState() == mad.PortPhysicalStateLinkUp { // the link is up, and nothing was found behind it
+				one(mad.AttrNodeInfo, OfPort(p), false, true)
+			}
+		}
+	}
+	for _, p := range f.Problems() {
+		switch {
+		case !p.Kind.Missing(), p.Attribute == mad.AttrNodeInfo.Name, p.Attribute == mad.AttrPortInfo.Name, p.Attribute == mad.AttrSwitchInfo.Name:
+			continue
+		case p.Attribute == "" && !live && (p.Kind == fabric.ProblemTimedOut || p.Kind == fabric.ProblemFailed):
+			continue // in a file the attribute is unknown; what it lacks is counted above
+		case p.Attribute == "":
+			c.Count(Sweep, mad.AttrNodeInfo.Name, OfFabric(), Failed, 1)
+		default:
+			c.Count(Sweep, p.Attribute, OfFabric(), TimedOut, 1)
+		}
+		missed = append(missed, p.Text)
+	}
+	return missed
 }

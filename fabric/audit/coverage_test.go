@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,5 +32,31 @@ func TestCoverageOrder(t *testing.T) {
 	}
 	if share := again.Share(); share != "50.00 % of 4 requests" {
 		t.Error(share)
+	}
+}
+
+// TestCoverage: what is silent is missing until it is known to be.
+func TestCoverage(t *testing.T) {
+	var c Coverage
+	c.Count("sweep", "NodeInfo", Subject{}, Answered, 10)
+	c.Count("sweep", "NodeInfo", port(1, 7), TimedOut, 1)
+	c.Count("pkeys", "PKeyTable", port(1, 7), Failed, 1)
+	c.Count("pkeys", "PKeyTable", port(1, 8), Unsupported, 1)
+	if c.Complete() {
+		t.Errorf("complete: %+v", c.Rows())
+	}
+	r := Report{Coverage: c}
+	ack := Ack{Pattern: "port.unresponsive:*/7", Until: time.Now()}
+	r.Settle([]Finding{{Check: "port.unresponsive", Subject: port(1, 7), Severity: Error}}, Acks{ack}, nil, time.Now())
+	want := []Row{
+		{Audit: "sweep", Attribute: "NodeInfo", Asked: 10, Answered: 10},
+		{Audit: "pkeys", Attribute: "PKeyTable", Asked: 1, Unsupported: 1},
+	}
+	if diff := cmp.Diff(want, r.Coverage.Rows()); diff != "" || !r.Complete() || len(r.Silent) != 1 {
+		t.Errorf("silent %v, rows -want +got\n%s", r.Silent, diff)
+	}
+	r.Coverage.Forget("sweep")
+	if diff := cmp.Diff(want[1:], r.Coverage.Rows()); diff != "" {
+		t.Errorf("after Forget -want +got\n%s", diff)
 	}
 }

@@ -27,9 +27,9 @@ type portPast struct {
 // (infiniband_exporter of SckyzO, docs/alerts.md: max_over_time over 7 days).
 const maxPastAge = 7 * 24 * time.Hour
 
-// PastRuns is the number of runs of which it is known whether a link was not active (UFM,
+// pastRuns is the number of runs for which it is known whether a link was not active (UFM,
 // unhealthy ports: 10 sweeps).
-const PastRuns = 10
+const pastRuns = 10
 
 // see adds what a run has seen of f.
 func (h *History) see(f *fabric.Fabric, now time.Time) {
@@ -64,7 +64,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 			x, fresh = fresh[0], fresh[1:]
 		default:
 			x = fresh[0]
-			x.waits |= old[0].waits << 1 & (1<<PastRuns - 1)
+			x.waits |= old[0].waits << 1 & (1<<pastRuns - 1)
 			if x.up == 0 {
 				x.up, x.peer, x.peerNum, x.toSwitch = old[0].up, old[0].peer, old[0].peerNum, old[0].toSwitch
 			} else if x.peer == 0 {
@@ -92,14 +92,15 @@ func (h *History) of(p *fabric.Port) *portPast {
 // Down is a port that was in use, or both ends of a link.
 type Down struct {
 	Port     *fabric.Port
-	Other    *fabric.Port  // the other end, where that is down too; nil: it is not, or is unknown
+	Other    *fabric.Port  // the other end, if it is down too; nil: it is not, or is unknown
 	For      time.Duration // since it was seen up
 	Peer     mad.GUID      // node that was behind it; 0: unknown
 	ToSwitch bool          // that was a switch
 }
 
-// Down are the ports of f that are down, and were up in a run of the last seven days, unless
-// what was behind them now has another link. Both ends of a link are one, the first of them.
+// Down returns the ports of f that are down, and were up in a run of the last seven days, unless
+// the port that was connected to them now has another link. Both ends of a link are one entry, at
+// the first of them.
 func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
 	for i := range f.Ports() {
 		p := &f.Ports()[i]
@@ -129,7 +130,7 @@ func (x *portPast) recabled(f *fabric.Fabric) bool {
 	return q != nil && q.Peer() != nil
 }
 
-// wasUp is the past of a port that is down, and was up; nil: it is not, or was not.
+// wasUp returns the past of a port that is down, and was up; nil: it is not, or was not.
 func (h *History) wasUp(p *fabric.Port, now time.Time) *portPast {
 	if p.Info() == nil || p.Num() == 0 || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
 		return nil
@@ -140,8 +141,8 @@ func (h *History) wasUp(p *fabric.Port, now time.Time) *portPast {
 	return nil
 }
 
-// otherEnd is the port that was behind p, whose past is x, where it is down as well, and
-// nothing else was at it since; else nil.
+// otherEnd returns the port that was connected to p, whose past is x, if it is down as well and
+// has not been connected to another port since; else nil.
 func (h *History) otherEnd(f *fabric.Fabric, p *fabric.Port, x *portPast, now time.Time) *fabric.Port {
 	nodes := f.NodeByGUID(x.peer)
 	if x.peer == 0 || len(nodes) != 1 {
@@ -157,13 +158,13 @@ func (h *History) otherEnd(f *fabric.Fabric, p *fabric.Port, x *portPast, now ti
 	return q
 }
 
-// Wait is a port that came up again and again.
+// Wait is a port whose link was repeatedly up and not active.
 type Wait struct {
 	Port *fabric.Port
-	Runs int // of the latest PastRuns, this one included, in which its link was up and not active
+	Runs int // of the latest pastRuns, this one included, in which its link was up and not active
 }
 
-// Waits are the ports of f whose links were up and not active in a run before this one.
+// Waits returns the ports of f whose links were up and not active in an earlier run.
 func (h *History) Waits(f *fabric.Fabric) (list []Wait) {
 	for i := range f.Ports() {
 		p := &f.Ports()[i]
@@ -171,7 +172,7 @@ func (h *History) Waits(f *fabric.Fabric) (list []Wait) {
 		if x == nil || x.waits == 0 || p.Info() == nil {
 			continue
 		}
-		waits := x.waits << 1 & (1<<PastRuns - 1)
+		waits := x.waits << 1 & (1<<pastRuns - 1)
 		if p.PhysicalState() == mad.PortPhysicalStateLinkUp && p.Info().PortState != mad.PortStateActive {
 			waits |= 1
 		}
@@ -180,37 +181,4 @@ func (h *History) Waits(f *fabric.Fabric) (list []Wait) {
 		}
 	}
 	return list
-}
-
-func (w *stateWriter) history(h *History) {
-	w.uint(uint64(len(h.ports)))
-	column := columnsOf(h.ports)
-	last := mad.GUID(0)
-	column(func(p *portPast) { w.uint(uint64(p.key.GUID - last)); last = p.key.GUID })
-	column(func(p *portPast) { w.b = append(w.b, p.key.Num) })
-	column(func(p *portPast) { w.int(p.up) })
-	column(func(p *portPast) { w.int(int64(p.peer - p.key.GUID)) })
-	column(func(p *portPast) { w.b = append(w.b, p.peerNum) })
-	column(func(p *portPast) { w.bool(p.toSwitch) })
-	column(func(p *portPast) { w.uint(uint64(p.waits)) })
-}
-
-func (r *stateReader) history(h *History) {
-	n := int(r.uint("a number of ports that were seen", uint64(len(r.b)/7))) // of which each has seven bytes or more
-	if r.keep(n, 40); r.err != nil {
-		return
-	}
-	h.ports = make([]portPast, n)
-	column := columnsOf(h.ports)
-	last := mad.GUID(0)
-	column(func(p *portPast) { p.key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.key.GUID })
-	column(func(p *portPast) { p.key.Num = r.byte("a port number") })
-	column(func(p *portPast) { p.up = r.int("a time") })
-	column(func(p *portPast) { p.peer = p.key.GUID + mad.GUID(r.int("a node GUID")) })
-	column(func(p *portPast) { p.peerNum = r.byte("a port number") })
-	column(func(p *portPast) { p.toSwitch = r.byte("a kind of node") != 0 })
-	column(func(p *portPast) { p.waits = uint16(r.uint("runs", 1<<PastRuns-1)) })
-	if !slices.IsSortedFunc(h.ports, func(a, b portPast) int { return a.key.compare(b.key) }) {
-		r.fail("ports that were seen by GUID and number")
-	}
 }

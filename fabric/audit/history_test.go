@@ -74,7 +74,7 @@ func TestHistory(t *testing.T) {
 	}
 	want(wait, "0x0000000000000010/1 waits in 4\n")
 	want(up, "0x0000000000000010/1 waits in 3\n")
-	for range PastRuns - 1 {
+	for range pastRuns - 1 {
 		see(up)
 	}
 	want(up, "")

@@ -1,9 +1,13 @@
 package audit
 
 import (
+	"iter"
 	"math"
 	"sync"
 	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // Why is the reason why the rate of a counter is unknown.
@@ -21,10 +25,10 @@ const (
 	Saturated         // it stands at its largest value
 )
 
-// Whys are the words of all but Known, in this order.
+// Whys are the names of all reasons but Known, in their order.
 var Whys = []string{"not_supported", "no_answer", "no_earlier_read", "too_short", "replaced", "cleared", "node_reset", "saturated"}
 
-// String is the word of w; "" of Known.
+// String returns the name of w; "" for Known.
 func (w Why) String() string {
 	if w == Known {
 		return ""
@@ -40,10 +44,10 @@ const refresh = time.Second
 // MinWindow is the shortest window for rates.
 const MinWindow = 2 * refresh
 
-// Window is what lies between two reads of a port.
+// Window is the time between two reads of a port, and what it counted in that time.
 type Window struct {
 	before, after PortRead      // before may be unknown
-	gap           time.Duration // from the begin of the one read to that of the other
+	gap           time.Duration // from the begin of one read to the begin of the other
 	fall          fall
 }
 
@@ -66,8 +70,7 @@ func (w *Window) Fell() (fell, all bool) {
 	return w.fall != notFallen, w.fall == nodeFallen
 }
 
-// Groups are the words for the groups of counters that the agent has, which it has of
-// all ports.
+// Groups returns the names of the groups of counters that the agent has, for all its ports.
 func (w *Window) Groups() (names []string) {
 	for s, name := range setNames {
 		if name != "" && w.after.has(CounterSet(s)) {
@@ -84,11 +87,11 @@ type Rate struct {
 	Window time.Duration // 0: unknown
 }
 
-// PerSecond is the rate.
+// PerSecond returns the rate.
 func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds() }
 
-// Length is the window of what all ports have; false without one, as when the clock was set
-// back.
+// Length returns the length of the window of the main attribute; false: unknown, as after the
+// clock was set back.
 func (w *Window) Length() (time.Duration, bool) {
 	if !w.before.Known() {
 		return 0, false
@@ -97,18 +100,18 @@ func (w *Window) Length() (time.Duration, bool) {
 	return max(0, d), d > 0
 }
 
-// length is the time from the answer with an attribute to that with another.
+// length returns the time from the answer with an attribute to the answer with another.
 func (w *Window) length(before, after int) time.Duration {
 	return w.gap + w.after.after(after) - w.before.after(before)
 }
 
-// Value is a counter, an index of Counters, at the end of the window, times its
+// Value returns a counter, an index of Counters, at the end of the window, times its
 // Scale; false: unknown.
 func (w *Window) Value(counter int) (uint64, bool) {
 	return w.after.valueOf(counter)
 }
 
-// Rate is that of a counter, an index of Counters.
+// Rate returns the rate of a counter, an index of Counters.
 func (w *Window) Rate(counter int) Rate {
 	c := &Counters()[counter]
 	v, s, _ := w.after.readOf(counter)
@@ -154,8 +157,8 @@ func (w *Window) Rate(counter int) Rate {
 	return r
 }
 
-// sum is what the counters come to that those of a set are a part of; false: they
-// are part of none, or that is unknown.
+// sum returns the sum of the counters that include the counters of a set (wholes); false: there
+// are none, or they are unknown.
 func (p PortRead) sum(set CounterSet) (sum uint64, ok bool) {
 	for _, i := range wholes()[set] {
 		v, s := p.value(i)
@@ -167,7 +170,7 @@ func (p PortRead) sum(set CounterSet) (sum uint64, ok bool) {
 	return sum, ok
 }
 
-// wholes are the indices of the counters that those of each set are a part of.
+// wholes returns, for each set, the indices of the counters that include the counters of the set.
 var wholes = sync.OnceValue(func() (list [numSets][]int) {
 	for set := range counterSets {
 		for _, name := range counterSets[set].partOf {
@@ -185,4 +188,349 @@ func (p PortRead) has(s CounterSet) bool {
 // lacks reports whether c was requested, without an answer.
 func (p PortRead) lacks(c *Counter) bool {
 	return c.source(p.kind().silent) != nil
+}
+
+// Comparison compares a read with earlier ones. Windows of ports are made when they are needed:
+// with many earlier reads they would take more memory than the reads.
+type Comparison struct {
+	earlier []earlierRead // the newest first
+}
+
+// earlierRead is a read that another is compared with.
+type earlierRead struct {
+	read  *Read
+	gap   time.Duration // to the begin of the other read
+	index []int32       // by port of the other read: its index in this one; -1: it was not read
+	falls []fall        // by port of the other read; nil: none fell
+}
+
+// fall is what happened to the counters of a port between two reads.
+type fall uint8
+
+const (
+	notFallen  fall = iota
+	portFallen      // a counter has a lower value
+	nodeFallen      // and so it is at all ports of its node that had counted something, of which there are several
+)
+
+// Add compares r also with an earlier read, which is older than the reads added before. Ports are
+// matched by key.
+//
+// If the clock was set back since a read, the age of older ones is unknown, and they are left
+// out.
+func (c *Comparison) Add(r, earlier *Read) {
+	for i := range c.earlier {
+		if c.earlier[i].read.table == earlier.table {
+			c.add(r, earlier, c.earlier[i].index)
+			return
+		}
+	}
+	index := make([]int32, len(r.table.ids))
+	for i := range index {
+		index[i] = -1
+		if p := earlier.Port(r.port(i).Key()); p.Known() {
+			index[i] = p.at
+		}
+	}
+	c.add(r, earlier, index)
+}
+
+// AddPorts is Add for ports of two reads, which are matched by index.
+func (c *Comparison) AddPorts(r, earlier *Read, ports, before []PortRead) {
+	index := make([]int32, len(r.table.ids))
+	for i := range index {
+		index[i] = -1
+	}
+	for i, p := range ports {
+		if p.Known() && before[i].Known() {
+			index[p.at] = before[i].at
+		}
+	}
+	c.add(r, earlier, index)
+}
+
+func (c *Comparison) add(r, earlier *Read, index []int32) {
+	if n := len(c.earlier); n > 0 && c.earlier[n-1].gap <= 0 {
+		return
+	}
+	e := earlierRead{read: earlier, gap: r.Began.Sub(earlier.Began), index: index}
+	type node struct{ ports, fell int }
+	nodes := map[mad.GUID]node{}
+	for i, at := range index {
+		if at < 0 || !earlier.port(int(at)).counted() {
+			continue
+		}
+		n := nodes[r.table.ids[i].node]
+		if n.ports++; fallen(earlier.port(int(at)), r.port(i)) {
+			if e.falls == nil {
+				e.falls = make([]fall, len(index))
+			}
+			e.falls[i] = portFallen
+			n.fell++
+		}
+		nodes[r.table.ids[i].node] = n
+	}
+	for i, f := range e.falls {
+		if n := nodes[r.table.ids[i].node]; f != notFallen && n.fell == n.ports && n.ports > 1 {
+			e.falls[i] = nodeFallen
+		}
+	}
+	c.earlier = append(c.earlier, e)
+}
+
+// Gaps returns the times from the begin of the earlier reads to the begin of the read.
+func (c *Comparison) Gaps() iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for i := range c.earlier {
+			if !yield(c.earlier[i].gap) {
+				return
+			}
+		}
+	}
+}
+
+// fallen reports whether a counter has a lower value than before.
+func fallen(before, after PortRead) bool {
+	for _, counter := range after.kind().layout.counters {
+		v, s := after.value(counter)
+		if old, from := before.value(counter); from != nil && from.set == s.set && v < old {
+			return true
+		}
+	}
+	return false
+}
+
+// Windows returns the windows of a port of the read, the newest first; one without rates, if there
+// is no earlier read of the port.
+func (c *Comparison) Windows(p PortRead) iter.Seq[Window] {
+	return func(yield func(Window) bool) {
+		found := false
+		for i := range c.earlier {
+			e := &c.earlier[i]
+			at := e.index[p.at]
+			if at < 0 {
+				continue
+			}
+			w := Window{before: e.read.port(int(at)), after: p, gap: e.gap}
+			if e.falls != nil {
+				w.fall = e.falls[p.at]
+			}
+			if found = true; !yield(w) {
+				return
+			}
+		}
+		if !found {
+			yield(Window{after: p})
+		}
+	}
+}
+
+// Newest returns the newest window of a port.
+func (c *Comparison) Newest(p PortRead) (newest Window) {
+	for w := range c.Windows(p) {
+		return w
+	}
+	return newest
+}
+
+// Errors returns the counters of errors that need attention, as indices of Counters: counters that
+// counted (moving), counters at their largest value (saturated), and counters, also of traffic,
+// without an answer (silent). Most ports have none.
+func (w *Window) Errors() (moving, saturated, silent []int) {
+	consider := func(i int) {
+		switch x := w.Rate(i); {
+		case x.Why == Saturated:
+			saturated = append(saturated, i)
+		case x.Why == Known && x.Count > 0:
+			moving = append(moving, i)
+		}
+	}
+	all := Counters()
+	for _, i := range w.after.kind().layout.counters {
+		if all[i].Traffic {
+			continue
+		}
+		v, s := w.after.value(i)
+		if !w.before.Known() && v == s.field.Max() { // whatever it was
+			saturated = append(saturated, i)
+			continue
+		}
+		if w.before.Known() && v != s.field.Max() {
+			if old, from := w.before.value(i); from != nil && from.set == s.set && old == v {
+				continue // as at most ports
+			}
+		}
+		consider(i)
+	}
+	if w.after.kind().silent != 0 || w.before.Known() && w.before.kind().silent != 0 {
+		for i := range all {
+			if w.Rate(i).Why == NoAnswer {
+				silent = append(silent, i)
+			}
+		}
+	}
+	return moving, saturated, silent
+}
+
+// FEC reports whether counters of symbols that FEC corrected are known.
+func (w *Window) FEC() bool {
+	return w.before.Known() && w.before.kind().answered&w.after.kind().answered&maskOf(setRSFEC, setLanes) != 0
+}
+
+// Use returns what a port sent as a share of the capacity of its link, in bits per second; false:
+// unknown.
+func (w *Window) Use(bits float64) (share float64, known bool) {
+	sent := w.Rate(CounterIndex("port_xmit_bytes"))
+	if sent.Why != Known || !(bits > 0) {
+		return 0, false
+	}
+	return sent.PerSecond() * 8 / bits, true
+}
+
+// WaitShare returns the share of waiting for credits (PortXmitWait) in waiting and sending.
+// A tick is assumed to last as long as 4 bytes take: devices differ. False: unknown.
+func (w *Window) WaitShare() (share float64, known bool) {
+	sent, wait := w.Rate(CounterIndex("port_xmit_bytes")), w.Rate(CounterIndex("port_xmit_wait"))
+	if sent.Why != Known || wait.Why != Known {
+		return 0, false
+	}
+	if wait.Count == 0 {
+		return 0, true
+	}
+	return wait.PerSecond() / (sent.PerSecond()/4 + wait.PerSecond()), true
+}
+
+// BitErrorRate returns symbol errors divided by the bits that a link of so many bits a second
+// carried in the window: an estimate, and 0 where none was counted, which means little for a short
+// window (JudgeBER). False: unknown.
+func (w *Window) BitErrorRate(bits float64) (rate float64, known bool) {
+	errors := w.Rate(CounterIndex("symbol_error_counter"))
+	if errors.Why != Known || !(bits > 0) {
+		return 0, false
+	}
+	return float64(errors.Count) / (bits * errors.Window.Seconds()), true
+}
+
+// ErrorRates returns the rates of the error counters that counted; false: whether any did is
+// unknown, because a counter fell, or none is known.
+func (w *Window) ErrorRates() (rates []Rate, known bool) {
+	moving, saturated, silent := w.Errors()
+	if fell, _ := w.Fell(); fell || len(moving) == 0 && len(saturated)+len(silent) > 0 {
+		return nil, false
+	}
+	for _, i := range moving {
+		rates = append(rates, w.Rate(i))
+	}
+	return rates, true
+}
+
+// BER is the judgement of a link's bit errors by a target, such as 1e-15: how
+// many there were in a window, and how many the target allows.
+type BER struct {
+	Verdict BERVerdict
+	Errors  uint64
+	Allowed float64       // rate x seconds x target
+	Window  time.Duration // 0: unknown
+	Needs   time.Duration // from when on no error is enough to pass; 0: unknown
+}
+
+// BERVerdict is the outcome of JudgeBER.
+type BERVerdict string
+
+// The verdicts. Unknown is never OK.
+const (
+	BEROK       BERVerdict = "ok"
+	BERExceeded BERVerdict = "exceeded"
+	BERTooShort BERVerdict = "window_too_short"
+	BERUnknown  BERVerdict = "unknown" // the link's rate, or the errors, are unknown
+)
+
+const (
+	// enough events that a target allows make the count itself the test.
+	enough = 3
+	// Below, the test is how likely so many events are at the target: less than
+	// this is not chance. One event is never enough.
+	unlikely = 1e-3
+)
+
+// JudgeBER judges errors of a link of bits per second in a window.
+func JudgeBER(errors uint64, window time.Duration, bits, target float64) BER {
+	b := BER{Errors: errors, Window: window, Allowed: bits * window.Seconds() * target}
+	if seconds := enough / (bits * target); seconds < math.MaxInt64/float64(time.Second) {
+		b.Needs = time.Duration(seconds * float64(time.Second))
+	}
+	switch {
+	case !(bits > 0) || !(target > 0):
+		return BER{Verdict: BERUnknown, Errors: errors, Window: window}
+	case b.Allowed >= enough && float64(errors) <= b.Allowed:
+		b.Verdict = BEROK
+	case b.Allowed >= enough, errors > 1 && atLeast(errors, b.Allowed) < unlikely:
+		b.Verdict = BERExceeded
+	default:
+		b.Verdict = BERTooShort
+	}
+	return b
+}
+
+// atLeast returns the probability of n events or more where mean are expected
+// (Poisson).
+func atLeast(n uint64, mean float64) float64 {
+	term, below := math.Exp(-mean), 0.0
+	for k := uint64(0); k < n && k < 1000; k++ {
+		below += term
+		term *= mean / float64(k+1)
+	}
+	return max(0, 1-below)
+}
+
+// dataGbps is the data rate of a lane in Gb/s: the signalling rate without what
+// the line code takes (IBA volume 2: 8b/10b up to QDR, 64b/66b up to EDR, then
+// 64b/66b transcoded, with RS-FEC).
+var dataGbps = map[string]float64{
+	"sdr": 2, "ddr": 4, "qdr": 8, "fdr10": 10, "fdr": 14.0625 * 64 / 66, "edr": 25, "hdr": 50, "ndr": 100, "xdr": 200,
+}
+
+// LinkBits returns the data rate of a link in bits per second; 0: unknown.
+func LinkBits(width, speed string) float64 {
+	return float64(mad.WidthLanes(width)) * dataGbps[speed] * 1e9
+}
+
+// PortRates is what a run read of the counters of a port. A port that did not answer has no
+// Read.
+type PortRates struct {
+	Port     *fabric.Port
+	Read     PortRead
+	Since    *Comparison // with earlier reads
+	TimedOut bool        // the agent timed out; else it refused to answer
+}
+
+// Answered reports whether the counters were read.
+func (r *PortRates) Answered() bool { return r.Read.Known() }
+
+// Windows returns the windows to earlier reads, the newest first; one without rates if there is no
+// earlier read; none for a port that did not answer.
+func (r *PortRates) Windows() iter.Seq[Window] {
+	if !r.Answered() {
+		return func(func(Window) bool) {}
+	}
+	return r.Since.Windows(r.Read)
+}
+
+// Newest returns the first of Windows. The port must have answered.
+func (r *PortRates) Newest() Window { return r.Since.Newest(r.Read) }
+
+// BER returns the bit error rate of the port's link in the longest window that is known;
+// false: no such window, or the link's rate is unknown.
+func (r *PortRates) BER() (rate float64, window time.Duration, ok bool) {
+	if r.Port.PhysicalState() != mad.PortPhysicalStateLinkUp { // then PortInfo says anything
+		return 0, 0, false
+	}
+	bits := LinkBits(r.Port.Width(), r.Port.Speed())
+	counter := CounterIndex("symbol_error_counter")
+	for w := range r.Windows() {
+		if one, known := w.BitErrorRate(bits); known && w.Rate(counter).Window > window {
+			rate, window, ok = one, w.Rate(counter).Window, true
+		}
+	}
+	return rate, window, ok
 }

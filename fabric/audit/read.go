@@ -3,6 +3,8 @@ package audit
 import (
 	"cmp"
 	"iter"
+	"math"
+	"math/bits"
 	"slices"
 	"sort"
 	"time"
@@ -17,7 +19,7 @@ type Read struct {
 	Began time.Time
 
 	holds  holding
-	table  *portTable              // shared with other reads of the same ports
+	table  *portTable              // shared with other reads of these ports
 	kind   []uint32                // by port, an index of kinds; shared likewise
 	kinds  []portKind              // what ports answered
 	after  [numAttributes][]uint32 // by port, from Began to the answer in ticks; nil: no port answered
@@ -27,8 +29,8 @@ type Read struct {
 // tick is the unit of Read.after, of which 32 bits hold a day.
 const tick = 25 * time.Microsecond
 
-// portTable are ports, the first ones sorted by key. Those from distinct on are not kept for
-// the next run: they did not answer, or have no key, or the key of another port.
+// portTable is a list of ports. The first ones are sorted by key; ports from index distinct on
+// are not kept for the next run: they did not answer, or have no key, or the key of another port.
 type portTable struct {
 	ids      []portID
 	distinct int
@@ -53,7 +55,7 @@ type holding uint8
 
 const (
 	holdsAll    holding = iota
-	holdsErrors         // without those of traffic
+	holdsErrors         // without counters of traffic
 	holdsDowns          // LinkDowned alone
 )
 
@@ -74,7 +76,7 @@ type layout struct {
 	fields   []*source
 }
 
-// newLayout is the layout of ports that answered for some sets.
+// newLayout returns the layout of ports that answered for some sets.
 func newLayout(sets SetMask, holds holding) *layout {
 	l := new(layout)
 	for i := range Counters() {
@@ -110,7 +112,7 @@ func (k *kindSet) layout(answered SetMask, holds holding) *layout {
 	return l
 }
 
-// number is the index of a kind in kinds.
+// number returns the index of a kind in kinds, and adds it if it is new.
 func (k *kindSet) number(answered, silent SetMask, holds holding) uint32 {
 	i, ok := k.index[[2]SetMask{answered, silent}]
 	if !ok {
@@ -130,7 +132,7 @@ type PortKey struct {
 	Num  uint8
 }
 
-// KeyOf is the key of p; false: it cannot be distinguished from another.
+// KeyOf returns the key of p; false: it cannot be distinguished from another.
 func KeyOf(p *fabric.Port) (PortKey, bool) {
 	return PortKey{p.GUID(), uint8(p.Num())}, p.GUID() != 0
 }
@@ -139,7 +141,7 @@ func (k PortKey) compare(x PortKey) int {
 	return cmp.Or(cmp.Compare(k.GUID, x.GUID), cmp.Compare(k.Num, x.Num))
 }
 
-// Len is the number of ports that are kept.
+// Len returns the number of ports that are kept.
 func (r *Read) Len() int { return r.table.distinct }
 
 // Ports returns the keys of the ports that are kept, and the GUIDs of their nodes.
@@ -153,10 +155,10 @@ func (r *Read) Ports() iter.Seq2[PortKey, mad.GUID] {
 	}
 }
 
-// port is a port by its index.
+// port returns a port by its index.
 func (r *Read) port(i int) PortRead { return PortRead{r, int32(i)} }
 
-// Port is the port of that key; the zero PortRead if it was not read.
+// Port returns the port of that key; the zero PortRead if it was not read.
 func (r *Read) Port(k PortKey) PortRead {
 	i, ok := sort.Find(r.table.distinct, func(i int) int { return k.compare(r.table.ids[i].key) })
 	if !ok {
@@ -165,7 +167,7 @@ func (r *Read) Port(k PortKey) PortRead {
 	return r.port(i)
 }
 
-// share uses the columns of an earlier read that are the same.
+// share replaces columns of r that equal columns of an earlier read by these, to save memory.
 func (r *Read) share(x *Read) {
 	if x == nil || r.table.distinct != x.table.distinct || !slices.Equal(r.table.ids, x.table.ids) {
 		return
@@ -177,7 +179,7 @@ func (r *Read) share(x *Read) {
 	}
 }
 
-// Join returns the ports of r and of x, which was read later; those of both are x's.
+// Join returns the ports of r and of x, which was read later; x has precedence.
 func (r *Read) Join(x *Read) *Read {
 	a := NewAnswers(r.Began, x.Len()+r.Len())
 	for i := range x.Len() {
@@ -192,7 +194,7 @@ func (r *Read) Join(x *Read) *Read {
 	return joined
 }
 
-// reduced is r with fewer counters.
+// reduced returns r with fewer counters.
 func (r *Read) reduced(to holding) *Read {
 	if r.holds >= to {
 		return r
@@ -219,3 +221,142 @@ func (r *Read) reduced(to holding) *Read {
 	}
 	return &old
 }
+
+// PortRead is the counters of a port in a Read. The zero value is a port that was not read.
+type PortRead struct {
+	read *Read
+	at   int32 // index
+}
+
+// Known reports whether the port was read.
+func (p PortRead) Known() bool { return p.read != nil }
+
+// Key returns the key of the port.
+func (p PortRead) Key() PortKey { return p.id().key }
+
+func (p PortRead) id() *portID { return &p.read.table.ids[p.at] }
+
+func (p PortRead) kind() *portKind { return &p.read.kinds[p.read.kind[p.at]] }
+
+// after returns the time from the begin of the read to the answer with an attribute.
+func (p PortRead) after(attr int) time.Duration {
+	if column := p.read.after[attr]; column != nil {
+		return time.Duration(column[p.at]) * tick
+	}
+	return 0
+}
+
+// main returns the attribute that every port which was read has answered with: PortCounters,
+// or PortCountersExtended where it has all counters.
+func (p PortRead) main() int {
+	if p.kind().answered.has(setBase) {
+		return counterSets[setBase].attr
+	}
+	return counterSets[setWideErrors].attr
+}
+
+// value returns a counter as it was read, and where; nil: it was not read.
+func (p PortRead) value(counter int) (uint64, *source) {
+	l := p.kind().layout
+	at := l.position[counter]
+	if at < 0 {
+		return 0, nil
+	}
+	return p.read.counts.at(int(p.at), len(l.counters), at), l.fields[at]
+}
+
+// Value returns a counter of Counters by name, times its Scale; false: unknown.
+func (p PortRead) Value(name string) (uint64, bool) { return p.valueOf(CounterIndex(name)) }
+
+func (p PortRead) valueOf(counter int) (uint64, bool) {
+	v, s, _ := p.readOf(counter)
+	scale := Counters()[counter].Scale
+	if s == nil || v > math.MaxUint64/scale {
+		return 0, false
+	}
+	return v * scale, true
+}
+
+// counted reports whether a counter of p is above 0.
+func (p PortRead) counted() bool { return p.read.counts.start[p.at] > 0 }
+
+// readOf returns the value of a counter, and where it was read; or where it would have
+// been read if it were not known to be 0 without a request (asked is false).
+func (p PortRead) readOf(counter int) (v uint64, s *source, asked bool) {
+	if v, s = p.value(counter); s != nil {
+		return v, s, true
+	}
+	c := &Counters()[counter]
+	if p.lacks(c) {
+		return 0, nil, true
+	}
+	s = &c.sources[0]
+	if sum, ok := p.sum(s.set); !ok || sum > 0 {
+		return 0, nil, true
+	}
+	return 0, s, false
+}
+
+// counts are the values of counters by port. Zeros, as most values are, take no memory.
+type counts struct {
+	start  []uint32   // by port, where its words begin in pieces; 0: all values are 0
+	pieces [][]uint64 // a bit for each value that is not 0, from the lowest, then these values
+}
+
+// pieceBits is how much room is made at a time, in words, as a power of 2.
+const pieceBits = 12
+
+func newCounts(ports int) counts { return counts{start: make([]uint32, ports)} }
+
+// put replaces the values of a port.
+func (c *counts) put(port int, values []uint64) {
+	words := maskWords(len(values))
+	for _, v := range values {
+		if v > 0 {
+			words++
+		}
+	}
+	if c.start[port] = 0; words == maskWords(len(values)) {
+		return
+	}
+	last := len(c.pieces) - 1
+	if last < 0 || len(c.pieces[last])+words > 1<<pieceBits {
+		c.pieces = append(c.pieces, make([]uint64, 0, 1<<pieceBits))
+		if last++; last == 0 {
+			c.pieces[0] = append(c.pieces[0], 0) // no port begins at 0
+		}
+	}
+	piece := c.pieces[last]
+	begin := len(piece)
+	c.start[port] = uint32(last<<pieceBits | begin)
+	piece = piece[:begin+words]
+	next := begin + maskWords(len(values))
+	for i, v := range values {
+		if v > 0 {
+			piece[begin+i/64] |= 1 << (i % 64)
+			piece[next] = v
+			next++
+		}
+	}
+	c.pieces[last] = piece
+}
+
+// at returns value i of n of a port.
+func (c *counts) at(port, n, i int) uint64 {
+	start := c.start[port]
+	if start == 0 {
+		return 0
+	}
+	words := c.pieces[start>>pieceBits][start&(1<<pieceBits-1):]
+	bit := uint64(1) << (i % 64)
+	if words[i/64]&bit == 0 {
+		return 0
+	}
+	before := bits.OnesCount64(words[i/64] & (bit - 1))
+	for _, w := range words[:i/64] {
+		before += bits.OnesCount64(w)
+	}
+	return words[maskWords(n)+before]
+}
+
+func maskWords(n int) int { return (n + 63) / 64 }

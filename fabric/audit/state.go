@@ -1,18 +1,24 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 )
 
 // State is what one run of a job keeps for the next: reads of counters, the last
@@ -30,10 +36,10 @@ type State struct {
 	findings []Finding // of the last run, without their data
 	history  History
 	agents   Agents
-	at       Moment // by its clock are the times of all of these
+	at       Moment // all these times are by its clock
 }
 
-// OpenState is the state of a job in a subnet, which is kept below the directory dir.
+// OpenState returns the state of a job in a subnet, which is kept below the directory dir.
 // It is empty until Read.
 func OpenState(dir string, s fabric.Subnet, job string) (*State, error) {
 	if err := CheckJob(job); err != nil {
@@ -94,7 +100,7 @@ func (st *State) read() error {
 // InFile reports whether Save writes a file.
 func (st *State) InFile() bool { return st.path != "" }
 
-// Last is the newest read; or nil.
+// Last returns the newest read; nil: none.
 func (st *State) Last() *Read {
 	if len(st.reads) == 0 {
 		return nil
@@ -102,8 +108,8 @@ func (st *State) Last() *Read {
 	return st.reads[len(st.reads)-1]
 }
 
-// Reads are all that are kept, the newest first. Those but the newest have no
-// counters of traffic, and the oldest only LinkDowned.
+// Reads returns all reads that are kept, the newest first. All but the newest lack the
+// counters of traffic, and the oldest have only LinkDowned.
 func (st *State) Reads() []*Read {
 	list := slices.Clone(st.reads)
 	slices.Reverse(list)
@@ -127,8 +133,8 @@ func (st *State) Add(r *Read) {
 }
 
 // SetFindings keeps what a run found, records in found since when each has existed,
-// and returns what the run before found and this one has not. Where the run is not
-// complete nothing is known to be gone, and it is kept; so are findings of checks that
+// and returns the findings of the run before that are gone. After an incomplete run no
+// finding is known to be gone, and all are kept; so are findings of checks that
 // were not done.
 func (st *State) SetFindings(found []Finding, complete bool, unjudged []Unjudged, now time.Time) (gone []Finding) {
 	since, here := map[string]time.Time{}, map[string]bool{}
@@ -187,10 +193,10 @@ func (st *State) LastRun() (found []Finding, at time.Time) {
 	return slices.Clone(st.findings), st.at.Time
 }
 
-// History is what runs before have seen of ports.
+// History returns what earlier runs have seen of ports.
 func (st *State) History() *History { return &st.history }
 
-// Agents are the answers of agents of performance management.
+// Agents returns the answers of agents of performance management.
 func (st *State) Agents() *Agents { return &st.agents }
 
 // See keeps what a run has seen of the ports of f.
@@ -215,9 +221,9 @@ func (st *State) Save() error {
 	})
 }
 
-// LongestWindow is the longest that is judged: links that go down are counted over 12
+// longestWindow is the longest window that is judged: links that go down are counted over 12
 // hours (gpud).
-const LongestWindow = 12 * time.Hour
+const longestWindow = 12 * time.Hour
 
 // bitWindow is the longest for other errors: at EDR and faster it shows a bit error rate
 // of 1e-15.
@@ -231,7 +237,7 @@ const maxReads = 20
 // each window there is a read that is at most twice as old, and a run more.
 func thin(reads []*Read, now time.Time) []*Read {
 	age := func(i int) time.Duration { return now.Sub(reads[i].Began) }
-	for len(reads) > 2 && age(1) >= LongestWindow { // a younger one is old enough
+	for len(reads) > 2 && age(1) >= longestWindow { // a younger one is old enough
 		reads = reads[1:]
 	}
 	for i := len(reads) - 2; i > 0; {
@@ -245,4 +251,205 @@ func thin(reads []*Read, now time.Time) []*Read {
 		reads = slices.Delete(reads, len(reads)-2, len(reads)-1)
 	}
 	return reads
+}
+
+// Moment is a time by the clock of the machine, which may be set, and by the time since the
+// machine booted, which is not.
+type Moment struct {
+	Time   time.Time
+	Boot   string        // identifies the boot; "": unknown
+	Uptime time.Duration // since the boot, suspension included
+}
+
+// jump returns by how much the clock was set between m and now; false: unknown, as after
+// another boot.
+func (m Moment) jump(now Moment) (by time.Duration, ok bool) {
+	passed := now.Uptime - m.Uptime
+	if m.Boot == "" || m.Boot != now.Boot || passed <= 0 { // an image of the machine may have been restored
+		return 0, false
+	}
+	return now.Time.Round(0).Sub(m.Time.Round(0)) - passed, true
+}
+
+// Align moves the times in the state by as much as the clock was set since the previous
+// Align, in this run or an earlier one, so that they compare with now. If that is unknown,
+// they are unchanged.
+func (st *State) Align(now Moment) {
+	jump, ok := st.at.jump(now)
+	st.at = now
+	if !ok {
+		return
+	}
+	for i, r := range st.reads {
+		moved := *r
+		moved.Began = r.Began.Round(0).Add(jump) // the monotonic reading would ignore the jump
+		st.reads[i] = &moved
+	}
+	// Whole seconds: the two times of a Moment are read one after the other.
+	jump = jump.Round(time.Second)
+	for i := range st.findings {
+		st.findings[i].Since = st.findings[i].Since.Add(jump)
+	}
+	for i := range st.history.ports {
+		if p := &st.history.ports[i]; p.up != 0 {
+			p.up += int64(jump / time.Second)
+		}
+	}
+	st.agents.asked = st.agents.asked.Add(jump)
+}
+
+// JobOf returns the name of a job made of texts. Characters that do not belong in a file name
+// become _, and a name that would be too long ends in a digest of the whole.
+func JobOf(texts ...string) string {
+	whole := strings.Join(texts, "+")
+	name := strings.Map(func(r rune) rune {
+		if CheckJob("x"+string(r)) != nil {
+			return '_'
+		}
+		return r
+	}, whole)
+	if strings.HasPrefix(name, ".") {
+		name = "_" + name[1:]
+	}
+	if len(name) > maxJob {
+		h := fnv.New64a()
+		h.Write([]byte(whole))
+		name = fmt.Sprintf("%s-%016x", name[:maxJob-17], h.Sum64())
+	}
+	return name
+}
+
+// maxJob is how long the name of a job may be, in bytes.
+const maxJob = 128
+
+// CheckJob returns nil if text is valid as the name of a job and of a file.
+func CheckJob(text string) error {
+	if text == "" || len(text) > maxJob || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+,", r))
+	}) {
+		return fmt.Errorf("invalid job name %q; use up to %d letters, digits, - _ + , and . (not first)", text, maxJob)
+	}
+	return nil
+}
+
+// LatestJob returns the job of s whose state below dir is to be used for what a covers: the job
+// whose last run found it; else the job that ran last. "": there is no readable state.
+func LatestJob(dir string, s fabric.Subnet, a *Ack) (job string) {
+	files, _ := os.ReadDir(s.Folder(dir))
+	var latest time.Time
+	found := false
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file.Name(), ".state")
+		if !ok {
+			continue
+		}
+		st, err := OpenState(dir, s, name)
+		if err != nil {
+			continue
+		}
+		if st.Read(); st.Reset != nil {
+			continue
+		}
+		covers := a.CountOf(st.findings) > 0
+		if job == "" || covers && !found || covers == found && st.at.Time.After(latest) {
+			job, latest, found = name, st.at.Time, covers
+		}
+	}
+	return job
+}
+
+// subnetHeader begins the file "subnet" beside acks and states, which records their subnet: a
+// directory is named after a subnet manager or by an administrator, and two subnets may
+// have one name. Its lines are
+//
+//	prefix 0xfe80000000000000
+//	switch 0x0002c90300100000
+const subnetHeader = "# The subnet of which this directory keeps acknowledgements and state.\n"
+
+// subnetFile returns the path of the file.
+func subnetFile(dir string, s fabric.Subnet) string { return filepath.Join(s.Folder(dir), "subnet") }
+
+// CheckSubnet returns a *fabric.OtherSubnetError if the directory of s below dir belongs to
+// another subnet.
+func CheckSubnet(dir string, s fabric.Subnet) error {
+	if _, err := os.Stat(s.Folder(dir)); err != nil { // nothing is kept
+		return nil
+	}
+	path := subnetFile(dir, s)
+	recorded, err := readSubnet(path)
+	if err != nil || recorded == nil || s.Is(*recorded) {
+		return err
+	}
+	return &fabric.OtherSubnetError{
+		Path: s.Folder(dir), Recorded: recorded.String(), Current: s.String(), Found: s.Common(*recorded), Of: len(recorded.Switches),
+		Remedy: "use --subnet NAME or --state DIR, or remove " + path + " if the subnet is the same",
+	}
+}
+
+// RecordSubnet records that the directory of s below dir belongs to s. Recorded switches that s
+// lacks stay, unless complete is set and s has half of them: in an outage most are missing.
+func RecordSubnet(dir string, s fabric.Subnet, complete bool) error {
+	path := subnetFile(dir, s)
+	recorded, err := readSubnet(path)
+	if err != nil {
+		return err
+	}
+	switches := s.Switches
+	if recorded != nil && s.Prefix == 0 {
+		s.Prefix = recorded.Prefix
+	}
+	if recorded != nil && (!complete || !s.HasHalf(*recorded)) {
+		switches = slices.Concat(switches, recorded.Switches)
+		slices.Sort(switches)
+		switches = slices.Compact(switches)
+	}
+	if recorded != nil && recorded.Prefix == s.Prefix && slices.Equal(switches, recorded.Switches) {
+		return nil
+	}
+	return format.WriteFile(context.Background(), path, func(w io.Writer) error {
+		out := bufio.NewWriter(w)
+		fmt.Fprintf(out, "%sprefix 0x%016x\n", subnetHeader, s.Prefix)
+		for _, g := range switches {
+			fmt.Fprintf(out, "switch %v\n", g)
+		}
+		return out.Flush()
+	})
+}
+
+// readSubnet reads the file; nil: it does not exist.
+func readSubnet(path string) (*fabric.Subnet, error) {
+	text, err := readSmall(path)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	s, err := parseSubnet(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; remove it to record the subnet again", path, err)
+	}
+	return s, nil
+}
+
+// parseSubnet reads the lines of the file.
+func parseSubnet(text string) (*fabric.Subnet, error) {
+	s := new(fabric.Subnet)
+	at := 0
+	for line := range strings.Lines(text) {
+		at++
+		word, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "" || word[0] == '#' {
+			continue
+		}
+		n, err := strconv.ParseUint(number, 0, 64)
+		switch {
+		case err == nil && word == "prefix":
+			s.Prefix = n
+		case err == nil && word == "switch":
+			s.Switches = append(s.Switches, mad.GUID(n))
+		default:
+			return nil, fmt.Errorf("line %d: want prefix or switch, and a number", at)
+		}
+	}
+	slices.Sort(s.Switches)
+	s.Switches = slices.Compact(s.Switches)
+	return s, nil
 }

@@ -7,12 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -150,7 +148,7 @@ func TestThin(t *testing.T) {
 			longest = max(longest, gap)
 			now = now.Add(gap)
 			reads := st.Reads()
-			for window := longest; len(reads) > 0 && window <= LongestWindow && now.Sub(noon) > 4*(LongestWindow+longest); window += window / 3 {
+			for window := longest; len(reads) > 0 && window <= longestWindow && now.Sub(noon) > 4*(longestWindow+longest); window += window / 3 {
 				best := time.Duration(0)
 				for _, r := range reads {
 					if age := now.Sub(r.Began); age >= window {
@@ -175,138 +173,6 @@ func TestThin(t *testing.T) {
 	st.Add(emptyRead(noon.Add(-time.Hour))) // the clock was set back
 	if len(st.reads) != 1 || !st.Last().Began.Equal(noon.Add(-time.Hour)) {
 		t.Errorf("after the clock was set back: %d reads", len(st.reads))
-	}
-}
-
-// packed is the file with that content, as small as zstd makes it.
-func packed(t testing.TB, plain []byte) []byte {
-	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	return z.EncodeAll(plain, []byte(stateMagic+stateVersion))
-}
-
-// content is the beginning of a file, before its reads.
-func content(more ...byte) []byte {
-	var w stateWriter
-	w.uint(countersVersion())
-	w.text("rail-1")
-	w.text("counters")
-	w.int(noon.UnixNano())
-	w.text("boot")
-	w.int(int64(time.Hour))
-	return append(w.b, more...)
-}
-
-// TestStateDamage: a file that cannot be read is told, and the state begins anew:
-// whatever byte is lost or changed; of another version; of another job; a bomb;
-// no file at all.
-func TestStateDamage(t *testing.T) {
-	dir := t.TempDir()
-	st := openState(t, dir)
-	st.Add(mixed(noon))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: OfFabric()}}, true, nil, noon)
-	if err := st.Save(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(st.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := whole(st.Last())
-	anew := func(what string, data []byte, want string) {
-		t.Helper()
-		if err := os.WriteFile(st.path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		got, err := OpenState(dir, rail, "counters")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Read()
-		switch {
-		case got.Reset == nil && want == "" && whole(got.Last()) == read: // a bit that means nothing
-		case got.Reset == nil:
-			t.Errorf("%s: it is taken", what)
-		case got.Last() != nil || len(got.findings) > 0 || !strings.HasSuffix(got.Reset.Error(), want+"; the state starts empty"):
-			t.Errorf("%s: %v, %v", what, got.Reset, got.reads)
-		}
-	}
-	for i := range data {
-		anew(fmt.Sprint("cut at ", i), data[:i], "")
-		changed := bytes.Clone(data)
-		changed[i] ^= 1 << (i % 8)
-		anew(fmt.Sprint("changed at ", i), changed, "")
-	}
-	anew("empty", nil, "")
-	anew("another version", []byte("fabsh audit state 2\nx"), "written by another version of fabsh")
-	anew("other counters", packed(t, []byte{1, 0, 0}), "written by another version of fabsh, which reads other counters")
-	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2"; was the file moved?`)
-	anew("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
-	anew("many reads", packed(t, content(21)), "expected up to 20 reads")
-	anew("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
-	anew("more after the end", packed(t, content(0, 0, 0, 0, 0, 'E', 'E')), "expected the end after the last agent")
-	anew("many agents", packed(t, content(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of agents")
-	anew("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
-	anew("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
-
-	if err := os.Remove(st.path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(st.path, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	got, err := OpenState(dir, rail, "counters")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Read(); got.Reset == nil {
-		t.Error("a folder is taken for a state")
-	}
-}
-
-// TestStateOther: what is not a regular file is kept, and what a symbolic link
-// leads to.
-func TestStateOther(t *testing.T) {
-	dir := t.TempDir()
-	st := openState(t, dir)
-	if err := st.Save(); err != nil {
-		t.Fatal(err)
-	}
-	precious := filepath.Join(dir, "precious")
-	if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for what, make := range map[string]func() error{
-		"a link": func() error { return os.Symlink(precious, st.path) },
-		"a pipe": func() error { return syscall.Mkfifo(st.path, 0o644) },
-	} {
-		os.Remove(st.path)
-		if err := make(); err != nil {
-			t.Fatal(err)
-		}
-		if err := st.Save(); err == nil || !strings.HasSuffix(err.Error(), "not a regular file; not replaced, move it away") {
-			t.Errorf("%s: %v", what, err)
-		}
-		if got, err := os.ReadFile(precious); err != nil || string(got) != "precious" {
-			t.Errorf("%s: %q, %v", what, got, err)
-		}
-	}
-}
-
-// TestStateNames: nothing that names a job or a subnet leads out of the folder.
-func TestStateNames(t *testing.T) {
-	for _, job := range []string{"", ".", "..", "../x", "a/b", "a\x00", "a\n", ".x", strings.Repeat("x", 129)} {
-		if _, err := OpenState(t.TempDir(), rail, job); err == nil {
-			t.Errorf("%q is taken for a job", job)
-		}
-	}
-	for _, s := range []fabric.Subnet{{}, {Given: "../x"}, {Prefix: fabric.DefaultPrefix}} {
-		if _, err := OpenState(t.TempDir(), s, "x"); err == nil {
-			t.Errorf("%+v is taken for a subnet", s)
-		}
 	}
 }
 
@@ -344,108 +210,120 @@ func TestJobOf(t *testing.T) {
 	}
 }
 
-// FuzzState is about what is within the zstd frame, which has a checksum.
-func FuzzState(f *testing.F) {
+// TestStateBefore: a state of the previous version, which has no time since boot, is read.
+func TestStateBefore(t *testing.T) {
+	var w stateWriter
+	w.uint(countersVersion())
+	w.text("rail-1")
+	w.text("counters")
+	w.uint(1)
+	w.read(mixed(noon))
+	w.uint(0)
+	w.history(&History{})
+	w.agents(&Agents{})
+	data := packed(t, append(w.b, 'E'))
+	copy(data, stateMagic+stateBefore)
 	st := &State{subnet: "rail-1", job: "counters"}
-	st.Add(mixed(noon))
-	st.Add(mixed(noon.Add(time.Hour)))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, nil, noon)
-	data, err := st.encode()
-	if err != nil {
-		f.Fatal(err)
+	if err := st.decode(data); err != nil || st.at != (Moment{}) || len(st.reads) != 1 || !st.Last().Began.Equal(noon) {
+		t.Errorf("%v: %+v", err, st)
 	}
-	z, err := zstd.NewReader(nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer z.Close()
-	plain, err := z.DecodeAll(data[len(stateMagic+stateVersion):], nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(plain)
-	f.Add(content(0, 0, 0, 'E'))
-	f.Fuzz(func(t *testing.T, plain []byte) {
-		st := &State{subnet: "rail-1", job: "counters"}
-		r := stateReader{b: plain, limit: 64 << 20}
-		if r.state(st, true) != nil {
-			return
+}
+
+// TestLatestJob: the job that found what is acknowledged has its past, else the latest one.
+// Files that are no states are ignored.
+func TestLatestJob(t *testing.T) {
+	dir := t.TempDir()
+	gone := Finding{Check: "node.gone", Subject: OfGUID(0x40, NoPort, "")}
+	for i, job := range []struct {
+		name  string
+		found []Finding
+	}{{"a", nil}, {"b", []Finding{gone}}, {"c", []Finding{gone}}, {"d", nil}, {"e", nil}} {
+		want := map[string][2]string{"a": {"", ""}, "b": {"a", "a"}, "c": {"b", "b"}, "d": {"c", "c"}, "e": {"c", "d"}}[job.name]
+		for k, pattern := range []string{"node.gone:0x0000000000000040", "link.down:*"} {
+			if got := LatestJob(dir, rail, &Ack{Pattern: pattern}); got != want[k] {
+				t.Errorf("%s before job %s: got %q, want %q", pattern, job.name, got, want[k])
+			}
 		}
-		once, err := st.encode()
+		now := noon.Add(time.Duration(i) * time.Minute)
+		st, err := OpenState(dir, rail, job.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := &State{subnet: "rail-1", job: "counters"}
-		if err := again.decode(once); err != nil {
+		st.Align(Moment{Time: now})
+		st.SetFindings(job.found, true, nil, now)
+		if err := st.Save(); err != nil {
 			t.Fatal(err)
 		}
-		if twice, _ := again.encode(); !bytes.Equal(once, twice) {
-			t.Error("what was read is not what was written")
+		if err := os.WriteFile(filepath.Join(rail.Folder(dir), "x.state"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		for _, read := range again.Reads() {
-			between := new(Comparison)
-			between.Add(read, read)
-			for i := range read.Len() {
-				w := between.Newest(read.port(i))
-				for c := range Counters() {
-					w.Rate(c)
-				}
-			}
+	}
+}
+
+// TestSubnetFile: a directory of one subnet is not used for another subnet of that name.
+// Switches that are missing stay recorded, unless the sweep was complete and has half of
+// them; so does the prefix, if a text dump lacks it.
+func TestSubnetFile(t *testing.T) {
+	dir := t.TempDir()
+	of := func(prefix uint64, switches ...mad.GUID) fabric.Subnet {
+		return fabric.Subnet{Given: "rail-1", Prefix: prefix, Switches: switches}
+	}
+	folder := filepath.Join(dir, "rail-1")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const head = "# The subnet of which this directory keeps acknowledgements and state.\nprefix 0x0000000000000001\n"
+	for _, step := range []struct {
+		now      fabric.Subnet
+		complete bool
+		file     string
+		err      string
+	}{
+		{now: of(1, 10, 20, 30, 40), file: head + "switch 0x000000000000000a\nswitch 0x0000000000000014\nswitch 0x000000000000001e\nswitch 0x0000000000000028\n"},
+		{now: of(1, 10), complete: true, file: head + "switch 0x000000000000000a\nswitch 0x0000000000000014\nswitch 0x000000000000001e\nswitch 0x0000000000000028\n"},
+		{now: of(0, 10, 20, 30, 40), complete: true, file: head + "switch 0x000000000000000a\nswitch 0x0000000000000014\nswitch 0x000000000000001e\nswitch 0x0000000000000028\n"},
+		{now: of(1, 10, 50), err: folder + " is of another subnet (prefix 0x0000000000000001, 4 switches from 0x000000000000000a), not of this one (prefix 0x0000000000000001, 2 switches from 0x000000000000000a, with 1 of those 4); use --subnet NAME or --state DIR, or remove " + folder + "/subnet if the subnet is the same"},
+		{now: of(2, 10, 20, 30, 40), err: folder + " is of another subnet (prefix 0x0000000000000001, 4 switches from 0x000000000000000a), not of this one (prefix 0x0000000000000002, 4 switches from 0x000000000000000a, with 4 of those 4); use --subnet NAME or --state DIR, or remove " + folder + "/subnet if the subnet is the same"},
+		{now: of(1, 30, 40, 50), file: head + "switch 0x000000000000000a\nswitch 0x0000000000000014\nswitch 0x000000000000001e\nswitch 0x0000000000000028\nswitch 0x0000000000000032\n"},
+		{now: of(1, 30, 40, 50), complete: true, file: head + "switch 0x000000000000001e\nswitch 0x0000000000000028\nswitch 0x0000000000000032\n"},
+	} {
+		text := ""
+		err := CheckSubnet(dir, step.now)
+		if err != nil {
+			text = err.Error()
+		}
+		if text != step.err {
+			t.Errorf("%v: got %q, want %q", step.now, text, step.err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := RecordSubnet(dir, step.now, step.complete); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(filepath.Join(folder, "subnet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.file, string(file)); diff != "" {
+			t.Errorf("%v: -want +got\n%s", step.now, diff)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "subnet"), []byte("switch x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := folder + "/subnet: line 1: want prefix or switch, and a number; remove it to record the subnet again"
+	if err := CheckSubnet(dir, of(1, 30)); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// FuzzSubnetFile: any bytes are a subnet or an error.
+func FuzzSubnetFile(f *testing.F) {
+	f.Add(subnetHeader + "prefix 0xfe80000000000000\nswitch 0x0002c90300100000\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := parseSubnet(text); (s == nil) == (err == nil) {
+			t.Errorf("%v, %v", s, err)
 		}
 	})
-}
-
-// large is a read of 70,000 ports, whose traffic nobody can compress.
-func large(began time.Time) *Read {
-	random := rand.New(rand.NewPCG(1, 2))
-	a := NewAnswers(began, 0)
-	for n := range 70_000 {
-		node := mad.GUID(0x0002c90300000000 + uint64(n/36)*0x40)
-		i := a.AddPort(PortKey{node, uint8(1 + n%36)}, node, node+3)
-		for attr := range 4 {
-			data := make([]byte, mad.ClassPerf.DataSize())
-			for _, c := range CounterAttributes[attr].Counters() {
-				switch {
-				case strings.HasSuffix(c.Script, "_data"), strings.HasSuffix(c.Script, "_pkts"), c.Script == "port_xmit_wait":
-					c.SetUint(data, random.Uint64()>>max(64-c.Bits, 20))
-				case random.IntN(100) == 0:
-					c.SetUint(data, random.Uint64N(10))
-				}
-			}
-			a.Answered(i, attr, full, nil, data, began.Add(time.Duration(n)*20*time.Microsecond))
-		}
-	}
-	_, r := a.Read()
-	return r
-}
-
-// BenchmarkStateWrite and BenchmarkStateRead are of one read of 70,000 ports:
-// 0.2 s, 8 MB.
-func BenchmarkStateWrite(b *testing.B) {
-	st := openState(b, b.TempDir())
-	st.Add(large(noon))
-	for b.Loop() {
-		if err := st.Save(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	size, err := os.Stat(st.path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(size.Size())/1e6, "MB")
-}
-
-func BenchmarkStateRead(b *testing.B) {
-	dir := b.TempDir()
-	st := openState(b, dir)
-	st.Add(large(noon))
-	if err := st.Save(); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if st = openState(b, dir); st.Last().Len() != 70_000 {
-			b.Fatal(st.Last().Len())
-		}
-	}
 }

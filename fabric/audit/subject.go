@@ -31,25 +31,25 @@ type End struct {
 	Num  int    // port number; NoPort: the node
 	Name string // of the node, byte for byte as in the fabric: untrusted
 	// Panel is where the port is on the front of the node; empty where
-	// unknown, and of what was kept from another run.
+	// unknown, and in findings kept from another run.
 	Panel string
 }
 
 // NoPort is the port number of a node as a whole.
 const NoPort = -1
 
-// OfFabric is the fabric as a whole.
+// OfFabric returns the subject that is the fabric as a whole.
 func OfFabric() Subject { return Subject{Kind: KindFabric} }
 
-// OfNode is a node.
+// OfNode returns the subject that is a node.
 func OfNode(n *fabric.Node) Subject {
 	return Subject{KindNode, []End{{Node: n.GUID(), Num: NoPort, Name: n.Name()}}}
 }
 
-// OfPort is a port.
+// OfPort returns the subject that is a port.
 func OfPort(p *fabric.Port) Subject { return Subject{KindPort, []End{endOf(p)}} }
 
-// OfLink is the link between two ports.
+// OfLink returns the subject that is the link between two ports.
 func OfLink(p, q *fabric.Port) Subject {
 	if q.ID() < p.ID() {
 		p, q = q, p
@@ -59,8 +59,8 @@ func OfLink(p, q *fabric.Port) Subject {
 
 func endOf(p *fabric.Port) End { return End{p.Node().GUID(), p.Num(), p.Node().Name(), p.Panel()} }
 
-// OfGUID is a node, or one of its ports, that need not be in the fabric. num is
-// NoPort for the node.
+// OfGUID returns the subject that is a node, or one of its ports, which need not be in the
+// fabric. num is NoPort for the node.
 func OfGUID(node mad.GUID, num int, name string) Subject {
 	kind := KindPort
 	if num == NoPort {
@@ -69,7 +69,7 @@ func OfGUID(node mad.GUID, num int, name string) Subject {
 	return Subject{kind, []End{{Node: node, Num: num, Name: name}}}
 }
 
-// Key is the subject's part of an ID: "0x0002c90300000001/7". A link has that of
+// Key returns the subject's part of an ID: "0x0002c90300000001/7". A link has the key of
 // its first end.
 func (s Subject) Key() string {
 	if len(s.Ends) == 0 {
@@ -78,7 +78,7 @@ func (s Subject) Key() string {
 	return s.Ends[0].key()
 }
 
-// keys are those of all ends.
+// keys returns the keys of all ends.
 func (s Subject) keys() []string {
 	if len(s.Ends) == 0 {
 		return []string{s.Key()}
@@ -97,7 +97,7 @@ func (e End) key() string {
 	return e.Node.String() + "/" + strconv.Itoa(e.Num)
 }
 
-// Name is the subject as text: "leaf-3/7 - node-0012 HCA-1/1".
+// Name returns the subject as text: "leaf-3/7 - node-0012 HCA-1/1".
 func (s Subject) Name() string {
 	if len(s.Ends) == 0 {
 		return string(KindFabric)
@@ -109,8 +109,8 @@ func (s Subject) Name() string {
 	return strings.Join(names, " - ")
 }
 
-// Label is the end as text: "leaf-3/7", or "leaf-3/7 (cage 4/1)". Where the node
-// has no name its GUID stands in.
+// Label returns the end as text: "leaf-3/7", or "leaf-3/7 (cage 4/1)". A node without a name is
+// shown by its GUID.
 func (e End) Label() string {
 	name := e.Name
 	if name == "" {

@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// TestIdentical: matrices that look the same are on one line; those with findings, or without
+// TestIdentical: matrices that look alike are on one line; matrices with findings, or without
 // some links, stand alone.
 func TestIdentical(t *testing.T) {
 	f := parse(t, "fattree:k=8,levels=3")

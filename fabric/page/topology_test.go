@@ -12,7 +12,7 @@ import (
 	"fabsh/fabric/picture"
 )
 
-// TestTopology: the links of each pod are a matrix, and a missing link is told where it is.
+// TestTopology: the links of each pod are a matrix, and a missing link is shown at its place.
 func TestTopology(t *testing.T) {
 	f := parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3")
 	html := written(t, pageOf(t, f))

@@ -83,7 +83,7 @@ func (p *Page) trends() *trendView {
 // errorsOf returns how many errors of all kinds came in a window, without counters that stand at
 // their largest value.
 func errorsOf(w *audit.Window) (sum float64, known bool) {
-	rates, known := w.Erred()
+	rates, known := w.ErrorRates()
 	for _, r := range rates {
 		sum += float64(r.Count)
 	}

@@ -115,7 +115,7 @@ edges 0-2:1 1-2:1 2-3:1 2-4:1`
 	}
 }
 
-// TestSlow: a link that is slower than it could be is told of its edge and its cell.
+// TestSlow: a link that is slower than it could be is shown at its edge and its cell.
 func TestSlow(t *testing.T) {
 	b := fabric.NewBuilder()
 	var node []int

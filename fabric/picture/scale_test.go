@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric"
 )
 
-// TestFigures: a cell tells the highest value of its links, and of how many it knows none.
+// TestFigures: a cell has the highest value of its links, and how many values are unknown.
 func TestFigures(t *testing.T) {
 	f := simulated(t, "pgft:m=2/4,w=1/2,p=1/3")
 	m := newMatrix(f.NodeByName("leaf-1"), f.NodeByName("spine-1"))

@@ -2,8 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +10,87 @@ import (
 
 	"fabsh/mad"
 )
+
+// tree draws groups.
+func tree(groups []*Group, indent string) string {
+	var b strings.Builder
+	for _, g := range groups {
+		b.WriteString(indent + g.Check + " " + g.Subject.Name() + "\n" + tree(g.Effects, indent+"  "))
+	}
+	return b.String()
+}
+
+// TestFold: node > link > counter; an effect that is worse stands by itself;
+// causes that go round in circles hide nothing.
+func TestFold(t *testing.T) {
+	list := []Finding{
+		{Check: "node.gone", Subject: OfGUID(1, NoPort, "n1"), Severity: Critical},
+		{Check: "link.down", Subject: link(1, 1, 2, 7), Severity: Critical},
+		{Check: "link.down", Subject: link(1, 2, 3, 7), Severity: Error},
+		{Check: "ctr.ber", Subject: port(2, 7), Severity: Error},
+		{Check: "ctr.ber", Subject: port(2, 8), Severity: Error},
+		{Check: "name.dup", Subject: OfGUID(1, NoPort, "n1"), Severity: Warning},
+		{Check: "node.reboot", Subject: OfGUID(4, NoPort, "n4"), Severity: Info},
+		{Check: "link.down", Subject: link(4, 1, 5, 1), Severity: Critical},
+		{Check: "a.b", Subject: OfFabric(), Severity: Error, Cause: "c.d:fabric"},
+		{Check: "c.d", Subject: OfFabric(), Severity: Error, Cause: "a.b:fabric"},
+		{Check: "sm.lid", Subject: port(9, 1), Severity: Error, Cause: "node.gone:0x0000000000000001"},
+	}
+	want := `node.gone n1
+  link.down n1/1 - n2/7
+    ctr.ber n2/7
+  link.down n1/2 - n3/7
+  sm.lid n9/1
+ctr.ber n2/8
+name.dup n1
+node.reboot n4
+link.down n4/1 - n5/1
+a.b fabric
+c.d fabric
+`
+	got := Fold(list)
+	if diff := cmp.Diff(want, tree(got, "")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if n := got[0].Size(); n != 5 {
+		t.Errorf("the first group has %d findings, want 5", n)
+	}
+}
+
+// TestCollection: one fault of one subject is one finding, of bounded length.
+func TestCollection(t *testing.T) {
+	var c Collection
+	c.Add(Finding{Check: "a.b", Subject: port(1, 1), Severity: Warning, Message: "one"})
+	for i := range 100 {
+		c.Add(Finding{Check: "a.b", Subject: port(1, 1), Severity: Error, Message: fmt.Sprint("more ", i)})
+	}
+	c.Add(Finding{Check: "a.c", Subject: port(1, 1), Severity: Critical, Message: "other"})
+	list := c.List()
+	if len(list) != 2 || list[0].Check != "a.c" || list[1].Severity != Error || strings.Count(list[1].Message, ";") != maxMessages-1 {
+		t.Errorf("got %v", list)
+	}
+}
+
+// TestJoin: findings of two collections, joined, are as if they had been added to one.
+func TestJoin(t *testing.T) {
+	x := OfFabric()
+	parts := [2][]Finding{
+		{{Check: "a.b", Subject: x, Message: "one", Severity: Warning}, {Check: "a.b", Subject: x, Message: "two", Severity: Warning}},
+		{{Check: "a.b", Subject: x, Message: "one", Severity: Error}, {Check: "a.c", Subject: x, Message: "one"}, {Check: "a.b", Subject: x, Message: "three"}},
+	}
+	var joined, added Collection
+	for _, list := range parts {
+		var part Collection
+		for _, f := range list {
+			part.Add(f)
+			added.Add(f)
+		}
+		joined.Join(&part)
+	}
+	if diff := cmp.Diff(added.List(), joined.List()); diff != "" || added.List()[0].Message != "one; two; three" {
+		t.Errorf("(-added +joined):\n%s%q", diff, added.List()[0].Message)
+	}
+}
 
 // outlier is a finding about nodes of one model: those from first to last.
 func outlier(first, last int) Finding {
@@ -120,57 +199,6 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// manyAcks are acks of IDs, of checks and of subjects, and findings with ports that few of them
-// are about.
-func manyAcks() (found []Finding, acks Acks) {
-	for i := range 12000 {
-		found = append(found, Finding{Check: "ctr.rcv", Subject: OfGUID(mad.GUID(1+i/36), 1+i%36, ""), Severity: Warning})
-	}
-	for i := range 3000 {
-		pattern := []string{fmt.Sprintf("ctr.rcv:0x%016x/7", i), fmt.Sprintf("link.c%d:*", i), fmt.Sprintf("link.*:0x%016x/8", i)}[i%3]
-		acks = append(acks, Ack{Pattern: pattern, Until: noon, Reason: "x"})
-	}
-	return found, acks
-}
-
-// TestAckIndex: a finding is compared with few of many acks.
-func TestAckIndex(t *testing.T) {
-	found, acks := manyAcks()
-	x := acks.index(found, noon)
-	tried := 0
-	for i := range found {
-		for _, id := range found[i].ids() {
-			tried += len(x.candidates(id))
-		}
-	}
-	if tried > len(found) {
-		t.Errorf("%d comparisons for %d findings and %d acks", tried, len(found), len(acks))
-	}
-	var r Report
-	r.Settle(found, acks, nil, noon)
-	if len(r.Acked) != 111 { // the multiples of 3 from 3 to 333
-		t.Errorf("%d acked, want 111", len(r.Acked))
-	}
-}
-
-// TestPatternKey: whatever its form, a pattern is found by the IDs that it matches.
-func TestPatternKey(t *testing.T) {
-	for _, pattern := range []string{"a.b:fabric", "a.b:*", "a.*:fabric", "*:*", "*", "a*c", "*fabric", "a.b*"} {
-		acks := Acks{{Pattern: pattern, Until: noon}}
-		f := Finding{Check: "a.b", Subject: OfFabric()}
-		if _, got := acks.index(nil, noon).of(f.ids()); got != acks[0].Covers(&f) {
-			t.Errorf("%s: %t", pattern, got)
-		}
-	}
-}
-
-func BenchmarkSettle(b *testing.B) {
-	found, acks := manyAcks()
-	for b.Loop() {
-		new(Report).Settle(found, acks, nil, noon)
-	}
-}
-
 // TestGoneMembers: a finding that another one stands for now is not gone, nor is one whose
 // check was not done; the oldest time is kept.
 func TestGoneMembers(t *testing.T) {
@@ -239,45 +267,65 @@ func TestMembersBecomeFindings(t *testing.T) {
 	}
 }
 
-// TestCountAcks: acks without a count get that of the first run that has the finding, in memory
-// and in the file, and members that are added later are reported.
-func TestCountAcks(t *testing.T) {
-	const ids = `fw.outlier:0x0000000000000001 2026-12-20 "me" "new model" # by hand
-fw.outlier:0x0000000000000009 2026-12-20 "me" "absent"
-fw.*:* 2020-01-01 "me" "ended"
-fw.x*:* 2026-12-20 "me" "a pattern"
-port.unresponsive:0x0000000000000001 2026-12-20 "me" "counted" "sw" 2
-`
-	path := filepath.Join(t.TempDir(), "acks")
-	if err := os.WriteFile(path, []byte(ids), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	acks, bad := ReadAcks(path, noon)
-	if len(bad) > 0 {
-		t.Fatal(bad)
-	}
-	counts := acks.Uncounted([]Finding{outlier(1, 7), unresponsive(3)}, noon)
-	if diff := cmp.Diff(map[string]float64{"fw.outlier:0x0000000000000001": 7}, counts); diff != "" {
-		t.Fatalf("-want +got\n%s", diff)
-	}
-	acks.SetCounts(counts)
-	if err := RecordCounts(path, counts); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Replace(ids, `"new model" #`, `"new model" "" 7 #`, 1)
-	if diff := cmp.Diff(want, string(data)); diff != "" {
-		t.Errorf("file: -want +got\n%s", diff)
-	}
-	read, _ := ReadAcks(path, noon)
-	for _, list := range []Acks{acks, read} {
-		for last, want := range map[int]string{7: "1 acked, 0 grown, 0 known", 9: "old; 7 of 9 acknowledged; 0 acked, 0 grown, 0 known"} {
-			if got := settledText(outlier(1, last), list[:1], nil); got != want {
-				t.Errorf("%d members:\ngot  %s\nwant %s", last, got, want)
-			}
+func faultAt(check string, node mad.GUID, num int, s Severity) Finding {
+	return Finding{Check: check, Subject: OfGUID(node, num, ""), Severity: s}
+}
+
+func merged(list []Finding) string {
+	var b strings.Builder
+	for _, f := range Merge(list) {
+		fmt.Fprintf(&b, "%s %s%v", f.Severity, f.ID(), f.Absorbed)
+		if f.Cause != "" {
+			b.WriteString(" <- " + f.Cause)
 		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestMerge: one fault is one finding. It keeps the IDs of the others, and the worst severity.
+func TestMerge(t *testing.T) {
+	const leaf, spine = "0x0000000000000001", "0x0000000000000002"
+	down := func(num int) Finding {
+		f := faultAt("link.down", 1, num, Warning)
+		f.Absorbs = []string{"link.uplinks:" + leaf}
+		return f
+	}
+	uplinks := faultAt("link.uplinks", 1, NoPort, Error)
+	uplinks.Parts = 2
+	gone := faultAt("node.gone", 2, NoPort, Error)
+	gone.Absorbs = []string{"node.silent:" + spine}
+	silent := faultAt("node.silent", 2, NoPort, Critical)
+	silent.Absorbs = []string{"port.unresponsive:" + leaf + "/7"}
+	port := faultAt("port.unresponsive", 1, 7, Error)
+	effect := faultAt("ctr.rcv", 1, 7, Warning)
+	effect.Cause = "port.unresponsive:" + leaf + "/7"
+	self := faultAt("a.b", 3, 1, Info)
+	self.Absorbs = []string{"a.b:0x0000000000000003/1", "c.d:0x0000000000000003/1"}
+	circle := faultAt("c.d", 3, 1, Info)
+	circle.Absorbs = []string{"a.b:0x0000000000000003/1"}
+	for _, x := range []struct {
+		name string
+		list []Finding
+		want string
+	}{
+		{"alone", []Finding{down(1)}, "warning link.down:" + leaf + "/1[]\n"},
+		{"one of two parts", []Finding{uplinks, down(1)}, "error link.uplinks:" + leaf + "[]\nwarning link.down:" + leaf + "/1[]\n"},
+		{"both parts", []Finding{uplinks, down(1), down(2)}, "error link.down:" + leaf + "/1[link.uplinks:" + leaf + "]\nwarning link.down:" + leaf + "/2[]\n"},
+		{"a chain", []Finding{effect, port, silent, gone}, "critical node.gone:" + spine + "[port.unresponsive:" + leaf + "/7 node.silent:" + spine + "]\nwarning ctr.rcv:" + leaf + "/7[] <- node.gone:" + spine + "\n"},
+		{"a circle", []Finding{self, circle}, "info a.b:0x0000000000000003/1[]\ninfo c.d:0x0000000000000003/1[]\n"},
+	} {
+		if got := merged(x.list); got != x.want {
+			t.Errorf("%s:\ngot\n%swant\n%s", x.name, got, x.want)
+		}
+	}
+
+	// An ack of an absorbed ID applies to the finding that absorbed it, and to no other.
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	acks := Acks{{Pattern: "port.unresponsive:" + leaf + "/7", Until: now, Reason: "off"}}
+	var r Report
+	r.Settle(Merge([]Finding{port, silent, gone, uplinks}), acks, nil, now)
+	if len(r.Acked) != 1 || r.Acked[0].Check != "node.gone" || len(r.Findings) != 1 || len(r.Silent) != 3 {
+		t.Errorf("acked %v, reported %v, silent %v", r.Acked, r.Findings, r.Silent)
 	}
 }
