@@ -157,8 +157,8 @@ func (w *Window) Rate(counter int) Rate {
 	return r
 }
 
-// sum returns the sum of the counters that include the counters of a set (wholes); false: there
-// are none, or they are unknown.
+// sum returns the sum of the counters that include the counters of a set (wholes); false: the
+// set has no such counters, or they are unknown.
 func (p PortRead) sum(set CounterSet) (sum uint64, ok bool) {
 	for _, i := range wholes()[set] {
 		v, s := p.value(i)

@@ -1,23 +1,53 @@
 package format
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
-// planColumns say how a kind of plan names what a cable is.
+// KindCables is fabsh's own list of cables.
+const KindCables FormatName = "cables"
+
+var cables = fileFormat{
+	kind:  KindCables,
+	about: "a plan of cables (columns a, a_port, b, b_port)",
+	file:  "fabsh's own plan of cables, as CSV: `a,a_port,b,b_port`",
+	sniff: sniffPlan(planOfCables),
+	load: func(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
+		return loadPlan(r, name, planOfCables)
+	},
+	write:    writeCables,
+	dumpHelp: `"cables", a plan as CSV`,
+}
+
+// KindNDT is a network definition table of UFM.
+const KindNDT FormatName = "ndt"
+
+var ndt = fileFormat{
+	kind:  KindNDT,
+	about: "a plan of cables of UFM (NDT)",
+	file:  "plan of cables of UFM's NDT plug-in, as CSV, with the brief header or the full one",
+	sniff: sniffPlan(planOfUFM),
+	load:  func(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) { return loadPlan(r, name, planOfUFM) },
+}
+
+// planColumns are the columns of a kind of plan, and the names that it has for ports.
 type planColumns struct {
 	names []string // in lower case; "": no such column
 	clean func(name string) string
-	// port is the number of the port that a plan names so, and what the name of
-	// the device lacks of that of the node.
+	// port returns the number of a port by its name in the plan, and the suffix that
+	// makes the name of the device the name of the node.
 	port func(device, text string) (suffix string, num int, ok bool)
 }
 
@@ -29,8 +59,8 @@ func sniffPlan(c *planColumns) func(l *headLine) bool {
 	}
 }
 
-// loadPlan reads a plan of cables: a line for each, below one with the names of the
-// columns. Lines above that one, blank lines and those that begin with # do not count.
+// loadPlan reads a plan of cables: a line for each, below the line with the names of the
+// columns. Lines above it, blank lines and lines that begin with # are ignored.
 func loadPlan(r io.Reader, name string, columns *planColumns) (*fabric.Fabric, error) {
 	p := planReader{topology: newTopology(), csvLines: &csvLines{lines: newLines(r, name)}, kind: columns}
 	for p.next() {
@@ -97,7 +127,7 @@ func (p *planReader) cable() {
 // and planners add what they like.
 const maxPlanName = 255
 
-// end is the node and the port that two columns name.
+// end returns the node and the port that two columns name.
 func (p *planReader) end(column int) (i, num int) {
 	device, port := p.field(p.columns[column]), p.field(p.columns[column+1])
 	suffix, num, ok := p.kind.port(string(device), string(port))
@@ -155,7 +185,7 @@ func isHCA(word string) bool {
 	return scans(word, "hca-%d", new(int)) || scans(word, "mlx4_%d", new(int)) || scans(word, "mlx5_%d", new(int))
 }
 
-// guids gives the nodes without a GUID one that no other has.
+// guids assigns a unique GUID to each node without one.
 func (p *planReader) guids() {
 	taken := map[mad.GUID]bool{}
 	for i := range p.nodes {
@@ -179,7 +209,7 @@ func (p *planReader) guids() {
 	}
 }
 
-// notes are what the fabric has that the plan does not contain, and vice versa.
+// notes adds problems that name what the fabric has and the plan lacks, and vice versa.
 func (p *planReader) notes(name string) {
 	p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemPlan, Text: name + " has cables only; models of nodes are unknown, and types and numbers of ports are guessed"})
 	if slices.ContainsFunc(p.nodes, func(n node) bool { return n.name != "" }) {
@@ -193,4 +223,115 @@ func (p *planReader) notes(name string) {
 			p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s %s", name, plural.Count(left.lines, "line", "lines"), left.why)})
 		}
 	}
+}
+
+// Columns of a plan, in the order of planColumns.columns.
+const (
+	planA = iota
+	planAPort
+	planB
+	planBPort
+	planState
+	planWidth
+	planSpeed
+	planNeeded = planBPort + 1
+)
+
+// planOfCables are the columns of fabsh's own format; others are notes.
+var planOfCables = &planColumns{
+	names: []string{"a", "a_port", "b", "b_port", "state", "width", "speed"},
+	clean: func(name string) string { return name },
+	port:  planPort,
+}
+
+// planPort takes the number of a port.
+func planPort(_, text string) (suffix string, num int, ok bool) {
+	n, rest, ok := decimal([]byte(text))
+	return "", n, ok && len(rest) == 0
+}
+
+// writeCables writes the cables of f as a plan, each from the end that comes first,
+// with its active width and speed. Nodes are named; a node whose name
+// is not unique, or does not fit in a line of text, is identified by its GUID.
+func writeCables(w io.Writer, f *fabric.Fabric) error {
+	out := bufio.NewWriter(w)
+	out.WriteString("a,a_port,b,b_port,width,speed\n")
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		q := p.Peer()
+		if q == nil || q.ID() < p.ID() || p == q {
+			continue
+		}
+		for _, end := range []*fabric.Port{p, q} {
+			out.WriteString(planName(end.Node()) + "," + strconv.Itoa(end.Num()) + ",")
+		}
+		out.WriteString(p.Width() + "," + p.Speed() + "\n")
+	}
+	return out.Flush()
+}
+
+// planName returns the name of a node in a plan.
+func planName(n *fabric.Node) string {
+	name := n.Name()
+	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl) && strings.TrimSpace(name) == name
+	if !plain || name == "" || name[0] == '#' || strings.HasPrefix(name, "0x") || strings.HasPrefix(name, byteOrderMark) || len(name) > maxPlanName || len(n.Fabric().NodeByName(name)) > 1 {
+		return n.GUID().String()
+	}
+	if strings.ContainsAny(name, `",`) {
+		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	return name
+}
+
+// planOfUFM are the columns of an NDT file (Mellanox/ufm_sdk_3.0
+// plugins/UFM_NDT_Plugin/ndt_file_creator.py, HEADER_BRIEF and HEADER_FULL). Its speed is
+// in Mb/s of the whole link, not the name of a speed.
+var planOfUFM = &planColumns{
+	names: []string{"startdevice", "startport", "enddevice", "endport", "state", "", ""},
+	clean: func(name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, "#"), "fields:") },
+	port:  ndtPort,
+}
+
+// ndtPort parses the names that ports have in UFM. The suffix makes the name of the
+// device the name of the node: a chip in a director, or an HCA in a host.
+//
+//	Port 21               of a switch or HCA
+//	Port 1/16/1           chip, cage, port: of Quantum-2, where a cage has two ports
+//	                      (ndt_file_creator.py; in its example this is port 31)
+//	Blade 16_Port 2/20    port 20 of chip 2 of leaf board 16 of a director
+//	                      (ibnetdiscover-to-ndt.py)
+//	HOST mlx5_0           port 1 of that HCA
+func ndtPort(device, text string) (suffix string, num int, ok bool) {
+	// By the bytes of text: its lower case may have another length.
+	if n := len(device); len(text) > n && text[n] == ' ' && strings.EqualFold(text[:n], device) {
+		return text[n:], 1, !strings.Contains(text[n+1:], " ")
+	}
+	var blade, chip, cage, port int
+	switch lower := strings.ToLower(text); {
+	case scans(lower, "blade %d_port %d/%d", &blade, &chip, &port):
+		return fmt.Sprintf("/L%d/U%d", blade, chip), port, true
+	case scans(lower, "port %d/%d/%d", &chip, &cage, &port):
+		return "", 2*(cage-1) + port, chip == 1 && cage > 0 && (port == 1 || port == 2)
+	case scans(lower, "port %d", &port), scans(lower, "%d", &port):
+		return "", port, true
+	}
+	return "", 0, false
+}
+
+// scans reports whether text has exactly the given format, with decimal numbers.
+func scans(text, format string, numbers ...*int) bool {
+	for i, part := range strings.Split(format, "%d") {
+		if i > 0 {
+			n, rest, ok := decimal([]byte(text))
+			if !ok {
+				return false
+			}
+			*numbers[i-1], text = n, string(rest)
+		}
+		var ok bool
+		if text, ok = strings.CutPrefix(text, part); !ok {
+			return false
+		}
+	}
+	return text == ""
 }

@@ -2,10 +2,15 @@ package format
 
 import (
 	"fmt"
+	"io"
+	"iter"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
 )
 
 const capturedDump = `#
@@ -141,36 +146,6 @@ ca "node-2 HCA-1" guid b1 image 0 vendor 0 device 0 ports 2
 
 const listLacks = "left out: x is a list of ports: models, GUIDs of systems, and GUIDs of CAs are unknown; a CA has the GUID of its first port\n"
 
-// TestPortLists: lists of ports have nodes and links as far as they go.
-func TestPortLists(t *testing.T) {
-	cutShort := strings.Replace(listedNodes, "complete", "incomplete: 1 cut short", 1)
-	testLoads(t, []loadCase{
-		{"ibnetdiscover -p", capturedReport, listedNodes + listLacks},
-		{"iblinkinfo", capturedLinks, listedNodes + listLacks},
-		{"iblinkinfo -l", capturedLines, listedNodes + "left out: x has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l\n" + listLacks},
-		{"captured", "PuTTY log\r\n[root@a ~]# iblinkinfo\r\n" + strings.ReplaceAll(capturedLinks, "\n", "\r\n") + "[root@a ~]#", listedNodes +
-			listLacks + "left out: x:12: skipped 1 line after the dump, such as a prompt: [root@a ~]#\nleft out: x:1: skipped 2 lines before the dump, such as a banner or a prompt: PuTTY log\n"},
-		{"a line is missing", strings.Join(strings.SplitAfter(capturedReport, "\n")[1:], ""), cutShort +
-			"cut short: x:3: 1 port has no line and was derived from the other end; the list is partial, or lines are missing\n" + listLacks},
-		{"no end of a line", strings.TrimSuffix(capturedReport, "\n"), cutShort + "cut short: x:6: the last line has no line end; the file may be cut short\n" + listLacks},
-		{"cut in a line", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1], `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
-		{"cut in a line, then a prompt", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1] + "\n[root@a ~]# ", `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
-		{"an end is missing", strings.Join(strings.SplitAfter(capturedLinks, "\n")[2:], ""), `fabric: 2 nodes (1 switch, 1 CA), 1 link, incomplete: 1 cut short
-switch "leaf 1" guid 1 image 0 vendor 0 device 0 ports 3 port guid 1 lid 2 lmc 0
-  2 - 1 node-2 HCA-1/1 4xhdr
-ca "node-2 HCA-1" guid b1 image 0 vendor 0 device 0 ports 2
-  1 - 0 leaf 1/2 4xhdr guid b1 lid 3 lmc 0
-cut short: x has 1 link without a line of the other end, which were left out (x:2); make it of the whole fabric, or with -l
-` + listLacks},
-		{"names of several nodes", strings.Repeat("CA: a:\n      0xa1      0    1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>       0    1[  ] \"leaf\" ( )\n", 2),
-			`x:4: expected one link from port 1 of "a" to port 1 of "leaf", but x:2 has one too: several nodes have these names; make the list with iblinkinfo -l, which has GUIDs`},
-		{"disagreement", strings.Replace(capturedReport, "SW     2  1 0x0000000000000001 4x HDR - CA     1  1 0x00000000000000a1", "SW     2  1 0x0000000000000001 4x HDR - CA     1  1 0x00000000000000b1", 1),
-			`x:1: expected "S-0000000000000001"[1] to be connected to "H-00000000000000a1"[1], but x:4 has "H-00000000000000b1"[1]`},
-		{"twice", capturedReport + "SW     2  3 0x0000000000000001 4x SDR    'leaf 1'\n", "x:7: expected one line for port 3 of leaf 1, but x:2 is one too"},
-		{"garbage between", strings.Replace(capturedReport, "\n", "\nhello\n", 1), `x:2: expected a port as in CA     3  1 0x0002c90300000011 4x EDR - SW     1  5 0x0002c90300001000 ( 'node-1 HCA-1' - 'leaf 1' ): "hello"`},
-	})
-}
-
 // loadCase is a file, and the fabric that it describes or the error.
 type loadCase struct{ name, text, want string }
 
@@ -188,23 +163,8 @@ func testLoads(t *testing.T, cases []loadCase) {
 	}
 }
 
-// TestNodeLists: lists of nodes have no links, and what they lack is unknown.
-func TestNodeLists(t *testing.T) {
-	const lacks = "left out: x is a list of nodes: links, and GUIDs of ports and systems, are unknown\n"
-	testLoads(t, []loadCase{
-		{"ibnetdiscover -l", "Ca\t : 0x00000000000000a0 ports 2 devid 0x1013 vendid 0x2c9 \"node-1 HCA-1\"\nSwitch\t : 0x0000000000000001 ports 36 devid 0xcb20 vendid 0x2c9 \"leaf 1\"\n",
-			"fabric: 2 nodes (1 switch, 1 CA), 0 links, complete\n" +
-				"switch \"leaf 1\" guid 1 image 0 vendor 2c9 device cb20 ports 36 port guid 1 lid 0 lmc 0\nca \"node-1 HCA-1\" guid a0 image 0 vendor 2c9 device 1013 ports 2\n" + lacks},
-		{"ibnodes", "Ca\t: 0x00000000000000a0 ports 2 \"node-1 HCA-1\"\nSwitch\t: 0x0000000000000001 ports 36 \"leaf 1\" enhanced port 0 lid 7 lmc 0\n",
-			"fabric: 2 nodes (1 switch, 1 CA), 0 links, complete\n" +
-				"switch \"leaf 1\" guid 1 image 0 vendor 0 device 0 ports 36 port guid 1 lid 7 lmc 0 enhanced true\nca \"node-1 HCA-1\" guid a0 image 0 vendor 0 device 0 ports 2\n" + lacks},
-		{"twice", "Ca\t: 0xa0 ports 2 \"a\"\nCa\t: 0xa0 ports 2 \"a\"\n", "x:2: expected one line for node 0x00000000000000a0, but x:1 is one too"},
-		{"ports", "Ca\t: 0xa0 ports 300 \"a\"\n", `x:1: expected 1 to 254 ports: "Ca\t: 0xa0 ports 300 \"a\""`},
-	})
-}
-
 // TestCutDumps: a dump that ends anywhere, or lacks a line, is an error, or has a note, or
-// is the same fabric: it is never a smaller one without a note. A list that ends within a line
+// is the whole fabric: it is never a smaller one without a note. A list that ends within a line
 // is never a smaller fabric that claims to be complete, and no part of it is called a prompt;
 // only one that ends with a line may show nothing of what follows.
 func TestCutDumps(t *testing.T) {
@@ -232,6 +192,137 @@ func TestCutDumps(t *testing.T) {
 		lines := strings.SplitAfter(text, "\n")
 		for i := range lines {
 			check(fmt.Sprintf("without line %d", i+1), strings.Join(lines[:i], "")+strings.Join(lines[i+1:], ""))
+		}
+	}
+}
+
+// tableTexts are tables of each format, and what reads them.
+var tableTexts = []struct {
+	name, text string
+	read       func(r io.Reader) error
+}{
+	{"opensm-lfts", "Unicast lids [0-2] of switch Lid 2 guid 0x0c42a10300001000 ('rack 1'):\n0x0001 001 # host\n0x0002 000 # here\n2 lids dumped\n", drained(LFTs)},
+	{"ibroute", "Unicast lids [0x0-0x2] of switch Lid 2 guid 0x0c42a10300001000 (rack 1):\n  Lid  Out   Destination\n       Port     Info \n0x0001 001 : (Channel Adapter portguid 0x0c42a10300000101: 'node 1')\n1 valid lids dumped \n", drained(LFTs)},
+	{"opensm.fdbs", "dump_ucast_routes: Switch 0x0c42a10300001000\nLID    : Port : Hops : Optimal\n0x0001 : 001  : 01   : yes\n", drained(LFTs)},
+	{"opensm-sl2vl", "Channel Adapter 0x0002c90300001001, base LID 2, \"node\"\n#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n1 0 : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 7\n", drained(SL2VLs)},
+	{"ibdm-sl2vl", "0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7\n", drained(SL2VLs)},
+	{"smpquery sl2vl", "# SL2VL table: Lid 2\n#                 SL: | 0| 1|\nports: in  0, out  0: | 0| 1| 2| 3| 4| 5| 6| 7| 0| 1| 2| 3| 4| 5| 6| 7|\n", drained(SL2VLs)},
+	{"path-sl", "Channel Adapter 0x0002c90300001001, base LID 2, \"node\"\n0x009a : 0\n", drained(PathSLs)},
+	{"opensm-lid-matrix", "Switch: guid 0x0c42a10300001000\n0x0002: 00 ff 02 02 # portguid 0x0c42a10300001000\n", drained(HopRows)},
+	{"opensm.mcfdbs", "Switch 0x0c42a10300001000\nLID    : Out Port(s)\n0xC000 : 0x001  0x007\n", drained(MFTs)},
+	{"ibroute -M", "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x0c42a10300001000 (rack 1):\n            0                   1\n     Ports: 0 1 2 3 4 5 6 7 8 9 0\n MLid\n0xc000        x     x\n1 valid mlids dumped \n", drained(MFTs)},
+	{"ibdiagnet2.far", "File version: 1\nSwitch 0x0c42a10300001000 - rack 1\nGroups Definition:\nGroup Sub Weight Ports\n------\n1 0 1 5,6,\n\nLFT Definition: PLFT_NUM: 0, top: 0x1\nLID Port State Group\n------\n0x0001 5 Free 1\n\n", drained(FARs)},
+}
+
+// drained returns a function that reads all rows.
+func drained[T any](rows func(io.Reader, string) iter.Seq2[T, error]) func(io.Reader) error {
+	return func(r io.Reader) error {
+		n := 0
+		for _, err := range rows(r, "x") {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		if n == 0 {
+			return fmt.Errorf("no rows")
+		}
+		return nil
+	}
+}
+
+// TestPreambles: a banner or a prompt before a table is skipped with a note. Without a place for
+// the note, and where the table has lost its beginning, the file is refused as before.
+func TestPreambles(t *testing.T) {
+	const banner = "PuTTY\r\n\r\nWelcome to sw-1, up 2 days\r\n[root@a ~]# dump -D 0,1 0x0c42a10300001000\r\n"
+	for _, x := range tableTexts {
+		var notes []string
+		capture := func(text string) error {
+			notes = nil
+			return x.read(&Capture{Reader: strings.NewReader(text), Note: func(s string) { notes = append(notes, s) }})
+		}
+		if err := capture(x.text); err != nil || len(notes) > 0 {
+			t.Errorf("%s alone: %v, notes %q", x.name, err, notes)
+		}
+		want := []string{"x:1: skipped 3 lines before the table, such as a banner or a prompt: PuTTY"}
+		if err := capture(banner + strings.ReplaceAll(x.text, "\n", "\r\n")); err != nil || !cmp.Equal(want, notes) {
+			t.Errorf("%s captured: %v, notes %q", x.name, err, notes)
+		}
+		for _, text := range []string{banner, banner + "end\n", "hello\n", banner + "0x0001 001 # host\n" + x.text, banner + "1 lids dumped\n" + x.text} {
+			strict := x.read(strings.NewReader(text))
+			err := capture(text)
+			if strings.HasSuffix(text, x.text) && x.name == "ibdiagnet2.far" {
+				continue // its reader ignores all lines before a switch
+			}
+			if err == nil || strict == nil || err.Error() != strict.Error() || len(notes) > 0 {
+				t.Errorf("%s: %q: %v, want %v; notes %q", x.name, fabric.Clip(text), err, strict, notes)
+			}
+		}
+		// Line numbers match the file.
+		broken := banner + x.text + "~\n"
+		err := capture(broken)
+		if at := fmt.Sprintf("x:%d: ", strings.Count(broken, "\n")); x.name != "ibdiagnet2.far" && (err == nil || !strings.HasPrefix(err.Error(), at)) {
+			t.Errorf("%s with a broken line: %v, want an error at %s", x.name, err, at)
+		}
+	}
+}
+
+func FuzzPreambles(f *testing.F) {
+	for i, x := range tableTexts {
+		f.Add(i, "PuTTY\r\n[root@a ~]# dump\r\n"+x.text)
+		f.Add(i, "\n# x\n1\n"+x.text)
+		f.Add(i, x.text+"[root@a ~]# exit\nlogout\n")
+	}
+	f.Fuzz(func(t *testing.T, i int, text string) {
+		x := tableTexts[uint(i)%uint(len(tableTexts))]
+		notes := 0
+		err := x.read(&Capture{Reader: strings.NewReader(text), Note: func(string) { notes++ }})
+		strict := x.read(strings.NewReader(text))
+		if notes == 0 && (err == nil) != (strict == nil) || notes > 2 {
+			t.Errorf("%d notes; %v, strict %v", notes, err, strict)
+		}
+	})
+}
+
+// TestPostambles: a prompt after the tables, and what follows, are skipped with a note. Without a
+// place for the note, and above another row, the file is refused; so are lines without a prompt.
+func TestPostambles(t *testing.T) {
+	for _, x := range tableTexts {
+		var notes []string
+		capture := func(text string) error {
+			notes = nil
+			return x.read(&Capture{Reader: strings.NewReader(text), Note: func(s string) { notes = append(notes, s) }})
+		}
+		at := "x:" + strconv.Itoa(strings.Count(x.text, "\n")+1)
+		for _, c := range []struct{ after, want string }{
+			{"[root@a ~]# ", ": skipped 1 line after the table, such as a prompt: [root@a ~]#"},
+			{"[root@a ~]# exit\r\n\r\nlogout\r\nConnection to a closed.\r\n", ": skipped 3 lines after the table, such as a prompt: [root@a ~]# exit"},
+			{"root@a:~/dumps$ exit\n", ": skipped 1 line after the table, such as a prompt: root@a:~/dumps$ exit"},
+			{"sw-1 [standalone: master] > \n", ": skipped 1 line after the table, such as a prompt: sw-1 [standalone: master] >"},
+		} {
+			if err := capture(x.text + c.after); err != nil || !cmp.Equal([]string{at + c.want}, notes) {
+				t.Errorf("%s: %q: %v, notes %q", x.name, c.after, err, notes)
+			}
+		}
+		if x.name == "ibdiagnet2.far" {
+			continue // its reader ignores all lines before a switch
+		}
+		for _, after := range []string{"hello\n", "[root@a ~]# dump\n" + x.text, "[root@a ~]# x\n0x0003 001\n", "[root@a ~]#\n" + strings.Repeat("y\n", maxPostamble)} {
+			strict, err := x.read(strings.NewReader(x.text+after)), capture(x.text+after)
+			if err == nil || strict == nil || err.Error() != strict.Error() || len(notes) > 0 {
+				t.Errorf("%s: %q: %v, want %v; notes %q", x.name, fabric.Clip(after), err, strict, notes)
+			}
+		}
+	}
+}
+
+// TestPrompts: lines of tables are not taken for prompts.
+func TestPrompts(t *testing.T) {
+	for _, x := range tableTexts {
+		for line := range strings.Lines(x.text) {
+			if isPrompt([]byte(strings.TrimSpace(line))) {
+				t.Errorf("%s: %q is a prompt", x.name, line)
+			}
 		}
 	}
 }

@@ -35,7 +35,7 @@ var (
 // it.
 type FAR struct {
 	NodeRef // the switch, and the line at which it begins
-	// Tables are those of the private LFTs that the file has, by their numbers; the others
+	// Tables are the tables of the private LFTs that the file has, by their numbers; the others
 	// are nil. They share their groups.
 	Tables []*adaptive.Table
 }
@@ -43,7 +43,7 @@ type FAR struct {
 // FARs reads the tables of adaptive routing of a file, one switch after the other. An error
 // is the last.
 //
-// The format is that of a public program that reads it: CrackedPoly/Rapimt, files ibfar.pest
+// The format is known from a public program that reads it: CrackedPoly/Rapimt, files ibfar.pest
 // and far_extractor.py in crates/rapimt_io/src/ib/cmd_parser. Lines between the name of a
 // switch and its groups have no public description and are ignored: whether adaptive routing
 // is on, and for which service levels, is not read.

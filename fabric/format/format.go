@@ -6,59 +6,22 @@
 // the literal to formats, below; then run make generate, which brings the table
 // of FORMATS.md up to date.
 //
-// What all formats share:
+// Load reads a topology in any format, which it recognizes by content (Recognise); Dump writes
+// one by name. Tables and lists have readers that return rows one by one (LFTs, MFTs, SL2VLs,
+// GUIDLines, ...), so that the memory does not grow with the file; their rows name nodes by a
+// NodeRef. Files may be packed by gzip, be in UTF-16, or be captures of a terminal session.
+// All readers treat a file as untrusted: its size and what it claims are limited.
 //
-//	format.go     the table of formats
-//	sniff.go      Recognise: the format of a file, by its content
-//	load.go       Load: a topology in any format; the choice of a reader
-//	gzip.go       files packed by gzip; utf16.go, text in UTF-16
-//	dump.go       Dump and DumpTables: a format by its name
-//	lines.go      reads big files line by line; csv.go, comma-separated values
-//	preamble.go   lines before the tables of a saved terminal session; postamble.go, after them
-//	noderef.go    how tables name nodes
-//	topology.go   nodes and links as files name them, made into a fabric
-//	rate.go       width and speed of a link
-//	opensm.go     what several of OpenSM's dumps share
-//	writefile.go  replaces a file by a complete one; temp.go: its temporary file
-//	target.go     where a file is written that may be a symbolic link
-//
-// Topologies:
-//
-//	ibnetdiscover.go       ibnetdiscover, and net files of ibsim: files and settings
-//	ibnetdiscoverline.go   their records of nodes and ports
-//	ibnetdiscoverscan.go   the parts of their lines
-//	capture.go             what a saved terminal session has beside the dump
-//	portsreport.go         ibnetdiscover -p; linkinfo.go, iblinkinfo: their lines;
-//	portlist.go            what both share; portnodes.go, the nodes of ports
-//	nodelist.go            ibnetdiscover -l, ibhosts, ibswitches
-//	ibnetdiscoverwrite.go  writes what ibnetdiscover prints
-//	cache.go               ibnetdiscover --cache
-//	subnet.go              reads opensm-subnet.lst; subnetwrite.go writes it
-//	topo.go                reads .topo of ibdm; toposystem.go builds its systems
-//	topowrite.go           writes .topo, and the .ibnl files that go with it
-//	ibnl.go                reads .ibnl of ibdm
-//	dbcsv.go               ibdiagnet2.db_csv, its sections; dbcsvrow.go, their lines;
-//	dbcsvfields.go         which columns are which fields
-//	cables.go              plans of cables; ndt.go, those of UFM: their columns
-//	cableplan.go           reads both; cableswrite.go writes the first
-//	snapshot.go            writes snapshots of fabsh; snapshotread.go reads them
-//
-// Tables and lists:
-//
-//	lft.go     reads forwarding tables; lftmatch.go matches them with a fabric;
-//	           lftwrite.go writes opensm-lfts.dump, fdbwrite.go opensm.fdbs
-//	far.go     tables of adaptive routing (ibdiagnet2.far)
-//	hops.go    numbers of hops
-//	mft.go     multicast forwarding tables
-//	sl2vl.go   reads virtual lanes of service levels; sl2vlwrite.go writes them
-//	pathsl.go  service levels of paths
-//	torusconfig.go  torus-2QoS.conf
-//	guids.go   lists of GUIDs, node-name maps, OpenSM's guid2lid
-//	keys.go    files of keys, which are not recognised by content
+// Files are written completely or not at all (WriteFile), and AcquireLock excludes other
+// processes.
 package format
 
 import (
+	"bufio"
+	"bytes"
+	"fmt"
 	"io"
+	"strings"
 
 	"fabsh/fabric"
 )
@@ -71,13 +34,13 @@ const FormatUnknown FormatName = ""
 
 // formats are all formats, in the order in which they are tried on a line:
 // first all their beginnings, then all their sniff functions (see
-// recognise). The order matters where two formats would take the same line:
+// recognise). The order matters where two formats would accept one line:
 //
 //   - nodeList is above ibnetdiscover: "Ca\t : 0x" and "Ca\t".
 //   - ibdiagnetFAR is above opensmMFTs, which takes any line that begins with Switch 0x.
 //   - ibroute is above opensmLFTs: "Unicast lids [0x" and "Unicast lids [".
 //   - opensmSL2VL and pathSL are above the rest of the tables and lists: they
-//     take any line below one that names a node, pathSL those with a number.
+//     take any line below one that names a node, pathSL lines with a number.
 //   - ibdmSL2VL is above nodeNameMap: both take a quote in the second word.
 //   - opensmMFTs is above ibdmTopo, which takes any indented line with an arrow.
 //   - guidList is below all of these: it takes any line with a number.
@@ -114,7 +77,7 @@ var formats = []*fileFormat{
 	&snapshot,
 }
 
-// fileFormat is all there is to know of a format. Unsupported functions are nil.
+// fileFormat describes a format. Unsupported functions are nil.
 type fileFormat struct {
 	kind  FormatName
 	about string // description in "expected a topology, but this is ..."
@@ -148,4 +111,209 @@ type fileFormat struct {
 	// dumpHelp is the help of the kind as an argument of dump(). It may
 	// also cover a related kind, whose own is "".
 	dumpHelp string
+}
+
+// Load reads a topology in any of the formats known, recognized by its
+// content, which may be packed by gzip. name is for messages. open opens the files that this one
+// includes; nil: it may include none.
+func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	r, err := unpacked(r, name, maxTopology)
+	if err != nil {
+		return nil, err
+	}
+	in, f := sniffFile(r)
+	if f == nil {
+		f = &ibnetdiscover // a net file of ibsim, written by hand
+	}
+	if f.load == nil {
+		return nil, fmt.Errorf("%s: expected a topology, but this is %s", name, f.about)
+	}
+	return f.load(in, name, open)
+}
+
+// maxTopology is how long a topology may be, in bytes: a line for each port of
+// the largest subnet, and as much again.
+const maxTopology = 256 << 20
+
+// sniffFile returns the format of a file, or nil, and the reader from which the file is then
+// read.
+func sniffFile(r io.Reader) (*bufio.Reader, *fileFormat) {
+	in := bufio.NewReaderSize(r, lineBuffer)
+	head, _ := in.Peek(sniffSize) // the next read meets an error again
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		in.Discard(len(byteOrderMark))
+		head = head[len(byteOrderMark):]
+	}
+	return in, recognise(head)
+}
+
+// Dump writes f in a format that needs no more than the fabric.
+func Dump(w io.Writer, f *fabric.Fabric, kind FormatName) error {
+	var kinds []string
+	for _, k := range formats {
+		switch {
+		case k.write == nil && k.writeFiles == nil:
+			continue
+		case k.kind != kind:
+		case k.write == nil:
+			return fmt.Errorf("format %q consists of several files", kind)
+		default:
+			return k.write(w, f)
+		}
+		kinds = append(kinds, string(k.kind))
+	}
+	return fmt.Errorf("unknown format %q; supported: %s", kind, strings.Join(kinds, ", "))
+}
+
+// DumpHelp lists the kinds of Dump.
+func DumpHelp() string {
+	return dumpHelp(func(f *fileFormat) bool { return f.write != nil || f.writeFiles != nil })
+}
+
+// dumpHelp returns the help of the formats for which of is true.
+func dumpHelp(of func(*fileFormat) bool) string {
+	var help []string
+	for _, f := range formats {
+		if of(f) && f.dumpHelp != "" {
+			help = append(help, f.dumpHelp)
+		}
+	}
+	return strings.Join(help, "; ")
+}
+
+// sniffSize is how much of a file Recognise reads, in bytes.
+const sniffSize = 1 << 16
+
+// Recognise returns the format of a file by its beginning. It needs no
+// more than the first 64 KB. Hop weights look like service levels of paths
+// where the weights are below 16: there the use of the file decides.
+func Recognise(head []byte) FormatName {
+	if f := recognise(head); f != nil {
+		return f.kind
+	}
+	return FormatUnknown
+}
+
+// recognise returns the first format that takes one of the first lines, line by
+// line; nil: none does.
+func recognise(head []byte) *fileFormat {
+	var l headLine
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
+		l.set(raw)
+		if l.class == lineBlank {
+			continue
+		}
+		for _, f := range formats {
+			for _, b := range f.beginnings {
+				if len(l.text) >= len(b) && string(l.text[:len(b)]) == b {
+					return f
+				}
+			}
+		}
+		for _, f := range formats {
+			if f.sniff != nil && f.sniff(&l) {
+				return f
+			}
+		}
+		if !l.undecided() {
+			break
+		}
+	}
+	return recogniseCapture(head)
+}
+
+// recogniseCapture returns the first format, among dumps that tools print to a terminal, that
+// takes one of the first lines, whatever stands above: a banner, a prompt.
+func recogniseCapture(head []byte) *fileFormat {
+	var l headLine
+	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
+		l.set(raw)
+		for _, f := range []*fileFormat{&nodeList, &portsReport, &linkInfo} {
+			if f.takes(&l) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// takes reports whether the format takes a line, whatever stands above it.
+func (f *fileFormat) takes(l *headLine) bool {
+	for _, b := range f.beginnings {
+		if len(l.text) >= len(b) && string(l.text[:len(b)]) == b {
+			return true
+		}
+	}
+	return f.sniff != nil && len(l.text) > 0 && f.sniff(l)
+}
+
+// headLine is a line at the beginning of a file, and what the lines above showed.
+type headLine struct {
+	num   int    // from 1
+	raw   []byte // with the spaces around it
+	text  []byte // without the spaces around it
+	class lineClass
+
+	belowNode    bool // a line above names a node: Switch 0x0002c90300001000, base LID 2
+	belowVersion bool // a line above has the version of the file, as in dumps of ibdiagnet
+	belowWords   bool // a line above has two words, as a system of a .topo file has
+}
+
+type lineClass int
+
+const (
+	lineOther   lineClass = iota
+	lineBlank             // nothing but spaces
+	lineComment           // begins with #
+	lineNumber            // begins with 0x
+	lineNode              // names a node
+)
+
+func (l *headLine) set(raw []byte) {
+	l.num++
+	l.raw, l.text, l.class = raw, bytes.TrimSpace(raw), lineOther
+	switch s := l.text; {
+	case len(s) == 0:
+		l.class = lineBlank
+	case s[0] == '#':
+		l.class = lineComment
+	case s[0] == '0' && len(s) > 2 && s[1] == 'x':
+		l.class = lineNumber
+	case new(NodeRef).parseHeader(s):
+		l.class = lineNode
+	}
+}
+
+// undecided reports whether a line that no format takes leaves it to the next
+// lines to decide.
+func (l *headLine) undecided() bool {
+	switch {
+	case l.class == lineComment:
+	case l.class == lineNode:
+		l.belowNode = true
+	case bytes.HasPrefix(l.text, fileVersion):
+		l.belowVersion = true
+	case !l.digitFirst() && len(bytes.Fields(l.text)) >= 2:
+		l.belowWords = true
+	default:
+		return false
+	}
+	return true
+}
+
+func (l *headLine) indented() bool { return l.raw[0] == ' ' || l.raw[0] == '\t' }
+
+func (l *headLine) digitFirst() bool { return l.text[0] >= '0' && l.text[0] <= '9' }
+
+// isHexWord reports whether word is 0x and up to digits digits more.
+func isHexWord(word []byte, digits int) bool {
+	w, ok := bytes.CutPrefix(word, []byte("0x"))
+	return ok && len(w) > 0 && len(w) <= digits && w[0] != 'x'
+}
+
+// beginsFile is the sniff function of formats that have magic as the first
+// bytes of the file.
+func beginsFile(magic string) func(*headLine) bool {
+	return func(l *headLine) bool { return l.num == 1 && bytes.HasPrefix(l.raw, []byte(magic)) }
 }

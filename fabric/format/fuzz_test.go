@@ -143,8 +143,8 @@ func FuzzMFTs(f *testing.F) {
 	})
 }
 
-// FuzzSubnet: what was read of an opensm-subnet.lst, written, read and written
-// again, is the same.
+// FuzzSubnet: an opensm-subnet.lst that is read, written, read and written
+// again does not change.
 func FuzzSubnet(f *testing.F) {
 	f.Add("{ CA-SM Ports:01 SystemGUID:0c42a10300000100 NodeGUID:0c42a10300000100 PortGUID:0c42a10300000101 VenID:0002C9 DevID:1013 Rev:000000A1 {a {b}} LID:0001 PN:01 } { SW Ports:08 SystemGUID:0c42a10300001000 NodeGUID:0c42a10300001000 PortGUID:0c42a10300001000 VenID:000002C9 DevID:CF080000 Rev:000000A1 {} LID:0002 PN:01 } PHY=4x LOG=ACT SPD=25\n")
 	f.Add("{ SW Ports:08 SystemGUID:0 NodeGUID:1 PortGUID:1 VenID:000002C9 DevID:A87C0000 Rev:000000A0 LID:0002 PN:05 } { SW Ports:08 SystemGUID:0 NodeGUID:1 PortGUID:1 VenID:000002C9 DevID:0 Rev:0 {x} LID:0002 PN:04 } PHY=?? LOG=DWN\n")

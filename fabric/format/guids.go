@@ -44,7 +44,7 @@ var nodeNameMap = fileFormat{
 		return l.class == lineNumber && len(words) > 1 && words[1][0] == '"'
 	},
 	guids:    readGUIDLines,
-	write:    WriteNodeNames,
+	write:    writeNodeNames,
 	dumpHelp: `"node-name-map"`,
 }
 
@@ -178,9 +178,9 @@ func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
 	return names, nil
 }
 
-// WriteNodeNames writes the names of f's nodes as a node-name map, with spaces for
+// writeNodeNames writes the names of f's nodes as a node-name map, with spaces for
 // what it cannot hold: quotes, # and bytes that are not printable ASCII.
-func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
+func writeNodeNames(w io.Writer, f *fabric.Fabric) error {
 	out := bufio.NewWriter(w)
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
@@ -192,8 +192,8 @@ func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
 	return out.Flush()
 }
 
-// WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, from
-// which OpenSM gives ports the same LIDs after a restart. It is sorted by GUID;
+// WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, with
+// which OpenSM assigns these LIDs again after a restart. It is sorted by GUID;
 // OpenSM's own is not sorted.
 func WriteGUID2LID(w io.Writer, f *fabric.Fabric) error {
 	ports := slices.DeleteFunc(openSMPorts(f), func(p *fabric.Port) bool { return p.LID() == 0 || p.GUID() == 0 })

@@ -25,7 +25,7 @@ var opensmHops = fileFormat{
 }
 
 // HopRow is the numbers of hops from a switch to a LID. It and its slices are
-// valid until the next is read.
+// valid until the next row is read.
 type HopRow struct {
 	NodeRef // the switch, and the line of the row
 	LID     mad.LID

@@ -58,7 +58,7 @@ foreach e [IBFabric_NodeByName_get $f] {
 `
 }
 
-// treeOf is the same of a fabric, by what name calls its nodes.
+// treeOf returns such a tree of a fabric, with the names that name gives its nodes.
 func treeOf(f *fabric.Fabric, name func(*fabric.Node) string) string {
 	byName := map[string]*fabric.Node{}
 	for i := range f.Nodes() {
@@ -174,8 +174,8 @@ func TestWriteTopo(t *testing.T) {
 	}
 }
 
-// TestIbdmReads: of the files we write about what we discovered and read, ibdm
-// has the same links, forwarding entries and multicast ports as we.
+// TestIbdmReads: ibdm reads the links, forwarding entries and multicast ports from
+// the files that we write of a discovered fabric.
 func TestIbdmReads(t *testing.T) {
 	for name, net := range nets(t) {
 		if name == "names" { // ibdm takes no router, and too long names
@@ -318,8 +318,8 @@ func readMFTs(t testing.TB, f *fabric.Fabric, text string) map[*fabric.Node][]fo
 	return m
 }
 
-// TestMulticast: the multicast tables that OpenSM dumps we write as it does,
-// and those that dump_fts prints are the same.
+// TestMulticast: multicast tables are written as OpenSM dumps them, and the tables that
+// dump_fts prints are equal.
 func TestMulticast(t *testing.T) {
 	for name, net := range nets(t) {
 		t.Run(name, func(t *testing.T) {

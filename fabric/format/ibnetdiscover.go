@@ -35,9 +35,8 @@ var ibnetdiscover = fileFormat{
 }
 
 // loadIbnetdiscover reads what ibnetdiscover prints, and net files of ibsim,
-// which have the same records. Where the same words mean different things in
-// the two, the node id decides: those of ibnetdiscover are S-, H- or R- and 16
-// digits.
+// which share its records. Where a word has two meanings, the node id decides: ids of
+// ibnetdiscover are S-, H- or R- and 16 digits.
 func loadIbnetdiscover(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	n := recordReader{
 		topology: newTopology(), open: open, guids: newGUIDBases(),
@@ -83,7 +82,7 @@ type recordReader struct {
 	routers []routerLine
 }
 
-// expected is an error that names the line.
+// expected returns an error that names the line.
 func (r *recordReader) expected(format string, args ...any) error {
 	return fmt.Errorf("%s: expected %s", r.at, fmt.Sprintf(format, args...))
 }
@@ -92,8 +91,8 @@ func (r *recordReader) expected(format string, args ...any) error {
 // many as it has memory for.
 const maxInclude = 16
 
-// Limits of all files that are included: a few, each with many of the next, are
-// many.
+// Limits of all files that are included: a few files that each include many others
+// are many files.
 const (
 	maxIncluded     = 1024
 	maxIncludeBytes = 64 << 20 // with the file that includes them
@@ -129,8 +128,8 @@ func (r *recordReader) read(file io.Reader, name string) error {
 	return nil
 }
 
-// line parses one line. Of the file that was named, it may be one that ibnetdiscover did
-// not print, unless the file was written by hand: those of ibsim have ids of their own.
+// line parses one line. The file that was named may have lines that ibnetdiscover did not print,
+// unless it was written by hand, as files of ibsim are, whose ids differ.
 func (r *recordReader) line(s string) error {
 	s = strings.TrimLeft(strings.TrimRight(s, " \t\r"), "\r")
 	switch {
@@ -298,7 +297,7 @@ func (r *recordReader) setting(s string) error {
 	return nil
 }
 
-// guid sets the GUID of the next node of type t, from which those of the nodes
+// guid sets the GUID of the next node of type t, from which the GUIDs of the nodes
 // after it count up. The port GUID of a switch may follow in parentheses.
 func (r *recordReader) guid(t mad.NodeType, value string, relative bool) error {
 	text, rest, _ := strings.Cut(value, "(")
@@ -350,4 +349,499 @@ func (r *recordReader) include(rest string) error {
 	}
 	defer f.Close()
 	return r.read(f, name)
+}
+
+// node parses the first line of a record after its type: ` 36 "S-..." # "name" enhanced port 0 lid 3 lmc 0`.
+func (r *recordReader) node(t mad.NodeType, s string) error {
+	ports, rest := number(skipBlanks(s))
+	id, rest, ok := quoted(rest)
+	if ports < 1 || ports > 254 || !ok || id == "" {
+		return r.expected("the number of ports, 1 to 254, and a node id, as in Switch 36 \"S-0002c90300100000\": %q", fabric.Clip(s))
+	}
+	if strings.ContainsAny(id, "#@") {
+		return r.expected("a node id without # and @, not %q", id)
+	}
+	if err := r.countPorts(r.at, ports, r.bytes); err != nil {
+		return err
+	}
+	own := isGUIDID(id)
+	if len(r.nodes) == 0 {
+		r.dump = own
+	}
+	if !own && r.unknown != nil {
+		return r.unknown
+	}
+	id = r.qualify(id)
+	if k, ok := r.ids[id]; ok {
+		return r.expected("a node id of its own, but %q is that of the record at %s", id, r.nodes[k].at)
+	}
+	n := node{at: r.at, id: id, name: id}
+	g := r.guids[t]
+	if system := g.next; r.portGUID != nil && system != *r.portGUID && r.ofSystem(id) {
+		g.next = *r.portGUID
+		if r.image == nil {
+			r.image = &system
+		}
+	}
+	n.info = mad.NodeInfo{
+		BaseVersion: 1, ClassVersion: 1, NodeType: t, NumPorts: uint8(ports), NodeGUID: g.next,
+		VendorID: r.vendor, DeviceID: r.device, PartitionCap: 1,
+	}
+	switch {
+	case r.image != nil:
+		n.info.SystemImageGUID = *r.image
+	case !own:
+		n.info.SystemImageGUID = g.next
+	}
+	if t == mad.NodeTypeSwitch {
+		n.info.PortGUID = g.next
+		if r.portGUID != nil {
+			n.info.PortGUID = *r.portGUID
+		}
+		g.next++
+	} else {
+		g.next += mad.GUID(ports) + 1
+	}
+	r.vendor, r.image, r.portGUID = 0, nil, nil
+	_, comment, _ := strings.Cut(rest, "#")
+	if err := n.comment(r, strings.TrimSpace(comment), own); err != nil {
+		return err
+	}
+	r.add(n)
+	r.inRecord = true
+	return nil
+}
+
+// ofSystem reports whether the first GUID of the line above is the GUID of the system, and the one
+// in parentheses the GUID of the node: ibdiagnet writes switchguid=0xSYSTEM(NODE), and
+// ibnetdiscover switchguid=0xNODE(PORT). The node id, which has the GUID of the node, shows which.
+func (r *recordReader) ofSystem(id string) bool {
+	if !isGUIDID(id) {
+		return false
+	}
+	guid, _, ok := hexDigits([]byte(id[2:18]))
+	return ok && mad.GUID(guid) == *r.portGUID
+}
+
+// comment parses what follows # in the first line of a record: the name, with
+// or without quotes around it, which may contain quotes itself, and LID and LMC
+// of a switch. own: the node id has the form that ibnetdiscover writes.
+func (n *node) comment(r *recordReader, s string, own bool) error {
+	name, rest := s, ""
+	if strings.HasPrefix(s, `"`) {
+		if i := strings.LastIndexByte(s, '"'); i > 0 {
+			name, rest = s[1:i], s[i+1:]
+		} else {
+			return r.expected("a name in quotes: %q", fabric.Clip(s))
+		}
+	} else {
+		for _, word := range []string{" enhanced port ", " base port ", " lid ", " lmc "} {
+			if i := strings.Index(" "+s, word); i >= 0 {
+				name, rest = strings.TrimSpace(s[:max(i-1, 0)]), s[max(i-1, 0):]
+				break
+			}
+		}
+	}
+	if own && s != "" || name != "" {
+		n.name = name
+	}
+	if n.info.NodeType != mad.NodeTypeSwitch {
+		return nil
+	}
+	for w := range strings.FieldsSeq(rest) {
+		if w == "enhanced" || w == "base" {
+			n.port0, n.enhanced = true, w == "enhanced"
+		}
+	}
+	return r.address(rest, &n.lid, &n.lmc)
+}
+
+// address parses "lid 3 lmc 0". The LID is unknown where its number is missing, or above
+// the LIDs of ports: 65535 stands for none.
+func (r *recordReader) address(text string, lid *mad.LID, lmc *uint8) error {
+	var few [8]string
+	words := slices.AppendSeq(few[:0], strings.FieldsSeq(text))
+	for i := 0; i < len(words); i++ {
+		key, value := words[i], ""
+		switch {
+		case key != "lid" && key != "lmc":
+			continue
+		case i+1 < len(words):
+			value = words[i+1]
+		}
+		switch {
+		case key == "lid" && value == "lmc":
+			r.noLID(r.at)
+		case key == "lid" && len(value) == 5 && value > "49151" && value <= "65535" && strings.Trim(value, "0123456789") == "":
+			r.noLID(r.at)
+			i++
+		case !setAddress(key, value, lid, lmc):
+			return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(text))
+		default:
+			i++
+		}
+	}
+	return nil
+}
+
+// port parses a port line: `[1](guid) "H-..."[2](guid) w=2 # lid 3 lmc 0 "name" lid 4 4xHDR`.
+func (r *recordReader) port(s string) error {
+	if !r.inRecord {
+		return r.expected("a record (Switch, Ca, Rt) before the port line %q", fabric.Clip(s))
+	}
+	n := &r.nodes[len(r.nodes)-1]
+	p := portLine{at: r.at, rate: r.rate}
+	text, alias := strings.CutPrefix(s, "@")
+	p.alias = alias
+	var ok bool
+	if p.num, text, ok = bracketed(text); !ok || p.num < 1 || p.num > int(n.info.NumPorts) {
+		return r.expected("a port from 1 to %d in brackets, as in [1]: %q", n.info.NumPorts, fabric.Clip(s))
+	}
+	for _, q := range n.lines {
+		if q.num == p.num {
+			return r.expected("one line for port %d, but %s is one too", p.num, q.at)
+		}
+	}
+	if p.guid, text, ok = parenthesised(text); !ok {
+		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
+	}
+	if p.far, text, ok = quoted(text); !ok || p.far == "" {
+		return r.expected("the id of the node that port %d is connected to, in quotes: %q", p.num, fabric.Clip(s))
+	}
+	p.farPort = 1
+	if alias {
+		if strings.ContainsAny(p.far, "#@") {
+			return r.expected("an alias without # and @, not %q", p.far)
+		}
+		p.far = r.module + "@" + p.far
+		if _, ok := r.alias[p.far]; ok {
+			return r.expected("an alias of its own, but %q is taken", p.far)
+		}
+		r.alias[p.far] = lineRef{len(r.nodes) - 1, len(n.lines)}
+	} else {
+		p.far = r.qualify(p.far)
+		if strings.HasPrefix(text, "[") {
+			if p.farPort, text, ok = bracketed(text); !ok || p.farPort < 1 || p.farPort > 254 {
+				return r.expected("the port of %q that port %d is connected to, in brackets: %q", p.far, p.num, fabric.Clip(s))
+			}
+		}
+	}
+	if p.farGUID, text, ok = parenthesised(text); !ok {
+		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
+	}
+	options, comment, _ := strings.Cut(text, "#")
+	if err := r.rates(&p, options, strings.TrimSpace(comment), n.info.NodeType != mad.NodeTypeSwitch); err != nil {
+		return err
+	}
+	n.lines = append(n.lines, p)
+	if r.grouped && strings.HasPrefix(p.far, "R-") && isGUIDID(p.far) {
+		r.routers = append(r.routers, routerLine{lineRef{len(r.nodes) - 1, len(n.lines) - 1}, comment})
+	}
+	return nil
+}
+
+// routerLine is a port line that leads to a router, and its comment.
+type routerLine struct {
+	lineRef
+	comment string
+}
+
+// addRouters adds the routers that have no record: ibnetdiscover -g leaves out
+// routers in a chassis (rdma-core infiniband-diags/ibnetdiscover.c,
+// dump_topology). Port lines that lead to them give their name and LID, and the
+// numbers, GUIDs and rates of their connected ports.
+func (r *recordReader) addRouters(name string) {
+	made := map[string]bool{}
+	for _, e := range r.routers {
+		p := &r.nodes[e.node].lines[e.line]
+		k, ok := r.ids[p.far]
+		if ok && !made[p.far] {
+			continue
+		}
+		label, lid := "", mad.LID(0)
+		if i, j := strings.IndexByte(e.comment, '"'), strings.LastIndexByte(e.comment, '"'); i < j {
+			label = e.comment[i+1 : j]
+			if words := strings.Fields(e.comment[j+1:]); len(words) > 1 {
+				setAddress(words[0], words[1], &lid, new(uint8))
+			}
+		}
+		if !ok {
+			guid, _, _ := hexDigits([]byte(p.far[2:18]))
+			made[p.far] = true
+			k = r.add(node{at: p.at, id: p.far, name: label, info: mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: mad.NodeTypeRouter, NodeGUID: mad.GUID(guid), PartitionCap: 1}})
+			r.problems = append(r.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has no record of router %q (%s), which is derived from its links: ibnetdiscover -g leaves out routers in a chassis; make the file without -g", name, label, mad.GUID(guid))})
+		}
+		router := &r.nodes[k]
+		router.info.NumPorts = max(router.info.NumPorts, uint8(p.farPort))
+		router.lines = append(router.lines, portLine{at: p.at, num: p.farPort, far: r.nodes[e.node].id, farPort: p.num, guid: p.farGUID, lid: lid, rate: p.rate})
+	}
+}
+
+// rates parses the options of a port line, and its comment: of a port that has
+// a LID (hasLID) first its LID and LMC; then name and LID of the other node, and
+// width and speed.
+func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) error {
+	near, tail := comment, comment
+	if i := strings.IndexByte(comment, '"'); i >= 0 {
+		near, tail = comment[:i], comment[strings.LastIndexByte(comment, '"')+1:]
+	}
+	var few [8]string
+	if hasLID && near != tail {
+		if err := r.address(near, &p.lid, &p.lmc); err != nil {
+			return err
+		}
+	}
+	words := slices.AppendSeq(few[:0], strings.FieldsSeq(tail))
+	if len(words) >= 2 && words[0] == "lid" {
+		if _, ok := parseRate(words[1]); ok { // the LID of the other end is missing, as in its own line
+			words = slices.Insert(words, 1, "")
+		}
+	}
+	if len(words) >= 3 && words[0] == "lid" {
+		active, ok := parseRate(words[2])
+		if !ok {
+			return r.expected("width and speed, as in 4xHDR, not %q", fabric.Clip(words[2]))
+		}
+		p.rate = active
+		words = words[3:]
+	} else {
+		words = nil
+	}
+	for _, w := range slices.AppendSeq(words, strings.FieldsSeq(options)) {
+		if strings.Contains(w, "=") && !p.rate.option(w) {
+			return r.expected("an option w=, s= or e= with a mask of widths or speeds, not %q", fabric.Clip(w))
+		}
+	}
+	return nil
+}
+
+// qualify puts the module's name before a node id or alias, unless the id names a
+// module itself.
+func (r *recordReader) qualify(id string) string {
+	switch {
+	case strings.HasPrefix(id, "@"):
+		return r.module + id
+	case r.module == "" || strings.ContainsAny(id, "#@"):
+		return id
+	}
+	return r.module + "#" + id
+}
+
+// isGUIDID reports whether a node id has the form that ibnetdiscover writes: S-, H- or R- and
+// the node GUID in 16 digits.
+func isGUIDID(id string) bool {
+	if len(id) < 18 || id[1] != '-' || !strings.ContainsRune("SHR?", rune(id[0])) {
+		return false
+	}
+	_, err := strconv.ParseUint(id[2:18], 16, 64)
+	return err == nil
+}
+
+// setAddress sets LID or LMC; key is "lid" or "lmc". It is false where value is
+// invalid.
+func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
+	v, err := strconv.ParseUint(value, 10, 16)
+	switch key {
+	case "lid":
+		*lid = mad.LID(v)
+		return err == nil && *lid <= mad.MaxUnicastLID
+	case "lmc":
+		*lmc = uint8(v)
+		return err == nil && v < 8
+	}
+	return true
+}
+
+// skipBlanks returns s without leading spaces and tabs.
+func skipBlanks(s string) string {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	return s
+}
+
+// number parses the decimal number, of at most 6 digits, at the beginning of s;
+// -1 without one.
+func number(s string) (int, string) {
+	i := 0
+	for i < len(s) && i < 6 && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	v, err := strconv.Atoi(s[:i])
+	if err != nil {
+		return -1, s
+	}
+	return v, s[i:]
+}
+
+// bracketed parses [n], and skips [ext n] after it: the number of the port on
+// the outside of a chassis.
+func bracketed(s string) (n int, rest string, ok bool) {
+	if !strings.HasPrefix(s, "[") {
+		return 0, s, false
+	}
+	n, rest = number(s[1:])
+	rest, ok = strings.CutPrefix(rest, "]")
+	if strings.HasPrefix(rest, "[ext ") {
+		_, rest, ok = strings.Cut(rest, "]")
+	}
+	return n, rest, ok
+}
+
+// parenthesised parses a GUID in parentheses, which may be missing: 0.
+func parenthesised(s string) (g mad.GUID, rest string, ok bool) {
+	rest = skipBlanks(s)
+	if !strings.HasPrefix(rest, "(") {
+		return 0, s, true
+	}
+	text, rest, ok := strings.Cut(rest[1:], ")")
+	v, err := strconv.ParseUint(text, 16, 64)
+	return mad.GUID(v), rest, ok && err == nil
+}
+
+// quoted parses a text in quotes. Only spaces, tabs and = may stand before it.
+func quoted(s string) (text, rest string, ok bool) {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t' || s[0] == '=') {
+		s = s[1:]
+	}
+	if len(s) == 0 || s[0] != '"' {
+		return "", s, false
+	}
+	s = s[1:]
+	return strings.Cut(s, `"`)
+}
+
+// writeIbnetdiscover writes what ibnetdiscover prints (rdma-core
+// infiniband-diags/ibnetdiscover.c), byte for byte except for the time in the
+// first comment.
+func writeIbnetdiscover(w io.Writer, f *fabric.Fabric) error {
+	d := recordWriter{Writer: bufio.NewWriter(w), ids: nodeIDs(f)}
+	d.printf("#\n# Topology file: generated by fabsh\n#\n")
+	if p := f.From(); p != nil {
+		d.printf("# Initiated from node %016x port %016x\n", uint64(p.Node().GUID()), uint64(p.GUID()))
+	}
+	for i := range f.Nodes() {
+		d.node(&f.Nodes()[i])
+	}
+	return d.Flush()
+}
+
+// recordWriter writes records. It leaves errors to Flush.
+type recordWriter struct {
+	*bufio.Writer
+	ids []string // by node
+}
+
+func (d *recordWriter) printf(format string, args ...any) { fmt.Fprintf(d.Writer, format, args...) }
+
+func (d *recordWriter) node(n *fabric.Node) {
+	i := n.Info()
+	d.printf("\nvendid=0x%x\ndevid=0x%x\n", i.VendorID, i.DeviceID)
+	if i.SystemImageGUID != 0 {
+		d.printf("sysimgguid=0x%x\n", uint64(i.SystemImageGUID))
+	}
+	word, guid := typeWords(n.Type())
+	d.printf("%s=0x%x", guid, uint64(i.NodeGUID))
+	if n.IsSwitch() {
+		d.printf("(%x)", uint64(i.PortGUID))
+	}
+	d.printf("\n%s\t%d \"%s\"\t\t# \"%s\"", word, n.NumPorts(), d.ids[n.ID()], printable(n.Name()))
+	if n.IsSwitch() {
+		port0 := "base"
+		if s := n.SwitchInfo(); s != nil && s.EnhancedPort0 {
+			port0 = "enhanced"
+		}
+		d.printf(" %s port 0 lid %d lmc %d", port0, n.LID(), n.Port(0).LMC())
+	}
+	d.printf("\n")
+	for p := range n.Ports() {
+		if p.Peer() != nil {
+			d.port(p)
+		}
+	}
+}
+
+func (d *recordWriter) port(p *fabric.Port) {
+	n, q := p.Node(), p.Peer()
+	m := q.Node()
+	d.printf("[%d]", p.Num())
+	if !n.IsSwitch() {
+		d.printf("(%x) ", uint64(p.GUID()))
+	}
+	d.printf("\t\"%s\"[%d]", d.ids[m.ID()], q.Num())
+	if !m.IsSwitch() {
+		if !n.IsSwitch() {
+			d.printf(" ")
+		}
+		d.printf("(%x) ", uint64(q.GUID()))
+	}
+	d.printf("\t\t# ")
+	if !n.IsSwitch() {
+		d.printf("lid %d lmc %d ", p.LID(), p.LMC())
+	}
+	width, speed := p.Width(), p.Speed()
+	if width == "" {
+		width = "??"
+	}
+	if speed == "" {
+		speed = "???"
+	}
+	d.printf("\"%s\" lid %d %s%s\n", printable(m.Name()), q.LID(), width, strings.ToUpper(speed))
+}
+
+// nodeIDs returns the ids by which port lines name nodes. Where several nodes have
+// one GUID, the ids of all but the first end with .2, .3, ...; ibnetdiscover
+// itself takes such nodes for one.
+func nodeIDs(f *fabric.Fabric) []string {
+	ids := make([]string, len(f.Nodes()))
+	seen := map[string]int{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		id := nodeID(n.Type(), n.GUID())
+		if seen[id]++; seen[id] > 1 {
+			id = fmt.Sprintf("%s.%d", id, seen[id])
+		}
+		ids[i] = id
+	}
+	return ids
+}
+
+// nodeID returns a letter for the node type, a dash, and the node GUID.
+func nodeID(t mad.NodeType, guid mad.GUID) string {
+	id := []byte("?-")
+	switch t {
+	case mad.NodeTypeSwitch:
+		id[0] = 'S'
+	case mad.NodeTypeCA:
+		id[0] = 'H'
+	case mad.NodeTypeRouter:
+		id[0] = 'R'
+	}
+	return string(appendHex(id, uint64(guid), 16, lowerDigits))
+}
+
+// typeWords returns the words of a record of a node of type t: the word before the node
+// id, and the word before the GUID.
+func typeWords(t mad.NodeType) (word, guid string) {
+	switch t {
+	case mad.NodeTypeSwitch:
+		return "Switch", "switchguid"
+	case mad.NodeTypeCA:
+		return "Ca", "caguid"
+	case mad.NodeTypeRouter:
+		return "Rt", "rtguid"
+	}
+	return "???", "???guid"
+}
+
+// printable returns s with a space for each byte that is not printable ASCII
+// (rdma-core util/node_name_map.c, clean_nodedesc).
+func printable(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
 }

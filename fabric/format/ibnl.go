@@ -41,7 +41,7 @@ type board struct {
 // inst is an instance of a chip or of a board.
 type inst struct {
 	at    pos
-	index int // among those of its board
+	index int // in the insts of its board
 	name  string
 	kind  mad.NodeType // of a chip; 0: a board
 	ports int          // of a chip
@@ -51,7 +51,7 @@ type inst struct {
 	wires  []wire
 }
 
-// wire connects a port of a chip, or a plug of a board, with that of another.
+// wire connects a port of a chip, or a plug of a board, with a port or plug of another.
 type wire struct {
 	at   pos
 	from string // plug, or port number
@@ -203,8 +203,8 @@ func parseArrow(s string) (rate, bool) {
 }
 
 // library finds types of systems in .ibnl files: in the directory of the .topo
-// file, and in the directory ibnl there. First it opens the file of that name, then
-// all there are.
+// file, and in its directory ibnl. First it opens the file with the name of the type, then
+// all files.
 type library struct {
 	open  Opener
 	dir   string
@@ -212,7 +212,7 @@ type library struct {
 	all   bool             // all files were read
 }
 
-// find is the type of system of that name, or nil.
+// find returns the type of system of that name, or nil.
 func (l *library) find(name string) (*ibnl, error) {
 	dirs := []string{l.dir, path.Join(l.dir, "ibnl")}
 	for _, d := range dirs {
@@ -237,12 +237,11 @@ func (l *library) find(name string) (*ibnl, error) {
 	return l.known[name], nil
 }
 
-// maxIBNL is how long a .ibnl file may be, in bytes; that of the largest system
+// maxIBNL limits a .ibnl file, in bytes; the file of the largest system
 // of ibutils has 170 kB.
 const maxIBNL = 16 << 20
 
-// read reads a file. One that cannot be opened is an error only if it must be
-// there.
+// read reads a file. A file that cannot be opened is an error only if must is set.
 func (l *library) read(name string, must bool) error {
 	f, err := l.open(name)
 	if err != nil {
@@ -268,7 +267,7 @@ func (l *library) read(name string, must bool) error {
 	return nil
 }
 
-// list is the names of the .ibnl files of a directory; empty where the Opener does
+// list returns the names of the .ibnl files of a directory; none where the Opener does
 // not list directories.
 func (l *library) list(dir string) []string {
 	f, err := l.open(dir)

@@ -10,7 +10,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// KeyNames are the names that a file of keys has for all keys but the M_Keys of
+// KeyNames returns the names that a file of keys has for all keys but the M_Keys of
 // single ports: as in opensm.conf and ibdiag.conf, where these have them.
 func KeyNames() []string {
 	names := make([]string, len(namedKeys))
@@ -35,7 +35,7 @@ var namedKeys = []struct {
 // ReadKeys reads a file of keys. A line is the GUID of a port or node and its
 // M_Key, as in OpenSM's file guid2mkey (opensm osm_db_pack.c,
 // osm_db_guid2mkey_set), or the name of a key and the key. Where all M_Keys are
-// equal and there is no m_key, that is the M_Key of all other ports too. Errors
+// equal and there is no m_key, all other ports have this M_Key too. Errors
 // show nothing of a line, because it may be a key.
 func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
@@ -85,7 +85,7 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 }
 
 // keySetter sets the key that the first word of a line is for; nil for an unknown
-// word. id is the same for all spellings of the word; what is for messages.
+// word. id is common to all spellings of the word; what is for messages.
 func keySetter(keys *engine.Keys, word string) (set func(key uint64), id, what string) {
 	for _, k := range namedKeys {
 		if k.name == word {
@@ -98,7 +98,7 @@ func keySetter(keys *engine.Keys, word string) (set func(key uint64), id, what s
 	return nil, "", ""
 }
 
-// commonKey is the key that all ports have; 0 where they differ.
+// commonKey returns the key that all ports have; 0 where they differ.
 func commonKey(ports map[mad.GUID]uint64) (key uint64) {
 	for _, k := range ports {
 		if key != 0 && k != key {

@@ -1,12 +1,17 @@
 package format
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -190,7 +195,7 @@ func lastOfSpan(s string) (int, bool) {
 	return v, ok && len(rest) == 0
 }
 
-// nameInParentheses parses ` ('rack 1'):`, or the same without quotes. Names may
+// nameInParentheses parses ` ('rack 1'):`, with or without quotes. Names may
 // contain quotes and parentheses.
 func nameInParentheses(s []byte) string {
 	i, j := bytes.IndexByte(s, '('), bytes.LastIndexByte(s, ')')
@@ -281,4 +286,345 @@ func (t *lftReader) take() bool {
 	}
 	t.lft.Entries, t.lft.Owners, t.lft.lines = t.row[:t.size], t.owners[:t.size], t.seen[:t.size]
 	return true
+}
+
+// ReadLFTs reads the forwarding tables of a file into the tables of f's switches. For
+// each table of the file row returns the table of the switch, ports by LID; where it
+// is nil the table of the file is skipped. LIDs for which the file has no entry
+// get mad.NoPort.
+//
+// As in OpenSM's engine file, an entry whose owner the file has goes to the LID
+// that this port has in f, and a port number that the switch does not have is an
+// error. Notes are the differences between file and fabric, as texts.
+func ReadLFTs(r io.Reader, name string, f *fabric.Fabric, row func(sw *fabric.Node) []byte) (notes []string, err error) {
+	m := lftMatcher{f: f, row: row, read: make([]bool, len(f.Nodes()))}
+	for t, err := range LFTs(r, name) {
+		if err != nil {
+			return nil, err
+		}
+		if err := m.match(t); err != nil {
+			return nil, err
+		}
+	}
+	return m.notes(name), nil
+}
+
+// lftMatcher matches tables of a file with the switches of a fabric.
+type lftMatcher struct {
+	f   *fabric.Fabric
+	row func(*fabric.Node) []byte
+
+	read    []bool      // by node id: the file has a table of the switch
+	unknown []string    // switches of the file that are not in the fabric
+	twice   []string    // switches with two tables
+	owner   []mad.GUID  // by LID of the file: for which to and state hold
+	to      []mad.LID   // by LID of the file: where its entries go
+	state   []portState // by LID of the file
+	moved   int         // LIDs whose port has another now
+	further int         // LIDs that ports have by an LMC unknown to the fabric
+	stale   int         // entries left out: the LID is another port's now
+	beyond  int         // entries left out: the LID is above the last of the fabric
+}
+
+// portState is what has become of the port that had a LID of the file.
+type portState uint8
+
+const (
+	portUnresolved portState = iota
+	portSame                 // it still has the LID, or the file lacks the owner
+	portMoved                // it has another LID
+	portGone                 // it is not in the fabric, and neither is the LID
+	portStale                // it is not in the fabric, and the LID is another port's
+	portFurther              // it has the LID beside its first one, by an LMC that is missing in the fabric
+)
+
+// match copies the entries of a table to the row of its switch.
+func (m *lftMatcher) match(t *LFT) error {
+	n, err := m.node(t)
+	if n == nil || err != nil {
+		return err
+	}
+	if m.read[n.ID()] {
+		m.twice = append(m.twice, n.Label())
+	}
+	m.read[n.ID()] = true
+	row := m.row(n)
+	for i := range row {
+		row[i] = mad.NoPort
+	}
+	if row == nil {
+		return nil
+	}
+	for lid, port := range t.Entries {
+		if port == mad.NoPort {
+			continue
+		}
+		if int(port) > n.NumPorts() {
+			return fmt.Errorf("%s: expected a port from 0 to %d, which %s has, for LID %d, not %d", pos{t.File, int(t.lines[lid])}, n.NumPorts(), n.Label(), lid, port)
+		}
+		switch to, state := m.resolve(lid, t.Owners); {
+		case state == portStale:
+			m.stale++
+		case int(to) >= len(row):
+			m.beyond++
+		default:
+			row[to] = port
+		}
+	}
+	return nil
+}
+
+// node returns the switch of a table, or nil where f has none.
+func (m *lftMatcher) node(t *LFT) (*fabric.Node, error) {
+	var switches []*fabric.Node
+	for _, n := range m.f.NodeByGUID(t.GUID) {
+		if n.IsSwitch() {
+			switches = append(switches, n)
+		}
+	}
+	switch len(switches) {
+	case 0:
+		m.unknown = append(m.unknown, t.GUID.String())
+		return nil, nil
+	case 1:
+		return switches[0], nil
+	}
+	return nil, fmt.Errorf("%s: expected the GUID of one switch, but %s is that of %s", t.Position(), t.GUID, labels(switches))
+}
+
+// resolve returns the LID that entries for a LID of the file go to. The tables of a dump have
+// equal owners, so each LID is looked up once.
+func (m *lftMatcher) resolve(lid int, owners []mad.GUID) (mad.LID, portState) {
+	if m.state == nil {
+		m.owner, m.to, m.state = make([]mad.GUID, unicastLIDCount), make([]mad.LID, unicastLIDCount), make([]portState, unicastLIDCount)
+	}
+	if m.state[lid] == portUnresolved || m.owner[lid] != owners[lid] {
+		m.owner[lid] = owners[lid]
+		m.to[lid], m.state[lid] = m.find(mad.LID(lid), owners)
+		switch m.state[lid] {
+		case portMoved:
+			m.moved++
+		case portFurther:
+			m.further++
+		}
+	}
+	return m.to[lid], m.state[lid]
+}
+
+// find returns the LID in the fabric of the port that had a LID in the file.
+func (m *lftMatcher) find(lid mad.LID, owners []mad.GUID) (mad.LID, portState) {
+	owner := owners[lid]
+	if owner == 0 {
+		return lid, portSame
+	}
+	ports := m.f.PortByGUID(owner)
+	for _, p := range ports {
+		if p.LID() <= lid && int(lid) < int(p.LID())+1<<p.LMC() {
+			return lid, portSame
+		}
+	}
+	switch {
+	case len(ports) == 1 && isFurther(lid, ports[0].LID(), owners):
+		return lid, portFurther
+	case len(ports) == 1 && ports[0].LID() != 0:
+		return ports[0].LID() + lid&(1<<ports[0].LMC()-1), portMoved
+	case m.f.PortByLID(lid) != nil:
+		return lid, portStale
+	}
+	return lid, portGone
+}
+
+// isFurther reports whether in the file a port has the first LID that it has in
+// the fabric, and lid too: then it has an LMC, which opensm-subnet.lst does not
+// contain. LMC has three bits, so that a port has at most 128 LIDs.
+func isFurther(lid, first mad.LID, owners []mad.GUID) bool {
+	return 0 < first && first < lid && lid < first+128 && owners[first] == owners[lid]
+}
+
+// notes returns the differences between file and fabric.
+func (m *lftMatcher) notes(name string) []string {
+	var notes []string
+	note := func(format string, args ...any) {
+		notes = append(notes, fmt.Sprintf("%s: %s", name, fmt.Sprintf(format, args...)))
+	}
+	if len(m.unknown) > 0 {
+		note("%d of its switches are not in the fabric: %s", len(m.unknown), some(m.unknown))
+	}
+	var missing []string
+	for i := range m.f.Nodes() {
+		if n := &m.f.Nodes()[i]; n.IsSwitch() && !m.read[i] {
+			missing = append(missing, n.Label())
+		}
+	}
+	if len(missing) > 0 {
+		note("no table of %s of the fabric: %s", plural.Count(len(missing), "switch", "switches"), some(missing))
+	}
+	if len(m.twice) > 0 {
+		note("it has two tables of %s; the last counts", some(m.twice))
+	}
+	if m.moved > 0 {
+		note("%d LIDs have changed since the file was written; their entries follow the ports, by port GUID", m.moved)
+	}
+	if m.further > 0 {
+		note("%d LIDs are additional LIDs of their ports (LMC), which the fabric does not have: paths to these are not judged; a topology of ibnetdiscover has them", m.further)
+	}
+	if m.stale > 0 {
+		note("%s left out: ports that are not in the fabric, and LIDs that now belong to others", plural.Count(m.stale, "entry is", "entries are"))
+	}
+	if m.beyond > 0 {
+		note("%s left out: LIDs above the last of the fabric", plural.Count(m.beyond, "entry is", "entries are"))
+	}
+	return notes
+}
+
+// some returns the first few of names, with commas between.
+func some(names []string) string {
+	const few = 3
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+// WriteLFTs writes forwarding tables as OpenSM writes opensm-lfts.dump, byte for
+// byte. row gives the ports of a switch by LID; nil: no table. OpenSM's
+// engine file reads the file (-R file,no_fallback -U FILE).
+func WriteLFTs(w io.Writer, f *fabric.Fabric, row func(sw *fabric.Node) []byte) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	var tails []string // of lines, after the port, by LID
+	var line []byte
+	for _, n := range openSMOrder(f.OfType(mad.NodeTypeSwitch)) {
+		entries := row(n)
+		if len(entries) == 0 {
+			continue
+		}
+		for lid := len(tails); lid < len(entries); lid++ {
+			tails = append(tails, owner(f.PortByLID(mad.LID(lid))))
+		}
+		line = append(line[:0], "Unicast lids [0-"...)
+		line = strconv.AppendInt(line, int64(len(entries)-1), 10)
+		line = append(line, "] of switch Lid "...)
+		line = strconv.AppendInt(line, int64(n.LID()), 10)
+		line = append(line, " guid "...)
+		line = append(line, n.GUID().String()...)
+		line = append(line, " ('"...)
+		line = append(line, description(n)...)
+		line = append(line, "'):\n"...)
+		out.Write(line)
+		for lid, port := range entries {
+			if int(port) > n.NumPorts() {
+				continue
+			}
+			line = append(line[:0], "0x"...)
+			line = appendHex(line, uint64(lid), 4, lowerDigits)
+			line = append(line, ' ', '0'+port/100, '0'+port/10%10, '0'+port%10)
+			line = append(line, tails[lid]...)
+			if _, err := out.Write(line); err != nil {
+				return err
+			}
+		}
+		line = strconv.AppendInt(line[:0], int64(len(entries)-1), 10)
+		out.Write(append(line, " lids dumped\n"...))
+	}
+	return out.Flush()
+}
+
+// owner returns the comment that names p, which has the LID.
+func owner(p *fabric.Port) string {
+	if p == nil {
+		return " # unknown node and type\n"
+	}
+	return " # " + typeName(p.Node().Type()) + " portguid " + p.GUID().String() + ": '" + description(p.Node()) + "'\n"
+}
+
+// WriteFDBs writes the forwarding tables that row gives as OpenSM's opensm.fdbs,
+// which ibdmchk reads. hops gives the lengths of paths; it may be nil. Where a
+// path is not the shortest, OpenSM names the port that it would choose instead;
+// here it is the first port on a shortest path.
+func WriteFDBs(w io.Writer, f *fabric.Fabric, row func(sw *fabric.Node) []byte, hops HopsFunc) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	if hops == nil {
+		hops = func(*fabric.Node, mad.LID, []byte) bool { return false }
+	}
+	var line []byte
+	d := distances{hops: hops}
+	for _, n := range openSMOrder(f.OfType(mad.NodeTypeSwitch)) {
+		entries := row(n)
+		if len(entries) == 0 {
+			continue
+		}
+		out.WriteString("dump_ucast_routes: Switch " + n.GUID().String() + "\nLID    : Port : Hops : Optimal\n")
+		for lid := 1; lid < len(entries); lid++ {
+			line = append(line[:0], "0x"...)
+			line = append(appendHex(line, uint64(lid), 4, upperDigits), " : "...)
+			line = d.append(line, n, f.PortByLID(mad.LID(lid)), mad.LID(lid), entries[lid])
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// writeFDBs writes opensm.fdbs with the lengths of paths.
+func writeFDBs(w io.Writer, f *fabric.Fabric, t *Tables) error {
+	hops, err := t.Hops()
+	if err != nil {
+		return err
+	}
+	return WriteFDBs(w, f, t.LFT, hops)
+}
+
+// distances formats the port of an entry and the length of its path
+// (opensm/osm_dump.c, dump_ucast_routes).
+type distances struct {
+	hops HopsFunc
+	row  []byte // of hops, reused
+}
+
+// append appends the entry of switch n for lid, which is a LID of to.
+func (d *distances) append(line []byte, n *fabric.Node, to *fabric.Port, lid mad.LID, port byte) []byte {
+	if to == nil || port == mad.NoPort {
+		return append(line, "UNREACHABLE"...)
+	}
+	line = append(line, '0'+port/100, '0'+port/10%10, '0'+port%10)
+	d.row = slices.Grow(d.row[:0], n.NumPorts()+1)[:n.NumPorts()+1]
+	length, best, ok := byte(NoPath), byte(NoPath), int(port) <= n.NumPorts()
+	switch {
+	case !ok:
+	case to.Node().IsSwitch():
+		if ok = d.hops(n, to.LID(), d.row); ok {
+			length, best = d.row[port], d.row[0]
+		}
+	case d.hops(n, lid, d.row) && d.row[port] != NoPath:
+		length, best = d.row[port], d.row[0]
+	default: // a LID without hops: one more than to the switch it is connected to
+		sw := to.Peer()
+		if ok = sw != nil && sw.Node().IsSwitch() && d.hops(n, sw.LID(), d.row); !ok {
+			break
+		}
+		if length = d.row[port]; sw.Node() == n {
+			length = 0
+		}
+		if best = d.row[0]; length != NoPath {
+			length, best = length+1, best+1
+		}
+	}
+	if !ok || length == NoPath {
+		return append(line, "  : HOPS UNKNOWN"...)
+	}
+	line = append(line, "  : "...)
+	if length < 10 {
+		line = append(line, '0')
+	}
+	line = strconv.AppendInt(line, int64(length), 10)
+	if line = append(line, "   : "...); length == best {
+		return append(line, "yes"...)
+	}
+	shortest := slices.Index(d.row[1:], d.row[0]) + 1
+	line = append(line, "No "...)
+	line = strconv.AppendInt(line, int64(best), 10)
+	line = append(line, " hop path possible via port "...)
+	line = strconv.AppendInt(line, int64(shortest), 10)
+	return append(line, '!')
 }

@@ -3,9 +3,15 @@ package format
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"fabsh/fabric"
 )
@@ -61,7 +67,7 @@ func (l *lines) next() bool {
 	return l.err == nil && (err == nil || l.cut)
 }
 
-// expected is an error that names the line.
+// expected returns an error that names the line.
 func (l *lines) expected(format string, args ...any) error {
 	return fmt.Errorf("%s: expected %s", l.at, fmt.Sprintf(format, args...))
 }
@@ -69,7 +75,7 @@ func (l *lines) expected(format string, args ...any) error {
 // fail makes next false, with an error that names the line.
 func (l *lines) fail(format string, args ...any) { l.err = l.expected(format, args...) }
 
-// shown is the line, shortened for messages.
+// shown returns the line, shortened for messages.
 func (l *lines) shown() string { return fabric.Clip(string(l.text)) }
 
 // field returns the first word of s and what follows it. Words are separated
@@ -91,7 +97,7 @@ func skipSpace(s []byte) []byte {
 }
 
 // hexDigits parses the hexadecimal number, without 0x, at the beginning of s.
-// It is not ok without one, or with one of more than 64 bits.
+// It is not ok if the number is missing, or has more than 64 bits.
 func hexDigits(s []byte) (v uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) {
@@ -116,8 +122,8 @@ func hex(s []byte) (v uint64, rest []byte, ok bool) {
 	return hexDigits(s[2:])
 }
 
-// decimal parses the decimal number at the beginning of s. It is not ok without
-// one, or with one above a billion.
+// decimal parses the decimal number at the beginning of s. It is not ok if the number is
+// missing, or above a billion.
 func decimal(s []byte) (v int, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -142,3 +148,224 @@ var hexValue = func() (t [256]uint8) {
 	}
 	return t
 }()
+
+// csvLines reads a file of comma-separated values (RFC 4180) line by line: no field
+// continues in the next line. A field may be in quotes; a doubled quote in it is one quote.
+type csvLines struct {
+	*lines
+	comma  byte
+	header []string // names of the columns, as the file spells them
+	fields [][]byte // of the present line; valid until the next
+	memory []byte
+}
+
+// byteOrderMark is what some editors and spreadsheets begin a UTF-8 file with.
+const byteOrderMark = "\ufeff"
+
+// setHeader takes the present line as the names of the columns. comma separates them, and all
+// fields below.
+func (c *csvLines) setHeader(comma byte) bool {
+	c.comma = comma
+	if !c.split() {
+		return false
+	}
+	c.header = make([]string, len(c.fields))
+	for i, f := range c.fields {
+		c.header[i] = string(f)
+	}
+	return true
+}
+
+// split sets fields to the fields of the present line. It fails where a quote is not closed.
+func (c *csvLines) split() bool {
+	c.fields, c.memory = c.fields[:0], c.memory[:0]
+	ok := splitCSV(c.text, c.comma, func(field []byte, quoted bool) {
+		if quoted && bytes.IndexByte(field, '"') >= 0 {
+			at := len(c.memory) // what has been cut of it before stays where it was
+			for i := 0; i < len(field); i++ {
+				c.memory = append(c.memory, field[i])
+				if field[i] == '"' {
+					i++
+				}
+			}
+			field = c.memory[at:len(c.memory):len(c.memory)]
+		}
+		c.fields = append(c.fields, field)
+	})
+	if !ok {
+		c.fail("a quote at the end of each field that begins with one, and a comma or nothing after it: %q", c.shown())
+	}
+	return ok
+}
+
+// field returns field i of the present line without the spaces around it; empty where the
+// line has fewer.
+func (c *csvLines) field(i int) []byte {
+	if i < 0 || i >= len(c.fields) {
+		return nil
+	}
+	return bytes.TrimSpace(c.fields[i])
+}
+
+// splitCSV cuts a line at its commas, but for those in quotes. Of a field in quotes,
+// doubled quotes are kept.
+func splitCSV(line []byte, comma byte, field func(text []byte, quoted bool)) bool {
+	for {
+		text := bytes.TrimLeft(line, " ")
+		if len(text) == 0 || text[0] != '"' {
+			i := bytes.IndexByte(line, comma)
+			if i < 0 {
+				field(line, false)
+				return true
+			}
+			field(line[:i], false)
+			line = line[i+1:]
+			continue
+		}
+		end := 1
+		for end < len(text) && (text[end] != '"' || end+1 < len(text) && text[end+1] == '"') {
+			if text[end] == '"' {
+				end++
+			}
+			end++
+		}
+		if end >= len(text) {
+			return false
+		}
+		field(text[1:end], true)
+		rest := bytes.TrimLeft(text[end+1:], " ")
+		switch {
+		case len(rest) == 0:
+			return true
+		case rest[0] != comma:
+			return false
+		}
+		line = rest[1:]
+	}
+}
+
+// columnsOf finds the columns with these names in the header line of a file, which
+// commas, semicolons or tabs separate. Case and spaces do not count, nor what clean
+// removes from a name. It is not ok where one of the needed names, which are the first, is
+// missing, or a name is repeated.
+func columnsOf(header []byte, needed int, clean func(string) string, names ...string) (comma byte, at []int, ok bool) {
+	for _, comma := range []byte{',', ';', '\t'} {
+		at := slices.Repeat([]int{-1}, len(names))
+		i, twice := 0, false
+		split := splitCSV(header, comma, func(text []byte, _ bool) {
+			name := strings.ToLower(strings.TrimSpace(string(text)))
+			if j := slices.Index(names, strings.TrimSpace(clean(name))); j >= 0 && names[j] != "" {
+				twice = twice || at[j] >= 0
+				at[j] = i
+			}
+			i++
+		})
+		if split && !twice && !slices.Contains(at[:needed], -1) {
+			return comma, at, true
+		}
+	}
+	return 0, nil, false
+}
+
+// gzipMagic begins a file packed by gzip (RFC 1952, 2.3.1).
+const gzipMagic = "\x1f\x8b"
+
+// maxUnpacked is how long a file of rows may be once unpacked, in bytes. gzip packs up to
+// 1,000 to one, so the size of the packed file bounds no time.
+const maxUnpacked = 4 << 30
+
+// unpacked returns a reader of r, unpacked if it is a gzip file, as dumps are often kept, and
+// limited to max bytes both packed and unpacked. Text in UTF-16 becomes UTF-8. Damage is an error
+// of the last read; the checksum is compared.
+func unpacked(r io.Reader, name string, max int64) (io.Reader, error) {
+	r, err := Bounded(r, name, max)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(r)
+	if magic, _ := in.Peek(len(gzipMagic)); string(magic) != gzipMagic { // the next read meets an error again
+		return utf8Text(in, name), nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: invalid gzip file: %w", name, err)
+	}
+	plain, err := Bounded(z, name, min(max, maxUnpacked))
+	if err != nil {
+		return nil, err
+	}
+	return utf8Text(bufio.NewReader(plain), name), nil
+}
+
+// utf8Text returns a reader of the text of in, which may be UTF-16 with a byte order mark, as
+// Windows PowerShell writes what is redirected to a file.
+func utf8Text(in *bufio.Reader, name string) io.Reader {
+	switch mark, _ := in.Peek(2); string(mark) { // the next read meets an error again
+	case "\xff\xfe":
+		return &utf16Reader{in: in, name: name, order: binary.LittleEndian}
+	case "\xfe\xff":
+		return &utf16Reader{in: in, name: name, order: binary.BigEndian}
+	}
+	return in
+}
+
+// utf16Reader converts UTF-16 to UTF-8. The byte order mark stays.
+type utf16Reader struct {
+	in    *bufio.Reader
+	name  string
+	order binary.ByteOrder
+	text  []byte // converted, and not read yet
+	held  rune   // the first half of a surrogate pair; 0: none
+	err   error
+}
+
+func (r *utf16Reader) Read(b []byte) (int, error) {
+	for len(r.text) < utf8.UTFMax && r.err == nil {
+		r.fill()
+	}
+	if len(r.text) == 0 {
+		return 0, r.err
+	}
+	n := copy(b, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// fill converts what in has at once.
+func (r *utf16Reader) fill() {
+	r.text = append(make([]byte, 0, 4096), r.text...)
+	for len(r.text) < 4096-2*utf8.UTFMax {
+		var unit [2]byte
+		if _, err := io.ReadFull(r.in, unit[:]); err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%s: invalid UTF-16: an odd number of bytes", r.name)
+			}
+			if r.err = err; r.held != 0 {
+				r.text = utf8.AppendRune(r.text, utf8.RuneError)
+			}
+			return
+		}
+		r.put(rune(r.order.Uint16(unit[:])))
+		if r.in.Buffered() < 2 {
+			return
+		}
+	}
+}
+
+// put appends a unit. Half a surrogate pair becomes U+FFFD.
+func (r *utf16Reader) put(unit rune) {
+	if held := r.held; held != 0 {
+		r.held = 0
+		if x := utf16.DecodeRune(held, unit); x != utf8.RuneError {
+			r.text = utf8.AppendRune(r.text, x)
+			return
+		}
+		r.text = utf8.AppendRune(r.text, utf8.RuneError)
+	}
+	switch {
+	case unit >= 0xd800 && unit < 0xdc00:
+		r.held = unit
+	default:
+		r.text = utf8.AppendRune(r.text, unit)
+	}
+}

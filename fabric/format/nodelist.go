@@ -1,7 +1,6 @@
 package format
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -75,6 +74,7 @@ func loadNodeList(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 	return t.fabric(name)
 }
 
+// listed is a line of the list.
 type listed struct {
 	node    node
 	comment string // the name in quotes, and what follows it
@@ -132,7 +132,7 @@ func listedNode(l *lines, line string) (n listed, err error) {
 	if t == mad.NodeTypeSwitch {
 		i.PortGUID = guid
 	}
-	n.node.at, n.node.id = l.at, fmt.Sprintf("%c-%016x", idLetter(t), uint64(guid))
+	n.node.at, n.node.id = l.at, nodeID(t, guid)
 	n.comment = `"` + name
 	return n, nil
 }

@@ -89,7 +89,7 @@ func readLFTs(t testing.TB, f *fabric.Fabric, name, text string) rows {
 }
 
 // TestOpenSMTables: the tables that OpenSM and the tools of infiniband-diags
-// dump are all the same to us, and we write them as OpenSM does.
+// dump are read alike, and written as OpenSM does.
 func TestOpenSMTables(t *testing.T) {
 	for name, net := range nets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -269,8 +269,7 @@ func reroute(sw *fabric.Node, to *fabric.Port, port *byte, hops format.HopsFunc)
 	return 0
 }
 
-// TestIbnetdiscoverVariants: whatever ibnetdiscover is told to add, the links
-// are the same.
+// TestIbnetdiscoverVariants: the options of ibnetdiscover do not change the links.
 func TestIbnetdiscoverVariants(t *testing.T) {
 	m := nets(t)
 	// A director whose boards ibnetdiscover knows, and a router in it, of which

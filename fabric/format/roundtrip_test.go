@@ -15,7 +15,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestRoundTrip: what is written of simulated fabrics reads back as the same.
+// TestRoundTrip: files written of simulated fabrics read back as these fabrics.
 func TestRoundTrip(t *testing.T) {
 	for _, spec := range []string{"", "fattree:k=4,levels=3", "ring:n=2", "ring:n=7,hosts=2", "pgft:m=3/3,w=1/2,p=2/1"} {
 		f, o, err := sim.Parse(spec)

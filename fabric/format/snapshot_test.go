@@ -2,14 +2,9 @@ package format_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -98,8 +93,8 @@ func writeSnapshot(t testing.TB, f *fabric.Fabric) []byte {
 	return b.Bytes()
 }
 
-// TestSnapshot: all that is known of a fabric comes back, whatever the fabric
-// came from, and the same makes the same bytes.
+// TestSnapshot: a snapshot preserves all that is known of a fabric, whatever its
+// source, and equal fabrics give equal bytes.
 func TestSnapshot(t *testing.T) {
 	fabrics := map[string]*fabric.Fabric{"sim": discoverSim(t, "fattree:k=4,levels=3")}
 	for name, text := range map[string]string{"ibsim": ibsimtest.Net(t, "names"), "odd": oddNet} {
@@ -202,7 +197,7 @@ func TestSnapshotKeys(t *testing.T) {
 	}
 }
 
-// TestSnapshotDamage: whatever byte is lost or changed, it is told, unless it
+// TestSnapshotDamage: any lost or changed byte is reported, unless it
 // changes nothing.
 func TestSnapshotDamage(t *testing.T) {
 	f := discoverSim(t, "ring:n=2")
@@ -229,63 +224,6 @@ func TestSnapshotDamage(t *testing.T) {
 		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", in, err, want)
 		}
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tables")
-	put := func(text string, fail error) error {
-		return format.WriteFile(t.Context(), path, func(w io.Writer) error {
-			io.WriteString(w, text)
-			return fail
-		})
-	}
-	if err := put("one", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	if err := put("two", broken); err != broken {
-		t.Errorf("got %v", err)
-	}
-	if b, _ := os.ReadFile(path); string(b) != "one" {
-		t.Errorf("after a failure the file holds %q", b)
-	}
-	if err := put("three", nil); err != nil {
-		t.Fatal(err)
-	}
-	st, err := os.Stat(path)
-	if err != nil || st.Mode().Perm() != 0o640 {
-		t.Errorf("mode %v, %v", st.Mode(), err)
-	}
-	if b, _ := os.ReadFile(path); string(b) != "three" {
-		t.Errorf("the file holds %q", b)
-	}
-	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
-		t.Errorf("left behind: %v", all)
-	}
-	if err := format.WriteFile(t.Context(), "/dev/null", func(w io.Writer) error { return nil }); err != nil {
-		t.Error(err)
-	}
-	err = format.WriteFile(t.Context(), filepath.Join(path, "x"), func(io.Writer) error { return nil })
-	if want := fmt.Sprintf("%s/x: temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // the temporary file goes
-		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
-		return os.Remove(all[0])
-	})
-	if want := "rename " + path + ": no such file or directory"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // as where the disk is full
-		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
-		return &fs.PathError{Op: "write", Path: all[0], Err: syscall.ENOSPC}
-	})
-	if want := "write " + path + ": no space left on device"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

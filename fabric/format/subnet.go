@@ -1,7 +1,9 @@
 package format
 
 import (
+	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -96,7 +98,7 @@ func (s *subnetReader) line(text []byte) {
 var (
 	subnetStates = map[string]mad.PortState{"ACT": mad.PortStateActive, "ARM": mad.PortStateArmed, "INI": mad.PortStateInitialize, "DWN": mad.PortStateDown}
 	// subnetSpeeds are the speeds by Gb/s a lane. OpenSM up to 3.3 writes ?? for
-	// those above 50.
+	// speeds above 50.
 	subnetSpeeds = map[string]string{"2.5": "sdr", "5": "ddr", "10": "qdr", "FDR10": "fdr10", "14": "fdr", "25": "edr", "50": "hdr", "100": "ndr", "200": "xdr"}
 	subnetTypes  = map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "Rt": mad.NodeTypeRouter, "**": 0}
 )
@@ -161,7 +163,7 @@ func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	return e, text
 }
 
-// node is the index of the node at an end, which is added where it is new.
+// node returns the index of the node at an end, which is added if it is new.
 func (s *subnetReader) node(e *subnetEnd) int {
 	id := nodeID(e.info.NodeType, e.info.NodeGUID)
 	i, ok := s.ids[id]
@@ -183,7 +185,7 @@ func (s *subnetReader) node(e *subnetEnd) int {
 }
 
 // addLine adds what a line has of a port of node i. The port's own line
-// replaces what that of the other end has implied.
+// replaces what the other end's line has implied.
 func (s *subnetReader) addLine(i int, p portLine) {
 	n := &s.nodes[i]
 	for j := range n.lines {
@@ -201,4 +203,104 @@ func (s *subnetReader) addLine(i int, p portLine) {
 		return
 	}
 	n.lines = append(n.lines, p)
+}
+
+// writeSubnet writes what OpenSM writes as opensm-subnet.lst, byte for byte, its
+// old errors included (opensm/osm_dump.c, dump_topology_node): VenID and DevID
+// of the second end have 8 digits, and a speed above QDR is written only where the
+// other end is capable of it. A connected port whose state is unknown is
+// written as ACT, because ibdm skips ports that are neither ACT, ARM nor INI.
+func writeSubnet(w io.Writer, f *fabric.Fabric) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	for _, n := range openSMOrder(f.Nodes()) {
+		for p := range n.Ports() {
+			q := p.Peer()
+			if q == nil {
+				continue
+			}
+			i, j := n.Info(), q.Node().Info()
+			fmt.Fprintf(out, "{ %s VenID:%06X DevID:%04X %s } ", subnetHead(p), i.VendorID, i.DeviceID, subnetTail(p))
+			fmt.Fprintf(out, "{ %s VenID:%08X DevID:%04X %s } ", subnetHead(q), j.VendorID, uint32(j.DeviceID)<<16, subnetTail(q))
+			if _, err := fmt.Fprintf(out, "PHY=%s LOG=%s SPD=%s\n", subnetWidth(p), subnetState(p), subnetSpeed(p, q)); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}
+
+func subnetHead(p *fabric.Port) string {
+	n := p.Node()
+	kind := "**"
+	for word, t := range subnetTypes {
+		if t == n.Type() {
+			kind = word
+		}
+	}
+	if i := addressInfo(p); i != nil && i.LID != 0 && i.LID == i.MasterSMLID {
+		kind += "-SM"
+	}
+	return fmt.Sprintf("%s Ports:%02X SystemGUID:%016x NodeGUID:%016x PortGUID:%016x", kind, n.NumPorts(), uint64(n.Info().SystemImageGUID), uint64(n.GUID()), uint64(p.GUID()))
+}
+
+func subnetTail(p *fabric.Port) string {
+	return fmt.Sprintf("Rev:%08X {%s} LID:%04X PN:%02X", p.Node().Info().Revision, description(p.Node()), uint16(p.LID()), p.Num())
+}
+
+// addressInfo returns the PortInfo that has the LID of p: for a switch the PortInfo of port 0.
+func addressInfo(p *fabric.Port) *mad.PortInfo {
+	if p.Node().IsSwitch() {
+		return p.Node().Port(0).Info()
+	}
+	return p.Info()
+}
+
+func subnetWidth(p *fabric.Port) string {
+	if w := p.Width(); w != "" {
+		return w
+	}
+	return "??"
+}
+
+func subnetState(p *fabric.Port) string {
+	for word, s := range subnetStates {
+		if s == p.State() {
+			return word
+		}
+	}
+	return "ACT"
+}
+
+// subnetSpeed returns the speed of p, in Gb/s a lane; q is the other end.
+func subnetSpeed(p, q *fabric.Port) string {
+	i, caps := p.Info(), addressInfo(q)
+	if i == nil {
+		return "??"
+	}
+	s := "??"
+	switch i.LinkSpeedActive {
+	case mad.LinkSpeedSDR:
+		s = "2.5"
+	case mad.LinkSpeedDDR:
+		s = "5"
+	case mad.LinkSpeedQDR:
+		s = "10"
+	}
+	if p.Speed() == "fdr10" {
+		s = "FDR10"
+	}
+	if caps == nil || caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported == 0 {
+		return s
+	}
+	switch i.LinkSpeedExtActive {
+	case 0:
+		return s
+	case mad.LinkSpeedExtFDR:
+		return "14"
+	case mad.LinkSpeedExtEDR:
+		return "25"
+	case mad.LinkSpeedExtHDR:
+		return "50"
+	}
+	return "??"
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -124,7 +125,7 @@ func (t *topoReader) line(words []string) {
 	}
 }
 
-// system is the system of that name, which is added where it is new.
+// system returns the system of that name, which is added if it is new.
 func (t *topoReader) system(kind, name string) *topoSystem {
 	if c := t.systems[name]; c != nil {
 		if c.kind != kind && !slices.Contains(c.def.names, kind) {
@@ -173,7 +174,7 @@ func (t *topoReader) finish() error {
 	return nil
 }
 
-// plug is the node and port behind a plug of a system.
+// plug returns the node and port that a plug of a system is wired to.
 func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error) {
 	c := t.systems[name]
 	w, ok := c.def.top.plugs[plug]
@@ -185,4 +186,302 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 	}
 	have := slices.Sorted(maps.Keys(c.def.top.plugs))
 	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, fabric.Clip(plug), some(have))
+}
+
+// topoSystem is a system of a .topo file.
+type topoSystem struct {
+	kind  string // its type: a name of def
+	def   *ibnl
+	mods  map[string]string // variants of boards, by place: leaf1
+	at    pos
+	built *builtBoard
+}
+
+// builtBoard is a board at its place in a system.
+type builtBoard struct {
+	*board
+	parts []builtPart // of its insts
+}
+
+type builtPart struct {
+	node  int         // of a chip
+	inner *builtBoard // a board's; nil: the variant does not have it
+}
+
+// build adds the nodes of a system, and the links within it.
+func (t *topoReader) build(name string, c *topoSystem) error {
+	first := len(t.nodes)
+	var err error
+	if c.built, err = t.chips(name, c, c.def.top, "", 0); err != nil {
+		return err
+	}
+	for i := first; i < len(t.nodes); i++ {
+		t.nodes[i].info.SystemImageGUID = t.nodes[first].info.NodeGUID
+	}
+	return t.wires(c.built)
+}
+
+// maxBoards is how many boards may be within one another. No known system has
+// more than two.
+const maxBoards = 8
+
+// Limits of a whole .topo file: a few boards that each contain many others
+// have many chips.
+const (
+	maxParts      = 1 << 20  // boards, chips, and wires
+	maxPartsNames = 64 << 20 // bytes
+)
+
+// countPart counts a board, chip or wire; name is the length of its name.
+func (t *topoReader) countPart(at pos, name int) error {
+	if t.parts++; t.parts > maxParts {
+		return fmt.Errorf("%s: expected systems of at most %d boards, chips and wires in all", at, maxParts)
+	}
+	if t.names += name; t.names > maxPartsNames {
+		return fmt.Errorf("%s: expected systems whose parts have names of at most %d MB in all", at, maxPartsNames>>20)
+	}
+	return nil
+}
+
+// chips adds the nodes of board b, whose place in the system is the prefix
+// place, and of the boards within it.
+func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) (*builtBoard, error) {
+	if depth > maxBoards {
+		return nil, fmt.Errorf("%s: expected at most %d nested boards; is one within itself?", b.at, maxBoards)
+	}
+	built := &builtBoard{board: b}
+	for _, i := range b.insts {
+		if err := t.countPart(c.at, len(system)+2*len(place)+2*len(i.name)); err != nil {
+			return nil, err
+		}
+		if i.kind != 0 {
+			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: i.kind, NumPorts: uint8(i.ports), PartitionCap: 1,
+				DeviceID: deviceOf(i.master), NodeGUID: t.guids[i.kind].next,
+			}}
+			n.info.PortGUID = n.info.NodeGUID
+			t.guids[i.kind].next += mad.GUID(i.ports) + 1
+			if err := t.countPorts(c.at, i.ports, t.bytes); err != nil {
+				return nil, err
+			}
+			if _, ok := t.ids[n.id]; ok {
+				return nil, fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
+			}
+			built.parts = append(built.parts, builtPart{node: t.add(n)})
+			continue
+		}
+		for key, value := range i.mods {
+			if err := t.countPart(c.at, len(place)+len(i.name)+len(key)); err != nil {
+				return nil, err
+			}
+			if key = place + i.name + "/" + key; c.mods[key] == "" {
+				c.mods[key] = value
+			}
+		}
+		var inner *builtBoard
+		def, err := c.board(i, place)
+		if err == nil && def != nil {
+			inner, err = t.chips(system, c, def, place+i.name+"/", depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		built.parts = append(built.parts, builtPart{inner: inner})
+	}
+	return built, nil
+}
+
+// board returns the definition of board i, which is at place, in the variant that
+// CFG: names; nil where CFG: removes it.
+func (c *topoSystem) board(i *inst, place string) (*board, error) {
+	master := i.master
+	switch mod := c.mods[place+i.name]; mod {
+	case "R", "X", "Removed":
+		return nil, nil
+	case "":
+	default:
+		master += ":" + mod
+	}
+	if b := c.def.boards[master]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: expected a board %q of %s, which %s is to have as %s, but %s has none", c.at, master, c.kind, i.at, place+i.name, i.at.file)
+}
+
+// wires adds the links within board b, and within the boards of b.
+func (t *topoReader) wires(b *builtBoard) error {
+	for _, i := range b.insts {
+		for _, w := range i.wires {
+			if err := t.countPart(w.at, 0); err != nil {
+				return err
+			}
+			n, p, err := b.trace(i.name, w.from)
+			if err != nil {
+				return err
+			}
+			m, q, err := b.trace(w.inst, w.to)
+			if err != nil {
+				return err
+			}
+			if n < 0 || m < 0 { // a variant of a board that does not have that plug
+				continue
+			}
+			if err := t.link(w.at, n, p, m, q, w.rate); err != nil {
+				return err
+			}
+		}
+		if inner := b.parts[i.index].inner; inner != nil {
+			if err := t.wires(inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trace follows the wires from a port of a chip, or a plug of a board, named
+// name on board b, down to a node and its port; node -1: none in this
+// variant.
+func (b *builtBoard) trace(name, port string) (node, num int, err error) {
+	for {
+		i := b.byName[name]
+		if i == nil {
+			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
+		}
+		part := b.parts[i.index]
+		if i.kind != 0 {
+			num, rest := number(port)
+			if num < 1 || num > i.ports || rest != "" {
+				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, fabric.Clip(port))
+			}
+			return part.node, num, nil
+		}
+		if part.inner == nil {
+			return -1, 0, nil
+		}
+		w, ok := part.inner.plugs[port]
+		if !ok {
+			return -1, 0, nil
+		}
+		b, name, port = part.inner, w.inst, w.from
+	}
+}
+
+// deviceOf returns the first number in the name of a device.
+func deviceOf(s string) uint16 {
+	i := strings.IndexAny(s, "0123456789")
+	if i < 0 {
+		return 0
+	}
+	n, _, _ := decimal([]byte(s[i:]))
+	return uint16(n)
+}
+
+// writeTopo writes a .topo file of ibdm in which each node is a system, of a type
+// that WriteIBNLs defines. ibdm knows no speed above 10 Gb/s a lane and no width
+// of 2x: they are left out, and ibdm assumes SDR or 4x.
+func writeTopo(w io.Writer, f *fabric.Fabric) error {
+	out := bufio.NewWriter(w)
+	out.WriteString("# Systems and cables, written by fabsh\n")
+	names := systemNames(f)
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		fmt.Fprintf(out, "\n%s %s\n", systemType(n), names[i])
+		for p := range n.Ports() {
+			q := p.Peer()
+			if q == nil {
+				continue
+			}
+			if _, err := fmt.Fprintf(out, "   P%d %s %s %s P%d\n", p.Num(), arrow(p), systemType(q.Node()), names[q.Node().ID()], q.Num()); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// WriteIBNLs writes a .ibnl file for each type of system in the .topo file that
+// Dump writes of f. A type is a number of ports and a device. create creates a
+// file; the files belong into the directory of the .topo file, or into a directory of ibdm's
+// IBDM_IBNL_PATH.
+func WriteIBNLs(f *fabric.Fabric, create func(name string) (io.WriteCloser, error)) error {
+	done := map[string]bool{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		kind := systemType(n)
+		if done[kind] {
+			continue
+		}
+		done[kind] = true
+		var b strings.Builder
+		node := "CA"
+		if n.IsSwitch() {
+			node = "SW"
+		}
+		fmt.Fprintf(&b, "TOPSYSTEM %s\n\nNODE %s %d DEV%d U1\n", kind, node, n.NumPorts(), n.Info().DeviceID)
+		for num := 1; num <= n.NumPorts(); num++ {
+			fmt.Fprintf(&b, "   %d -> P%d\n", num, num)
+		}
+		w, err := create(kind + ".ibnl")
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, b.String())
+		if e := w.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// systemType returns the type of system that n is: SW36-53000, by ports and device.
+func systemType(n *fabric.Node) string {
+	kind := "CA"
+	if n.IsSwitch() {
+		kind = "SW"
+	}
+	return fmt.Sprintf("%s%d-%d", kind, n.NumPorts(), n.Info().DeviceID)
+}
+
+// systemNames returns the nodes' names, with _ for characters that would end a word,
+// and with the GUID where they are not unique.
+func systemNames(f *fabric.Fabric) []string {
+	names := make([]string, len(f.Nodes()))
+	count := map[string]int{}
+	for i := range names {
+		names[i] = strings.Map(func(r rune) rune {
+			if strings.ContainsRune(" /#,=>", r) {
+				return '_'
+			}
+			return r
+		}, printable(f.Nodes()[i].Name()))
+		count[names[i]]++
+	}
+	for i, name := range names {
+		if name == "" || count[name] > 1 {
+			n := &f.Nodes()[i]
+			if names[i] = strings.TrimPrefix(name+"_"+n.GUID().String(), "_"); len(f.NodeByGUID(n.GUID())) > 1 {
+				names[i] += fmt.Sprintf("_%d", i)
+			}
+		}
+	}
+	return names
+}
+
+// arrow returns the arrow of a cable, -4x-10G->, without a width or speed that ibdm does not know.
+func arrow(p *fabric.Port) string {
+	s := "-"
+	switch w := p.Width(); w {
+	case "1x", "4x", "8x", "12x":
+		s += w + "-"
+	}
+	for gbps, speed := range subnetSpeeds {
+		if speed == p.Speed() && (gbps == "2.5" || gbps == "5" || gbps == "10") {
+			s += gbps + "G-"
+		}
+	}
+	return s + ">"
 }

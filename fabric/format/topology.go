@@ -2,7 +2,9 @@ package format
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fabsh/fabric"
@@ -10,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// topology is the nodes and cables of a file, by the names that the file has
-// for them. fabric makes a Fabric of it.
+// topology is the nodes and cables of a file, by the names that the file gives
+// them. fabric makes a Fabric of it.
 type topology struct {
 	nodes    []node
 	ids      map[string]int     // node by id
@@ -54,7 +56,7 @@ type portLine struct {
 	state    mad.PortState         // 0: unknown
 	physical mad.PortPhysicalState // 0: as the state suggests
 	open     bool                  // the file has the port, without another end
-	implied  bool                  // the line is that of the other end
+	implied  bool                  // the line was the other end's
 	linked   bool                  // the Builder has the link
 }
 
@@ -96,8 +98,8 @@ func (t *topology) link(at pos, n, p, m, q int, r rate) error {
 	return nil
 }
 
-// What a subnet can be: it has at most 48k LIDs. And ports that a few words
-// claim take memory: a file of some kilobytes may have freePorts, a larger one
+// Limits of a subnet, which has at most 48k LIDs. Ports take memory even if only a few words
+// claim them: a file of some kilobytes may have freePorts, a larger one
 // one more for each bytesPerPort.
 const (
 	maxNodes      = 1 << 16
@@ -106,8 +108,8 @@ const (
 	bytesPerPort  = 4
 )
 
-// tooManyPorts names the limit a file has passed that has claimed so many ports
-// in its first bytes; empty: none.
+// tooManyPorts names the limit that a file with a number of ports in its first bytes
+// exceeds; empty: none.
 func tooManyPorts(ports int, bytes int64) string {
 	if limit := min(maxTotalPorts, freePorts+int(bytes/bytesPerPort)); ports > limit {
 		return fmt.Sprintf("nodes of at most %d ports in all", limit)
@@ -115,8 +117,8 @@ func tooManyPorts(ports int, bytes int64) string {
 	return ""
 }
 
-// countPorts adds the ports of a node to those of the file, of which so many
-// bytes have been read. There is a limit.
+// countPorts adds the ports of a node to the ports of the file, and fails at a limit. bytes is how
+// much of the file has been read.
 func (t *topology) countPorts(at pos, ports int, bytes int64) error {
 	t.ports += ports
 	if len(t.nodes) >= maxNodes {
@@ -131,7 +133,7 @@ func (t *topology) countPorts(at pos, ports int, bytes int64) error {
 // guidBase counts GUIDs up from a base that the file sets.
 type guidBase struct{ base, next mad.GUID }
 
-// newGUIDBases are where the GUIDs of nodes begin for which the file gives none:
+// newGUIDBases returns the first GUIDs of nodes whose GUIDs the file does not give:
 // as in ibsim (ibsim/sim_net.c, absguids).
 func newGUIDBases() map[mad.NodeType]*guidBase {
 	return map[mad.NodeType]*guidBase{
@@ -256,7 +258,7 @@ func (t *topology) connect(b *fabric.Builder, i, j int) error {
 	return nil
 }
 
-// otherEnd is the line of the port that p, a line of node i, is connected to.
+// otherEnd returns the line of the port that p, a line of node i, is connected to.
 // That line must name p in turn.
 func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 	n := &t.nodes[i]
@@ -290,7 +292,7 @@ func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 	return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but its record at %s has no line for that port", p.at, m.id, p.farPort, n.id, p.num, m.at)
 }
 
-// portGUID is the GUID that p, the port's line, or q, that of the other end,
+// portGUID returns the port GUID that the port's line p or the other end's line q
 // gives; else the node GUID plus the port number, as in ibsim.
 func (n *node) portGUID(p, q *portLine) mad.GUID {
 	switch {
@@ -302,8 +304,8 @@ func (n *node) portGUID(p, q *portLine) mad.GUID {
 	return n.info.NodeGUID + mad.GUID(p.num)
 }
 
-// setFrom finds the port that the sweep began at, of a switch port 0. It is false where the
-// file names one of a node that it does not have.
+// setFrom finds the port that the sweep began at; for a switch it is port 0. It is false where
+// the node of that port is not in the file.
 func (t *topology) setFrom(b *fabric.Builder) bool {
 	var nodeGUID, portGUID uint64
 	if _, err := fmt.Sscanf(t.from, "%x port %x", &nodeGUID, &portGUID); err != nil {
@@ -325,3 +327,151 @@ func (t *topology) setFrom(b *fabric.Builder) bool {
 	}
 	return false
 }
+
+// rate is the width and speed of a port: the active ones (inUse), or all that are
+// enabled.
+type rate struct {
+	inUse  bool
+	widths mad.LinkWidth
+	speeds uint16  // bit n: speedWords[n]
+	vls    mad.VLs // PortInfo.VLCap; 0: unknown
+}
+
+var speedWords = []string{"sdr", "ddr", "qdr", "fdr10", "fdr", "edr", "hdr", "ndr", "xdr"}
+
+// Bits of rate.speeds.
+const (
+	speedQDR = 2
+	speedFDR = 4
+)
+
+var widthWords = []struct {
+	word string
+	bit  mad.LinkWidth
+}{ // the widest first: common takes the first that both ends have
+	{"12x", mad.LinkWidth12x}, {"8x", mad.LinkWidth8x}, {"4x", mad.LinkWidth4x}, {"2x", mad.LinkWidth2x}, {"1x", mad.LinkWidth1x},
+}
+
+// common returns the width and speed of the link between ports with rates r and s:
+// the highest that both have enabled, unless one of them has the active ones. 0 and "" are
+// unknown.
+func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
+	if !r.inUse {
+		if s.inUse {
+			return s.common(s)
+		}
+		r.widths, r.speeds = r.widths&s.widths, r.speeds&s.speeds
+	}
+	for _, w := range widthWords {
+		if r.widths&w.bit != 0 {
+			width = w.bit
+			break
+		}
+	}
+	if r.speeds != 0 {
+		speed = speedWords[bits.Len16(r.speeds)-1]
+	}
+	return width, speed
+}
+
+// parseRate parses "4xHDR". ?? and ??? stand for an unknown width and speed.
+func parseRate(s string) (r rate, ok bool) {
+	i := strings.IndexByte(s, 'x')
+	if strings.HasPrefix(s, "??") {
+		i = 1
+	}
+	if i < 0 {
+		return r, false
+	}
+	r.inUse = true
+	return r, r.setWidth(s[:i+1]) && r.setSpeed(strings.ToLower(s[i+1:]))
+}
+
+// setWidth sets the width named s: "4x", or ?? where it is unknown.
+func (r *rate) setWidth(s string) bool {
+	for _, w := range widthWords {
+		if w.word == s {
+			r.widths = w.bit
+			return true
+		}
+	}
+	r.widths = 0
+	return s == "??"
+}
+
+// setSpeed sets the speed named s: "hdr", or ??? where it is unknown.
+func (r *rate) setSpeed(s string) bool {
+	r.speeds = 0
+	if j := slices.Index(speedWords, s); j >= 0 {
+		r.speeds = 1 << j
+	}
+	return r.speeds != 0 || s == "???"
+}
+
+// option parses w=, s= and e= of ibsim, which are the masks of enabled widths,
+// speeds and extended speeds (ibsim/sim_net.c, parse_port_opt). After an active
+// rate the options come from ibnetdiscover -f: v= is VLCap, and w= and s=
+// repeat the rate.
+func (r *rate) option(s string) bool {
+	key, value, ok := strings.Cut(s, "=")
+	v, err := strconv.ParseUint(value, 0, 8)
+	if !ok || err != nil {
+		return false
+	}
+	if r.inUse {
+		if key == "v" {
+			r.vls = mad.VLs(v)
+		}
+		return true
+	}
+	switch key {
+	case "w":
+		if r.widths = mad.LinkWidth(v); v < 1 || v > 31 {
+			return false
+		}
+	case "s":
+		if v == 0 {
+			v = 1 << speedQDR
+		}
+		if r.speeds = r.speeds&^7 | uint16(v); v > 7 {
+			return false
+		}
+	case "e":
+		if r.speeds = r.speeds&7 | uint16(v)<<speedFDR; v > 15 {
+			return false
+		}
+	}
+	return true
+}
+
+// portInfo returns the PortInfo of a port whose link has that width and speed.
+func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
+	i.PortPhysicalState = mad.PortPhysicalStateLinkUp
+	i.LinkWidthActive = width
+	switch speed {
+	case "sdr":
+		i.LinkSpeedActive = mad.LinkSpeedSDR
+	case "ddr":
+		i.LinkSpeedActive = mad.LinkSpeedDDR
+	case "qdr", "fdr10":
+		i.LinkSpeedActive = mad.LinkSpeedQDR
+	case "fdr":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtFDR
+	case "edr":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtEDR
+	case "hdr":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtHDR
+	case "ndr":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtNDR
+	case "xdr":
+		i.LinkSpeedExtActive2 = mad.LinkSpeedExt2XDR
+	}
+	i.CapabilityMask, i.CapabilityMask2 = capabilities, capabilities2
+	return i, speed == "fdr10"
+}
+
+// The capabilities without which a port's extended speeds are not valid.
+const (
+	capabilities  = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
+	capabilities2 = mad.CapabilityMask2IsExtendedSpeeds2Supported
+)

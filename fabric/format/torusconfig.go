@@ -22,7 +22,7 @@ type TorusConfig struct {
 // TorusSeed is a switch whose neighbours are named.
 type TorusSeed struct {
 	From     mad.GUID
-	To       [3][2]mad.GUID // by dimension: in the direction of falling coordinates, and of rising ones; 0: not named
+	To       [3][2]mad.GUID // by dimension: in the direction of falling and of rising coordinates; 0: not named
 	Dateline [3]int         // where coordinate 0 is, from the switch
 	Line     int            // of the first link
 }
@@ -32,9 +32,9 @@ const maxSeeds = 256
 
 var torusWords = []string{"torus", "mesh", "xp_link", "xm_link", "yp_link", "ym_link", "zp_link", "zm_link", "x_dateline", "y_dateline", "z_dateline", "next_seed", "port_order", "portgroup_max_ports", "max_changes"}
 
-// ReadTorusConfig reads such a file as OpenSM does (opensm osm_torus.c, parse_config):
-// what follows the words that are wanted is ignored. port_order, portgroup_max_ports and
-// max_changes mean nothing to us.
+// ReadTorusConfig reads the file as OpenSM does (opensm osm_torus.c, parse_config):
+// words after the expected ones are ignored, and so are port_order, portgroup_max_ports and
+// max_changes.
 func ReadTorusConfig(r io.Reader, name string) (*TorusConfig, error) {
 	c := &TorusConfig{}
 	seed := TorusSeed{}

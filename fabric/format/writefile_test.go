@@ -3,7 +3,9 @@ package format_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -63,5 +65,62 @@ func TestWritePipe(t *testing.T) {
 	defer cancel()
 	if err := write(ctx, 1<<20); err != over {
 		t.Errorf("it does not read: got %v", err)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tables")
+	put := func(text string, fail error) error {
+		return format.WriteFile(t.Context(), path, func(w io.Writer) error {
+			io.WriteString(w, text)
+			return fail
+		})
+	}
+	if err := put("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := put("two", broken); err != broken {
+		t.Errorf("got %v", err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "one" {
+		t.Errorf("after a failure the file holds %q", b)
+	}
+	if err := put("three", nil); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(path)
+	if err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "three" {
+		t.Errorf("the file holds %q", b)
+	}
+	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
+		t.Errorf("left behind: %v", all)
+	}
+	if err := format.WriteFile(t.Context(), "/dev/null", func(w io.Writer) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	err = format.WriteFile(t.Context(), filepath.Join(path, "x"), func(io.Writer) error { return nil })
+	if want := fmt.Sprintf("%s/x: temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // the temporary file goes
+		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+		return os.Remove(all[0])
+	})
+	if want := "rename " + path + ": no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // as where the disk is full
+		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+		return &fs.PathError{Op: "write", Path: all[0], Err: syscall.ENOSPC}
+	})
+	if want := "write " + path + ": no space left on device"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -28,7 +28,7 @@ type trendRow struct {
 const maxTrends = 20
 
 // trends returns the trends of ports that the state of a job has more than two reads of;
-// nil: there are none, or none counted errors.
+// nil: there is no such port, or none of them counted errors.
 func (p *Page) trends() *trendView {
 	type trend struct {
 		port   *fabric.Port

@@ -1,12 +1,14 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,7 +114,7 @@ lids were assigned: nets/net has no LIDs; they were assigned in its order, from 
 	}
 }
 
-// TestLoadPortGUIDs: port GUIDs as vendors give them, told at either end.
+// TestLoadPortGUIDs: port GUIDs as vendors assign them, given at either end.
 func TestLoadPortGUIDs(t *testing.T) {
 	const in = `# Initiated from node 00000000000000a0 port 00000000000000a0
 
@@ -145,5 +147,25 @@ ca "far line" guid b0 image 0 vendor 0 device 0 ports 1
 `
 	if d := cmp.Diff(want, describe(f)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestIncludeErrors(t *testing.T) {
+	fsys := fstest.MapFS{
+		"self":  {Data: []byte("# again\ninclude \"self\"\n")},
+		"a/inc": {Data: []byte("\nSwitch\n")},
+	}
+	for _, test := range []struct{ name, in, want string }{
+		{"a/net", "\ninclude \"b\"\n", `a/net:2: include "a/b": file does not exist`},
+		{"a/bad", "include \"inc\"\n", `a/inc:2: expected a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): "Switch"`},
+		{"net", "include \"self\"\n", "self:2: expected at most 16 files that include one another: does self include itself?"},
+	} {
+		if _, err := Load(strings.NewReader(test.in), test.name, opener(fsys)); err == nil || err.Error() != test.want {
+			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
+		}
+	}
+	_, err := Load(io.MultiReader(strings.NewReader("# x\n"), iotest.ErrReader(errors.New("unplugged"))), "net", nil)
+	if want := "net: after line 1: unplugged"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

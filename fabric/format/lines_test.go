@@ -19,7 +19,7 @@ func inUTF16(text string, order binary.AppendByteOrder) (b []byte) {
 	return b
 }
 
-// TestUTF16: tables that Windows PowerShell has written to a file are read like the same in
+// TestUTF16: tables that Windows PowerShell has written to a file are read like tables in
 // UTF-8; what is cut within a character is refused.
 func TestUTF16(t *testing.T) {
 	const table = "Unicast lids [0-3] of switch Lid 2 guid 0x0c42a10300001000 ('räck \U0001F600'):\r\n0x0001 001 # host\r\n0x0002 000 # here\r\n2 lids dumped\r\n"
@@ -46,7 +46,7 @@ func TestUTF16(t *testing.T) {
 	}
 }
 
-// FuzzUTF16: any bytes become valid UTF-8, and those of a text the text.
+// FuzzUTF16: any bytes become valid UTF-8, and an encoded text becomes the text.
 func FuzzUTF16(f *testing.F) {
 	f.Add([]byte("\xff\xfea\x00"), "a\U0001F600")
 	f.Add([]byte("\xfe\xff\xd8\x00"), strings.Repeat("é", 5000))

@@ -312,7 +312,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestTooLong: each reader has a limit, which it tells before it reads.
+// TestTooLong: each reader has a limit, and reports it before it reads.
 func TestTooLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
