@@ -131,10 +131,10 @@ link.down:* 2026-11-21 "evil\",\n\x1b[2J# x" "cable, ordered" "evil\",\n\x1b[2J#
 	r.Settle(found, acks, nil, noon)
 	later.Settle(found, acks, nil, noon.AddDate(0, 0, 1))
 	if len(r.Acked) != 1 || len(r.Findings) != 1 || r.Acked[0].Ack.By != hostile || len(r.Notes) != 1 {
-		t.Errorf("told %v, acked %v, notes %q", r.Findings, r.Acked, r.Notes)
+		t.Errorf("reported %v, acked %v, notes %q", r.Findings, r.Acked, r.Notes)
 	}
 	if len(later.Findings) != 2 || len(later.Notes) != 2 {
-		t.Errorf("a day later: told %v, notes %q", later.Findings, later.Notes)
+		t.Errorf("a day later: reported %v, notes %q", later.Findings, later.Notes)
 	}
 }
 

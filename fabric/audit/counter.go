@@ -56,6 +56,68 @@ const (
 // SetMask is a set of CounterSets, bit by bit.
 type SetMask uint16
 
+// CounterAttributes are the attributes that are read, in the order of their
+// requests.
+var CounterAttributes = [...]*mad.Attribute{
+	mad.AttrPortCounters, mad.AttrPortCountersExtended, mad.AttrPortRcvErrorDetails, mad.AttrPortXmitDiscardDetails, mad.AttrPortExtendedSpeedsCounters,
+}
+
+// Counters returns all counters, in the order of their attributes.
+var Counters = sync.OnceValue(func() []Counter {
+	var list []Counter
+	index := map[string]int{}
+	for _, set := range preference {
+		declared := &counterSets[set]
+		attr := CounterAttributes[declared.attr]
+		if declared.variant != "" {
+			attr = attr.WithVariant(declared.variant)
+		}
+		for i := range attr.Flat() {
+			f := &attr.Flat()[i]
+			if f.Type != mad.FieldTypeUint || strings.HasSuffix(f.Script, "_select") || strings.HasSuffix(f.Script, "_select2") || declared.has != nil && !declared.has(f) {
+				continue
+			}
+			for e := range f.Count {
+				c := newCounter(f, e)
+				at, ok := index[c.Name]
+				if !ok {
+					at = len(list)
+					index[c.Name] = at
+					list = append(list, c)
+				}
+				list[at].sources = append(list[at].sources, source{set, f, e})
+			}
+		}
+	}
+	return list
+})
+
+// CounterIndex returns the index in Counters of the counter of that name; -1: none.
+func CounterIndex(name string) int {
+	if i, ok := counterIndex()[name]; ok {
+		return i
+	}
+	return -1
+}
+
+var counterIndex = sync.OnceValue(func() map[string]int {
+	index := map[string]int{}
+	for i, c := range Counters() {
+		index[c.Name] = i
+	}
+	return index
+})
+
+// source returns where a port that has answered for some sets shows c; nil: nowhere.
+func (c *Counter) source(sets SetMask) *source {
+	for i := range c.sources {
+		if sets.has(c.sources[i].set) {
+			return &c.sources[i]
+		}
+	}
+	return nil
+}
+
 // setNames are the words for the sets that agents have or lack. Details are only shown by
 // ports that have counted the errors which they detail.
 var setNames = [numSets]string{
@@ -70,12 +132,6 @@ func maskOf(sets ...CounterSet) (m SetMask) {
 		m |= 1 << s
 	}
 	return m
-}
-
-// CounterAttributes are the attributes that are read, in the order of their
-// requests.
-var CounterAttributes = [...]*mad.Attribute{
-	mad.AttrPortCounters, mad.AttrPortCountersExtended, mad.AttrPortRcvErrorDetails, mad.AttrPortXmitDiscardDetails, mad.AttrPortExtendedSpeedsCounters,
 }
 
 // numAttributes is the number of CounterAttributes.
@@ -156,36 +212,6 @@ func supported(info *mad.ClassPortInfo) SetMask {
 // order of the counters.
 var preference = [numSets]CounterSet{setWideErrors, setWide, setCast, setBase, setWait, setQP1, setRcvErrors, setDiscards, setBlocks, setRSFEC, setLanes}
 
-// Counters returns all counters, in the order of their attributes.
-var Counters = sync.OnceValue(func() []Counter {
-	var list []Counter
-	index := map[string]int{}
-	for _, set := range preference {
-		declared := &counterSets[set]
-		attr := CounterAttributes[declared.attr]
-		if declared.variant != "" {
-			attr = attr.WithVariant(declared.variant)
-		}
-		for i := range attr.Flat() {
-			f := &attr.Flat()[i]
-			if f.Type != mad.FieldTypeUint || strings.HasSuffix(f.Script, "_select") || strings.HasSuffix(f.Script, "_select2") || declared.has != nil && !declared.has(f) {
-				continue
-			}
-			for e := range f.Count {
-				c := newCounter(f, e)
-				at, ok := index[c.Name]
-				if !ok {
-					at = len(list)
-					index[c.Name] = at
-					list = append(list, c)
-				}
-				list[at].sources = append(list[at].sources, source{set, f, e})
-			}
-		}
-	}
-	return list
-})
-
 // newCounter returns the counter that element e of f is.
 func newCounter(f *mad.Field, e int) Counter {
 	c := Counter{Name: f.Script, Doc: strings.TrimSuffix(f.Doc, "."), Scale: 1}
@@ -203,32 +229,6 @@ func newCounter(f *mad.Field, e int) Counter {
 		c.Traffic = false
 	}
 	return c
-}
-
-// CounterIndex returns the index in Counters of the counter of that name; -1: none.
-func CounterIndex(name string) int {
-	if i, ok := counterIndex()[name]; ok {
-		return i
-	}
-	return -1
-}
-
-var counterIndex = sync.OnceValue(func() map[string]int {
-	index := map[string]int{}
-	for i, c := range Counters() {
-		index[c.Name] = i
-	}
-	return index
-})
-
-// source returns where a port that has answered for some sets shows c; nil: nowhere.
-func (c *Counter) source(sets SetMask) *source {
-	for i := range c.sources {
-		if sets.has(c.sources[i].set) {
-			return &c.sources[i]
-		}
-	}
-	return nil
 }
 
 // Threshold is how often a counter may count: more is reported.

@@ -30,7 +30,7 @@ func pair(linked bool, state mad.PortState) *fabric.Fabric {
 }
 
 // TestHistory: what was up is remembered for a week, through a file, and links that are
-// not active are counted in the latest ten runs; ports that never were up are not told.
+// not active are counted in the latest ten runs; ports that never were up are not reported.
 func TestHistory(t *testing.T) {
 	st := openState(t, t.TempDir())
 	now := noon
@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 		}
 		now = now.Add(time.Hour)
 	}
-	told := func(f *fabric.Fabric) string {
+	describe := func(f *fabric.Fabric) string {
 		var b strings.Builder
 		for _, d := range st.History().Down(f, now) {
 			fmt.Fprintf(&b, "%v/%d down %v, was at %v, a switch: %v\n", d.Port.Node().GUID(), d.Port.Num(), d.For, d.Peer, d.ToSwitch)
@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 	}
 	want := func(f *fabric.Fabric, text string) {
 		t.Helper()
-		if got := told(f); got != text {
+		if got := describe(f); got != text {
 			t.Errorf("got\n%swant\n%s", got, text)
 		}
 	}

@@ -126,7 +126,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.name, got, want)
 		}
 	}
-	// Where all ports of a node fell, that is told.
+	// If the counters of all ports of a node fell, that is reported.
 	got := ratesOf([]portSpec{sw(1, v("1.port_rcv_errors", 9)), sw(2, v("1.vl15_dropped", 4)), sw(3, nil)},
 		[]portSpec{sw(1, nil), sw(2, nil), sw(3, nil)}, time.Minute, "port_rcv_errors")
 	want := []string{"1 port_rcv_errors 0 node_reset", "2 port_rcv_errors 0 node_reset", "3 port_rcv_errors 0 "}
@@ -184,8 +184,8 @@ func TestFEC(t *testing.T) {
 	}
 }
 
-// TestBER has the figures of audits: what a target allows, and from when on it
-// can be told.
+// TestBER has the figures of audits: what a target allows, and from which window it
+// can be judged.
 func TestBER(t *testing.T) {
 	const short, long = 12 * time.Minute, 125 * time.Minute
 	for _, test := range []struct {

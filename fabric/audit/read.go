@@ -26,106 +26,6 @@ type Read struct {
 	counts counts
 }
 
-// tick is the unit of Read.after, of which 32 bits hold a day.
-const tick = 25 * time.Microsecond
-
-// portTable is a list of ports. The first ones are sorted by key; ports from index distinct on
-// are not kept for the next run: they did not answer, or have no key, or the key of another port.
-type portTable struct {
-	ids      []portID
-	distinct int
-}
-
-// portID is what a port is recognised by.
-type portID struct {
-	key    PortKey
-	node   mad.GUID
-	system mad.GUID // SystemImageGUID; 0: unknown
-}
-
-// portKind is what a port answered.
-type portKind struct {
-	answered SetMask
-	silent   SetMask // requested, without an answer
-	layout   *layout
-}
-
-// holding is which counters a read has: the older it is, the fewer are useful.
-type holding uint8
-
-const (
-	holdsAll    holding = iota
-	holdsErrors         // without counters of traffic
-	holdsDowns          // LinkDowned alone
-)
-
-func (h holding) has(c *Counter) bool {
-	switch h {
-	case holdsAll:
-		return true
-	case holdsErrors:
-		return !c.Traffic
-	}
-	return c.Name == "link_downed_counter"
-}
-
-// layout has which counters a port shows, and where among its values.
-type layout struct {
-	counters []int
-	position []int // by counter; -1: not there
-	fields   []*source
-}
-
-// newLayout returns the layout of ports that answered for some sets.
-func newLayout(sets SetMask, holds holding) *layout {
-	l := new(layout)
-	for i := range Counters() {
-		c := &Counters()[i]
-		s := c.source(sets)
-		if s == nil || !holds.has(c) {
-			l.position = append(l.position, -1)
-			continue
-		}
-		l.position = append(l.position, len(l.counters))
-		l.counters = append(l.counters, i)
-		l.fields = append(l.fields, s)
-	}
-	return l
-}
-
-// kindSet numbers kinds of ports.
-type kindSet struct {
-	kinds   []portKind
-	index   map[[2]SetMask]uint32
-	layouts map[SetMask]*layout
-}
-
-func (k *kindSet) layout(answered SetMask, holds holding) *layout {
-	l := k.layouts[answered]
-	if l == nil {
-		if k.layouts == nil {
-			k.layouts = map[SetMask]*layout{}
-		}
-		l = newLayout(answered, holds)
-		k.layouts[answered] = l
-	}
-	return l
-}
-
-// number returns the index of a kind in kinds, and adds it if it is new.
-func (k *kindSet) number(answered, silent SetMask, holds holding) uint32 {
-	i, ok := k.index[[2]SetMask{answered, silent}]
-	if !ok {
-		if k.index == nil {
-			k.index = map[[2]SetMask]uint32{}
-		}
-		i = uint32(len(k.kinds))
-		k.index[[2]SetMask{answered, silent}] = i
-		k.kinds = append(k.kinds, portKind{answered, silent, k.layout(answered, holds)})
-	}
-	return i
-}
-
 // PortKey is the key of what is kept of a port: port GUID and number.
 type PortKey struct {
 	GUID mad.GUID
@@ -295,6 +195,106 @@ func (p PortRead) readOf(counter int) (v uint64, s *source, asked bool) {
 		return 0, nil, true
 	}
 	return 0, s, false
+}
+
+// tick is the unit of Read.after, of which 32 bits hold a day.
+const tick = 25 * time.Microsecond
+
+// portTable is a list of ports. The first ones are sorted by key; ports from index distinct on
+// are not kept for the next run: they did not answer, or have no key, or the key of another port.
+type portTable struct {
+	ids      []portID
+	distinct int
+}
+
+// portID is what a port is recognised by.
+type portID struct {
+	key    PortKey
+	node   mad.GUID
+	system mad.GUID // SystemImageGUID; 0: unknown
+}
+
+// portKind is what a port answered.
+type portKind struct {
+	answered SetMask
+	silent   SetMask // requested, without an answer
+	layout   *layout
+}
+
+// holding is which counters a read has: the older it is, the fewer are useful.
+type holding uint8
+
+const (
+	holdsAll    holding = iota
+	holdsErrors         // without counters of traffic
+	holdsDowns          // LinkDowned alone
+)
+
+func (h holding) has(c *Counter) bool {
+	switch h {
+	case holdsAll:
+		return true
+	case holdsErrors:
+		return !c.Traffic
+	}
+	return c.Name == "link_downed_counter"
+}
+
+// layout has which counters a port shows, and where among its values.
+type layout struct {
+	counters []int
+	position []int // by counter; -1: not there
+	fields   []*source
+}
+
+// newLayout returns the layout of ports that answered for some sets.
+func newLayout(sets SetMask, holds holding) *layout {
+	l := new(layout)
+	for i := range Counters() {
+		c := &Counters()[i]
+		s := c.source(sets)
+		if s == nil || !holds.has(c) {
+			l.position = append(l.position, -1)
+			continue
+		}
+		l.position = append(l.position, len(l.counters))
+		l.counters = append(l.counters, i)
+		l.fields = append(l.fields, s)
+	}
+	return l
+}
+
+// kindSet numbers kinds of ports.
+type kindSet struct {
+	kinds   []portKind
+	index   map[[2]SetMask]uint32
+	layouts map[SetMask]*layout
+}
+
+func (k *kindSet) layout(answered SetMask, holds holding) *layout {
+	l := k.layouts[answered]
+	if l == nil {
+		if k.layouts == nil {
+			k.layouts = map[SetMask]*layout{}
+		}
+		l = newLayout(answered, holds)
+		k.layouts[answered] = l
+	}
+	return l
+}
+
+// number returns the index of a kind in kinds, and adds it if it is new.
+func (k *kindSet) number(answered, silent SetMask, holds holding) uint32 {
+	i, ok := k.index[[2]SetMask{answered, silent}]
+	if !ok {
+		if k.index == nil {
+			k.index = map[[2]SetMask]uint32{}
+		}
+		i = uint32(len(k.kinds))
+		k.index[[2]SetMask{answered, silent}] = i
+		k.kinds = append(k.kinds, portKind{answered, silent, k.layout(answered, holds)})
+	}
+	return i
 }
 
 // counts are the values of counters by port. Zeros, as most values are, take no memory.

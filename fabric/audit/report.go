@@ -242,7 +242,7 @@ func nodes(has func(n *fabric.Node) bool) func(f *fabric.Fabric) (have, of int) 
 	}
 }
 
-// all is for what a node may lack by itself: if a node of a file has it, the file has it.
+// all counts all nodes if one has something that single nodes may lack: then the file has it.
 func all(has func(n *fabric.Node) bool) func(f *fabric.Fabric) (have, of int) {
 	return func(f *fabric.Fabric) (have, of int) {
 		of = len(f.Nodes())

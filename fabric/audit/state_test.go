@@ -18,7 +18,7 @@ import (
 
 var rail = fabric.Subnet{Given: "rail-1", Prefix: fabric.DefaultPrefix, SM: 7}
 
-// openState opens the state of a test, of which nothing is told.
+// openState opens the state of a test, and fails if it must be reset.
 func openState(t testing.TB, dir string) *State {
 	t.Helper()
 	st, err := OpenState(dir, rail, "counters")
@@ -59,7 +59,7 @@ func mixed(began time.Time) *Read {
 		portSpec{key: PortKey{2, 0}, node: 2, info: full, values: map[string]uint64{"3.port_inactive_discards": 7}},
 		portSpec{key: PortKey{3, 1}, node: 3, info: full}, // a GUID twice
 		portSpec{key: PortKey{3, 1}, node: 4, info: full},
-		portSpec{key: PortKey{0, 1}, node: 5, info: full}, // nobody's
+		portSpec{key: PortKey{0, 1}, node: 5, info: full}, // without a GUID
 		portSpec{key: PortKey{9, 1}, node: 9, info: full, silent: []int{0, 1, 2, 3}},
 	)
 	return r
@@ -182,7 +182,7 @@ func TestIncompleteRun(t *testing.T) {
 	old, still := Finding{Check: "a.old", Subject: OfFabric()}, Finding{Check: "a.still", Subject: OfFabric()}
 	st.SetFindings([]Finding{old, still}, true, nil, noon)
 	if gone := st.SetFindings([]Finding{still}, false, nil, noon.Add(time.Minute)); len(gone) > 0 {
-		t.Errorf("%v is told to be gone", gone)
+		t.Errorf("%v is reported as gone", gone)
 	}
 	again := []Finding{old}
 	gone := st.SetFindings(again, true, nil, noon.Add(2*time.Minute))

@@ -96,7 +96,7 @@ func TestStateDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := whole(st.Last())
-	anew := func(what string, data []byte, want string) {
+	reset := func(what string, data []byte, want string) {
 		t.Helper()
 		if err := os.WriteFile(st.path, data, 0o644); err != nil {
 			t.Fatal(err)
@@ -115,22 +115,22 @@ func TestStateDamage(t *testing.T) {
 		}
 	}
 	for i := range data {
-		anew(fmt.Sprint("cut at ", i), data[:i], "")
+		reset(fmt.Sprint("cut at ", i), data[:i], "")
 		changed := bytes.Clone(data)
 		changed[i] ^= 1 << (i % 8)
-		anew(fmt.Sprint("changed at ", i), changed, "")
+		reset(fmt.Sprint("changed at ", i), changed, "")
 	}
-	anew("empty", nil, "")
-	anew("another version", []byte("fabsh audit state 2\nx"), "written by another version of fabsh")
-	anew("other counters", packed(t, []byte{1, 0, 0}), "written by another version of fabsh, which reads other counters")
-	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2"; was the file moved?`)
-	anew("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
-	anew("many reads", packed(t, content(21)), "expected up to 20 reads")
-	anew("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
-	anew("more after the end", packed(t, content(0, 0, 0, 0, 0, 'E', 'E')), "expected the end after the last agent")
-	anew("many agents", packed(t, content(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of agents")
-	anew("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
-	anew("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
+	reset("empty", nil, "")
+	reset("another version", []byte("fabsh audit state 2\nx"), "written by another version of fabsh")
+	reset("other counters", packed(t, []byte{1, 0, 0}), "written by another version of fabsh, which reads other counters")
+	reset("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2"; was the file moved?`)
+	reset("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
+	reset("many reads", packed(t, content(21)), "expected up to 20 reads")
+	reset("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
+	reset("more after the end", packed(t, content(0, 0, 0, 0, 0, 'E', 'E')), "expected the end after the last agent")
+	reset("many agents", packed(t, content(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of agents")
+	reset("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
+	reset("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
 
 	if err := os.Remove(st.path); err != nil {
 		t.Fatal(err)

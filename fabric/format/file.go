@@ -258,7 +258,7 @@ func Target(path string) (string, error) {
 	return target, nil
 }
 
-// Create is os.Create, but for symbolic links: see Target.
+// Create is os.Create with the treatment of symbolic links of Target.
 func Create(path string) (*os.File, error) {
 	target, err := Target(path)
 	if err != nil {

@@ -312,7 +312,7 @@ func isHexWord(word []byte, digits int) bool {
 	return ok && len(w) > 0 && len(w) <= digits && w[0] != 'x'
 }
 
-// beginsFile is the sniff function of formats that have magic as the first
+// beginsFile returns the sniff function of formats that have magic as the first
 // bytes of the file.
 func beginsFile(magic string) func(*headLine) bool {
 	return func(l *headLine) bool { return l.num == 1 && bytes.HasPrefix(l.raw, []byte(magic)) }

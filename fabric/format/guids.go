@@ -122,7 +122,7 @@ func cNumber(s string) (uint64, bool) {
 	return v, err == nil
 }
 
-// Numbers are the numbers after the GUID, up to a #, each at most limit: in hop
+// Numbers returns the numbers after the GUID, up to a #, each at most limit: in hop
 // weights the port and its weight, in port orders the ports, in ids the id.
 func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	text, _, _ := strings.Cut(g.Rest, "#")
@@ -137,7 +137,7 @@ func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	return numbers, nil
 }
 
-// NodeName is the name in a line of a node-name map: with or without a quote
+// NodeName returns the name in a line of a node-name map: with or without a quote
 // before it, up to the next quote or #; "" without one.
 func (g *GUIDLine) NodeName() string {
 	s := g.Rest

@@ -78,15 +78,6 @@ type LadderOptions struct {
 	Single int
 }
 
-// maxGroups is how many groups of a tier are drawn; a tier with more is drawn as one group.
-const maxGroups = 72
-
-// link is a cable between two nodes that are drawn.
-type link struct {
-	a, b  *fabric.Node
-	state State
-}
-
 // NewLadder puts the nodes of f in tiers and groups.
 //
 // Time: O(P + N log N) for N nodes with P ports.
@@ -110,6 +101,84 @@ func NewLadder(ctx context.Context, f *fabric.Fabric, o LadderOptions) (*Ladder,
 	l.Notes = append(l.Notes, notes...)
 	l.connect()
 	return l, ctx.Err()
+}
+
+// Groups returns all groups, by ID.
+func (l *Ladder) Groups() []*Group { return l.groups }
+
+// TierWords are tiers in a word, from the hosts up; there may be more tiers.
+var TierWords = []string{"host", "leaf", "spine", "core"}
+
+// Tiers returns the nodes of f by their distance from the hosts, which are tier 0; the nodes of
+// a tier are sorted by name. Nodes without a path to a host are left out.
+func Tiers(ctx context.Context, f *fabric.Fabric) ([][]*fabric.Node, error) {
+	l, err := NewLadder(ctx, f, LadderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var tiers [][]*fabric.Node
+	for _, t := range l.Tiers {
+		for t.Num >= len(tiers) {
+			tiers = append(tiers, nil)
+		}
+		if t.Num < 0 {
+			continue
+		}
+		for _, g := range t.Groups {
+			tiers[t.Num] = append(tiers[t.Num], g.Nodes...)
+		}
+	}
+	for _, nodes := range tiers {
+		slices.SortFunc(nodes, byName)
+	}
+	return tiers, nil
+}
+
+// State is the state of a link, the worst last.
+type State int
+
+const (
+	Up      State = iota
+	Unknown       // nothing is known of one of its ends
+	Slow          // slower than both ends could be
+	Down          // an end is not active
+	states
+)
+
+// String returns s in words.
+func (s State) String() string {
+	return [...]string{"up", "of unknown state", "slower than both ends could be", "not active"}[s]
+}
+
+// Class returns the style sheet class of s.
+func (s State) Class() string { return [...]string{"up", "unknown", "slow", "down"}[s] }
+
+// StateOf returns the state of the link at p, which has a peer.
+func StateOf(p *fabric.Port) State {
+	a, b := p.State(), p.Peer().State()
+	down := func(s mad.PortState) bool { return s != 0 && s != mad.PortStateActive }
+	switch slow, known := p.Degraded(); {
+	case down(a) || down(b):
+		return Down
+	case slow:
+		return Slow
+	case !known || a == 0 || b == 0:
+		return Unknown
+	}
+	return Up
+}
+
+// States is how many links are in each state.
+type States [states]int
+
+// Worst returns the worst state that some links are in.
+func (s *States) Worst() State {
+	for w := Down; w > Up; w-- {
+		if s[w] > 0 {
+			return w
+		}
+	}
+	return Up
 }
 
 // choose collects the links that are drawn, and the nodes.
@@ -192,8 +261,14 @@ func (l *Ladder) isCentre(g *Group) bool {
 	return len(g.Nodes) == 1 && slices.Contains(l.Around, g.Nodes[0])
 }
 
-// Groups returns all groups, by ID.
-func (l *Ladder) Groups() []*Group { return l.groups }
+// link is a cable between two nodes that are drawn.
+type link struct {
+	a, b  *fabric.Node
+	state State
+}
+
+// maxGroups is how many groups of a tier are drawn; a tier with more is drawn as one group.
+const maxGroups = 72
 
 // groupNumbers returns a number for each node, by node id: nodes of a tier with one number are
 // drawn as one.
@@ -405,79 +480,4 @@ func (s pairs) first(i int) int {
 		i = s[i]
 	}
 	return i
-}
-
-// TierWords are tiers in a word, from the hosts up; there may be more tiers.
-var TierWords = []string{"host", "leaf", "spine", "core"}
-
-// Tiers returns the nodes of f by their distance from the hosts, which are tier 0; the nodes of
-// a tier are sorted by name. Nodes without a path to a host are left out.
-func Tiers(ctx context.Context, f *fabric.Fabric) ([][]*fabric.Node, error) {
-	l, err := NewLadder(ctx, f, LadderOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var tiers [][]*fabric.Node
-	for _, t := range l.Tiers {
-		for t.Num >= len(tiers) {
-			tiers = append(tiers, nil)
-		}
-		if t.Num < 0 {
-			continue
-		}
-		for _, g := range t.Groups {
-			tiers[t.Num] = append(tiers[t.Num], g.Nodes...)
-		}
-	}
-	for _, nodes := range tiers {
-		slices.SortFunc(nodes, byName)
-	}
-	return tiers, nil
-}
-
-// State is the state of a link, the worst last.
-type State int
-
-const (
-	Up      State = iota
-	Unknown       // nothing is known of one of its ends
-	Slow          // slower than both ends could be
-	Down          // an end is not active
-	states
-)
-
-// String returns s in words.
-func (s State) String() string {
-	return [...]string{"up", "of unknown state", "slower than both ends could be", "not active"}[s]
-}
-
-// Class returns the style sheet class of s.
-func (s State) Class() string { return [...]string{"up", "unknown", "slow", "down"}[s] }
-
-// StateOf returns the state of the link at p, which has a peer.
-func StateOf(p *fabric.Port) State {
-	a, b := p.State(), p.Peer().State()
-	down := func(s mad.PortState) bool { return s != 0 && s != mad.PortStateActive }
-	switch slow, known := p.Degraded(); {
-	case down(a) || down(b):
-		return Down
-	case slow:
-		return Slow
-	case !known || a == 0 || b == 0:
-		return Unknown
-	}
-	return Up
-}
-
-// States is how many links are in each state.
-type States [states]int
-
-// Worst returns the worst state that some links are in.
-func (s *States) Worst() State {
-	for w := Down; w > Up; w-- {
-		if s[w] > 0 {
-			return w
-		}
-	}
-	return Up
 }

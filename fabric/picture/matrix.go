@@ -17,12 +17,7 @@ type Matrix struct {
 	Expected int                // how many links most cells have
 }
 
-const (
-	maxSide  = 512     // rows, or columns, of a matrix
-	maxCells = 400_000 // of all matrices
-)
-
-// NewMatrix returns the matrix of the links between two lists of nodes, in their order. A node
+// newMatrix returns the matrix of the links between two lists of nodes, in their order. A node
 // may be in both.
 //
 // Time: O(P + C) for P ports of the rows and C cells.
@@ -70,6 +65,77 @@ func (m *Matrix) Missing(r, c int) int {
 	}
 	return max(0, m.Expected-len(m.Links[r][c]))
 }
+
+// Parts returns the links between rows and columns as matrices, one for each part that
+// these links join, in the order of their first rows. alone is the number of nodes without
+// such a link: they are in no matrix.
+//
+// Time: O(P + C) for P ports of the rows and C cells of all matrices.
+func Parts(f *fabric.Fabric, rows, columns []*fabric.Node) (list []*Matrix, alone int, err error) {
+	const column = 2 // a node may be a row, a column, or both
+	side := make([]uint8, len(f.Nodes()))
+	for _, n := range rows {
+		side[n.ID()] |= 1
+	}
+	for _, n := range columns {
+		side[n.ID()] |= column
+	}
+	joined := newPairs(len(side))
+	for id, s := range side {
+		if s == 1|column {
+			joined.join(id, id)
+		}
+	}
+	has := make([]uint8, len(side)) // links as a row, as a column
+	for _, n := range rows {
+		for p := range n.Ports() {
+			if q := p.Peer(); q != nil && q.Node() != n && side[q.Node().ID()]&column != 0 {
+				joined.join(n.ID(), q.Node().ID())
+				has[n.ID()] |= 1
+				has[q.Node().ID()] |= column
+			}
+		}
+	}
+	type sides struct{ rows, columns []*fabric.Node }
+	parts := map[int]*sides{}
+	var order []*sides
+	for _, n := range rows {
+		if has[n.ID()]&1 == 0 {
+			alone++
+			continue
+		}
+		s := parts[joined.lower(n.ID())]
+		if s == nil {
+			s = new(sides)
+			parts[joined.lower(n.ID())] = s
+			order = append(order, s)
+		}
+		s.rows = append(s.rows, n)
+	}
+	for _, n := range columns {
+		if has[n.ID()]&column == 0 {
+			alone++
+			continue
+		}
+		s := parts[joined.upper(n.ID())]
+		s.columns = append(s.columns, n)
+	}
+	cells := 0
+	for _, s := range order {
+		if cells += len(s.rows) * len(s.columns); cells > maxCells {
+			return nil, alone, fmt.Errorf("more than %d cells; choose fewer nodes", maxCells)
+		}
+	}
+	for _, s := range order {
+		list = append(list, newMatrix(s.rows, s.columns))
+	}
+	return list, alone, nil
+}
+
+const (
+	maxSide  = 512     // rows, or columns, of a matrix
+	maxCells = 400_000 // of all matrices
+)
 
 // matrices returns the links between switches as matrices: between two tiers one for each part
 // that these links join, the lowest first, and one within a tier. notes name the matrices that
@@ -139,70 +205,4 @@ func (l *Ladder) matrices() (list []*Matrix, notes []string) {
 func distinct(nodes []*fabric.Node) []*fabric.Node {
 	slices.SortFunc(nodes, byName)
 	return slices.Compact(nodes)
-}
-
-// Parts returns the links between rows and columns as matrices, one for each part that
-// these links join, in the order of their first rows. alone is the number of nodes without
-// such a link: they are in no matrix.
-//
-// Time: O(P + C) for P ports of the rows and C cells of all matrices.
-func Parts(f *fabric.Fabric, rows, columns []*fabric.Node) (list []*Matrix, alone int, err error) {
-	const column = 2 // a node may be a row, a column, or both
-	side := make([]uint8, len(f.Nodes()))
-	for _, n := range rows {
-		side[n.ID()] |= 1
-	}
-	for _, n := range columns {
-		side[n.ID()] |= column
-	}
-	joined := newPairs(len(side))
-	for id, s := range side {
-		if s == 1|column {
-			joined.join(id, id)
-		}
-	}
-	has := make([]uint8, len(side)) // links as a row, as a column
-	for _, n := range rows {
-		for p := range n.Ports() {
-			if q := p.Peer(); q != nil && q.Node() != n && side[q.Node().ID()]&column != 0 {
-				joined.join(n.ID(), q.Node().ID())
-				has[n.ID()] |= 1
-				has[q.Node().ID()] |= column
-			}
-		}
-	}
-	type sides struct{ rows, columns []*fabric.Node }
-	parts := map[int]*sides{}
-	var order []*sides
-	for _, n := range rows {
-		if has[n.ID()]&1 == 0 {
-			alone++
-			continue
-		}
-		s := parts[joined.lower(n.ID())]
-		if s == nil {
-			s = new(sides)
-			parts[joined.lower(n.ID())] = s
-			order = append(order, s)
-		}
-		s.rows = append(s.rows, n)
-	}
-	for _, n := range columns {
-		if has[n.ID()]&column == 0 {
-			alone++
-			continue
-		}
-		s := parts[joined.upper(n.ID())]
-		s.columns = append(s.columns, n)
-	}
-	cells := 0
-	for _, s := range order {
-		if cells += len(s.rows) * len(s.columns); cells > maxCells {
-			return nil, alone, fmt.Errorf("more than %d cells; choose fewer nodes", maxCells)
-		}
-	}
-	for _, s := range order {
-		list = append(list, newMatrix(s.rows, s.columns))
-	}
-	return list, alone, nil
 }

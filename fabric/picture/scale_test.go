@@ -51,7 +51,7 @@ func TestScale(t *testing.T) {
 	}
 	s := Powers(123)
 	if s.Shade(0) == s.Shade(1) || s.Shade(1) == s.Shade(10) || s.Shade(99) == s.Shade(100) {
-		t.Errorf("%v tells powers of ten not apart", s)
+		t.Errorf("%v does not separate powers of ten", s)
 	}
 	if s.Text(0) != "0" || s.Text(1) != "above 0" || s.Text(2) != "from 10" {
 		t.Errorf("classes are called %q, %q, %q", s.Text(0), s.Text(1), s.Text(2))

@@ -202,7 +202,7 @@ func Rules() []Rule {
 	}
 }
 
-// twice is the rule of this name.
+// twice implements the rule "twice".
 func (x *decider) twice(_ context.Context, p *fabric.Port) (string, error) {
 	if x.taken[p] {
 		return "the plan has an action for this link already", nil
@@ -213,7 +213,7 @@ func (x *decider) twice(_ context.Context, p *fabric.Port) (string, error) {
 	return "", nil
 }
 
-// link is the rule of this name.
+// link implements the rule "link".
 func (x *decider) link(_ context.Context, p *fabric.Port) (string, error) {
 	if p.Peer() == nil || p.Num() == 0 {
 		return "no link is up at this port", nil
@@ -221,7 +221,7 @@ func (x *decider) link(_ context.Context, p *fabric.Port) (string, error) {
 	return "", nil
 }
 
-// ofSwitch is the rule "switch".
+// ofSwitch implements the rule "switch".
 func (x *decider) ofSwitch(_ context.Context, p *fabric.Port) (string, error) {
 	if !p.Node().IsSwitch() {
 		return "neither end of the link is a switch", nil
@@ -229,7 +229,7 @@ func (x *decider) ofSwitch(_ context.Context, p *fabric.Port) (string, error) {
 	return "", nil
 }
 
-// manager is the rule of this name.
+// manager implements the rule "manager".
 func (x *decider) manager(_ context.Context, p *fabric.Port) (string, error) {
 	for _, end := range []*fabric.Port{p, p.Peer()} {
 		n := end.Node()
@@ -259,7 +259,7 @@ func runsManager(n *fabric.Node) bool {
 	return false
 }
 
-// host is the rule of this name.
+// host implements the rule "host".
 func (x *decider) host(_ context.Context, p *fabric.Port) (string, error) {
 	for _, end := range []*fabric.Port{p, p.Peer()} {
 		n := end.Node()
@@ -279,12 +279,12 @@ func (x *decider) host(_ context.Context, p *fabric.Port) (string, error) {
 	return "", nil
 }
 
-// split is the rule of this name.
+// split implements the rule "split".
 func (x *decider) split(_ context.Context, p *fabric.Port) (string, error) {
 	return change.CutOff(x.Fabric, x.downWith(p)), nil
 }
 
-// limit is the rule of this name.
+// limit implements the rule "limit".
 func (x *decider) limit(context.Context, *fabric.Port) (string, error) {
 	if most := change.MaxDown(x.Fabric); len(x.down)/2+1 > most {
 		return fmt.Sprintf("the plan takes down %d links already", most), nil
@@ -292,7 +292,7 @@ func (x *decider) limit(context.Context, *fabric.Port) (string, error) {
 	return "", nil
 }
 
-// effect is the rule of this name.
+// effect implements the rule "effect".
 func (x *decider) effect(ctx context.Context, p *fabric.Port) (string, error) {
 	if x.Effect == nil {
 		return "the forwarding tables are unknown, so the effect cannot be predicted", nil
@@ -305,7 +305,7 @@ func (x *decider) effect(ctx context.Context, p *fabric.Port) (string, error) {
 	return refusal, err
 }
 
-// foreign is the rule of this name.
+// foreign implements the rule "foreign".
 func (x *decider) foreign(_ context.Context, p *fabric.Port) (string, error) {
 	past := x.State.Of(p)
 	if past == nil || past.Isolated.IsZero() && past.Testing.IsZero() {
