@@ -12,8 +12,8 @@ import (
 
 // NodeSpec describes a node to a Builder.
 type NodeSpec struct {
-	// Info has the number of ports. PortGUID is that of port
-	// LocalPortNum, of a switch that of port 0.
+	// Info has the number of ports. Its PortGUID belongs to port LocalPortNum, of a switch
+	// to port 0.
 	Info   mad.NodeInfo
 	Name   string
 	FileID string            // see Node.FileID
@@ -26,7 +26,7 @@ type NodeSpec struct {
 // concurrent use. It keeps the slices that it is given, and the Fabric has them after
 // Build, which must be the last call.
 type Builder struct {
-	nodes    []built
+	nodes    []builderNode
 	from     int // handle, or -1
 	fromPort int
 	scope    string
@@ -35,15 +35,16 @@ type Builder struct {
 	read     time.Time
 }
 
-// built is a node in the making. ports has elements 0 to NumPorts.
-type built struct {
+// builderNode is a node of a Builder. ports has elements 0 to NumPorts.
+type builderNode struct {
 	NodeSpec
-	ports    []builtPort
+	ports    []builderPort
 	lft      []byte
 	adaptive *adaptive.Switch
 }
 
-type builtPort struct {
+// builderPort is a port of a node of a Builder.
+type builderPort struct {
 	info     mad.PortInfo
 	known    bool
 	guid     mad.GUID
@@ -57,7 +58,7 @@ func NewBuilder() *Builder { return &Builder{from: -1} }
 
 // AddNode adds a node and returns its handle.
 func (b *Builder) AddNode(s NodeSpec) int {
-	n := built{NodeSpec: s, ports: make([]builtPort, int(s.Info.NumPorts)+1)}
+	n := builderNode{NodeSpec: s, ports: make([]builderPort, int(s.Info.NumPorts)+1)}
 	for i := range n.ports {
 		n.ports[i].peer = -1
 	}
@@ -135,7 +136,7 @@ func (b *Builder) AddProblem(p Problem) { b.problems = append(b.problems, p) }
 func (b *Builder) Link(n, num, m, mnum int) error {
 	p, q := b.port(n, num), b.port(m, mnum)
 	for _, e := range []struct {
-		p         *builtPort
+		p         *builderPort
 		node, num int
 	}{{p, n, num}, {q, m, mnum}} {
 		if e.p == nil || e.num == 0 {
@@ -285,7 +286,7 @@ func (f *Fabric) index() {
 func (p *Port) lastLID() int { return min(int(p.LID())+1<<p.LMC()-1, int(mad.MaxUnicastLID)) }
 
 // external are the ports that n has: of a switch, port 0 too.
-func (n *built) external() []builtPort {
+func (n *builderNode) external() []builderPort {
 	if n.Info.NodeType == mad.NodeTypeSwitch {
 		return n.ports
 	}
@@ -293,7 +294,7 @@ func (n *built) external() []builtPort {
 }
 
 // port is port num of a node, or nil.
-func (b *Builder) port(node, num int) *builtPort {
+func (b *Builder) port(node, num int) *builderPort {
 	n := &b.nodes[node]
 	if num < len(n.ports)-len(n.external()) || num >= len(n.ports) {
 		return nil

@@ -56,3 +56,89 @@ func kindOf(i *mad.NodeInfo, description string) NodeKind {
 	}
 	return KindHost
 }
+
+// Tiers are the distances of nodes from the edge, by node id: hosts, gateways and routers
+// are 0, leaves 1, the switches above these 2. Nodes without a path to the edge are -1, and
+// so are aggregation nodes, which make no leaf of the switch they are in.
+func (f *Fabric) Tiers() []int {
+	tier := make([]int, len(f.nodes))
+	var edge []*Node
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if tier[i] = -1; n.IsEdge() {
+			tier[i] = 0
+			edge = append(edge, n)
+		}
+	}
+	for len(edge) > 0 {
+		var next []*Node
+		for _, n := range edge {
+			for p := range n.Ports() {
+				if q := p.Peer(); q != nil && tier[q.Node().ID()] < 0 && q.Node().kind != KindAggregation {
+					tier[q.Node().ID()] = tier[n.ID()] + 1
+					next = append(next, q.Node())
+				}
+			}
+		}
+		edge = next
+	}
+	return tier
+}
+
+// alikeEnd has the properties in which the ends of alike links agree.
+type alikeEnd struct {
+	kind                              NodeKind
+	vendor                            uint32
+	device                            uint16
+	ports                             uint8
+	known, fdr10, live                bool
+	state                             mad.PortState
+	physical                          mad.PortPhysicalState
+	width, widthEnabled, widthHas     mad.LinkWidth
+	speed, speedEnabled, speedHas     mad.LinkSpeed
+	ext, extEnabled, extHas           mad.LinkSpeedExt
+	ext2, ext2Enabled, ext2Has        mad.LinkSpeedExt2
+	extendedSpeeds, extendedSpeedsTwo bool
+}
+
+func (p *Port) alike() (e alikeEnd) {
+	n := p.Node()
+	e = alikeEnd{kind: n.kind, vendor: n.info.VendorID, device: n.info.DeviceID, ports: n.info.NumPorts, known: p.known, fdr10: p.fdr10, live: n.route != nil}
+	if i := p.Info(); i != nil {
+		e.state, e.physical = i.PortState, i.PortPhysicalState
+		e.width, e.widthEnabled, e.widthHas = i.LinkWidthActive, i.LinkWidthEnabled, i.LinkWidthSupported
+		e.speed, e.speedEnabled, e.speedHas = i.LinkSpeedActive, i.LinkSpeedEnabled, i.LinkSpeedSupported
+		e.ext, e.extEnabled, e.extHas = i.LinkSpeedExtActive, i.LinkSpeedExtEnabled, i.LinkSpeedExtSupported
+		e.ext2, e.ext2Enabled, e.ext2Has = i.LinkSpeedExtActive2, i.LinkSpeedExtEnabled2, i.LinkSpeedExtSupported2
+	}
+	if caps := p.management().Info(); caps != nil {
+		e.extendedSpeeds, e.extendedSpeedsTwo = HasExtendedSpeeds(caps), HasExtendedSpeeds2(caps)
+	}
+	return e
+}
+
+// AlikeLinks groups the links of f, each by its first port: the ends of all links of a group
+// have equal kinds and models, and equal states, widths and speeds in use, supported and
+// enabled. Groups are in the order of their first links.
+//
+// Time: O(P) for P ports.
+func (f *Fabric) AlikeLinks() [][]*Port {
+	index := map[[2]alikeEnd]int{}
+	var groups [][]*Port
+	for i := range f.ports {
+		p := &f.ports[i]
+		q := p.Peer()
+		if q == nil || q.id < p.id {
+			continue
+		}
+		key := [2]alikeEnd{p.alike(), q.alike()}
+		g, ok := index[key]
+		if !ok {
+			g = len(groups)
+			index[key] = g
+			groups = append(groups, nil)
+		}
+		groups[g] = append(groups[g], p)
+	}
+	return groups
+}

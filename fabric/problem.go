@@ -3,8 +3,11 @@ package fabric
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"fabsh/mad"
 )
 
 // Problem is something wrong with a fabric, or with the view of it.
@@ -83,4 +86,69 @@ func (f *Fabric) FirstMissing() string {
 		text += fmt.Sprintf("; and %d more", n-1)
 	}
 	return text
+}
+
+// inspect finds the problems that any fabric may have, whatever it was made from.
+func (f *Fabric) inspect() {
+	f.inspectGUIDs()
+	f.inspectLIDs()
+	for i := range f.ports {
+		p := &f.ports[i]
+		switch q := p.Peer(); {
+		case q == p:
+			f.problem(ProblemLoopback, "%s is connected to itself", p.Label())
+		case q != nil && q.node == p.node && q.id > p.id:
+			f.problem(ProblemLoopback, "%s is connected to port %d of the same node", p.Label(), q.num)
+		}
+	}
+}
+
+func (f *Fabric) problem(k ProblemKind, format string, args ...any) {
+	f.problems = append(f.problems, Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
+}
+
+// inspectGUIDs reports node GUIDs that are 0 or not unique.
+func (f *Fabric) inspectGUIDs() {
+	ids := make([]int32, len(f.nodes))
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	slices.SortStableFunc(ids, func(i, j int32) int { return cmp.Compare(f.nodes[i].info.NodeGUID, f.nodes[j].info.NodeGUID) })
+	for len(ids) > 0 {
+		guid := f.nodes[ids[0]].info.NodeGUID
+		var who []string
+		for len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
+			n := &f.nodes[ids[0]]
+			if ids = ids[1:]; guid == 0 {
+				f.problem(ProblemZeroGUID, "%s has node GUID 0; set one with its vendor's tool: subnet managers cannot distinguish such nodes", n.place())
+			}
+			if len(who) > 0 || len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
+				who = append(who, n.place())
+			}
+		}
+		if guid != 0 && len(who) > 0 {
+			f.problem(ProblemDuplicateGUID, "node GUID %s belongs to %d nodes: %s; change all but one with their vendor's tool: subnet managers treat them as one node",
+				guid, len(who), strings.Join(who, ", "))
+		}
+	}
+}
+
+// isPlaneOf reports whether p and q are planes of one port (XDR), which has one GUID and one LID
+// for all (rdma-core libibumad/umad.c umad_get_smi_gsi_pairs).
+func (p *Port) isPlaneOf(q *Port) bool { return p.node == q.node && p.guid == q.guid && p.guid != 0 }
+
+// inspectLIDs reports LIDs that two ports have, once for each port.
+func (f *Fabric) inspectLIDs() {
+	for i := range f.ports {
+		p := &f.ports[i]
+		if p.management() != p || p.LID() == 0 || p.LID() > mad.MaxUnicastLID {
+			continue
+		}
+		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
+			if q := f.port(f.byLID[lid]); q != p && !p.isPlaneOf(q) {
+				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs again", lid, q.Label(), p.Label())
+				break
+			}
+		}
+	}
 }

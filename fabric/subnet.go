@@ -95,8 +95,8 @@ func (s Subnet) Common(recorded Subnet) (n int) {
 
 // Is reports whether s is the subnet that was recorded. Another one has another GID prefix;
 // or it has less than half of the recorded switches, and switches that were not recorded.
-// Without those it is the subnet in an outage. A subnet manager, and every other port, may
-// be replaced.
+// With recorded switches alone it is the recorded subnet in an outage. A subnet manager, and
+// every other port, may be replaced.
 func (s Subnet) Is(recorded Subnet) bool {
 	return s.mayBe(recorded) && (s.hasHalf(recorded) || s.Common(recorded) == len(s.Switches))
 }

@@ -1,21 +1,20 @@
 // Package adaptive has adaptive routing of a switch as a value: its forwarding tables, its
 // port groups, and from these the ports that a packet may take.
 //
-//	switch.go Switch: what a switch is set to
-//	table.go  Table: states, static ports and groups by LID
-//	group.go  Groups: port groups and their sub-groups
-//	ports.go  Ports: a set of ports
-//	choice.go Choice: the ports that a packet may take
-//	differ.go what two of them do differently
-//	encode.go a Switch as bytes
-//	describe.go the switches of a fabric in one line
+// A Switch has Tables, one for each private LFT: they map LIDs to a state, a static port and a
+// port group of Groups. Switch.Choose returns the Choice of ports for a packet; Switch.Append and
+// Decode convert a Switch to bytes and back.
 //
-// Names are those of the attributes: AdaptiveRoutingInfo, AdaptiveRoutingLFT and others in
-// iba/ib_types.h of NVIDIA's OpenSM 5.24. A Switch may be read by several goroutines at once;
-// writing is for one, while none reads.
+// Names come from the attributes: AdaptiveRoutingInfo, AdaptiveRoutingLFT and others in
+// iba/ib_types.h of NVIDIA's OpenSM 5.24. A Switch is safe for concurrent reading; writing needs
+// exclusive access.
 package adaptive
 
 import (
+	"fmt"
+	"strings"
+
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -57,6 +56,20 @@ const AllSLs SLs = 0xFFFF
 // Has reports whether sl is in s.
 func (s SLs) Has(sl uint8) bool { return s>>(sl&15)&1 != 0 }
 
+// String has the numbers in ranges: "0-3,7"; "none".
+func (s SLs) String() string {
+	var p Ports
+	for sl := range uint8(16) {
+		if s.Has(sl) {
+			p.Add(sl)
+		}
+	}
+	if p.Empty() {
+		return "none"
+	}
+	return p.String()
+}
+
 // Transport is a transport service, or Any.
 type Transport uint8
 
@@ -68,7 +81,7 @@ const (
 	DC
 )
 
-// TransportNames are the names of transports, from RC on.
+// transportNames are the names of transports.
 var transportNames = [...]string{"any", "rc", "uc", "ud", "dc"}
 
 func (t Transport) String() string {
@@ -92,6 +105,17 @@ func TransportSet(list ...Transport) (s Transports) {
 // Has reports whether t is in s.
 func (s Transports) Has(t Transport) bool { return s>>t&1 != 0 }
 
+// String has the names: "UC, UD".
+func (s Transports) String() string {
+	var names []string
+	for t := RC; t <= DC; t++ {
+		if s.Has(t) {
+			names = append(names, strings.ToUpper(t.String()))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // allTransports are RC to DC.
 const allTransports = Transports(1<<RC | 1<<UC | 1<<UD | 1<<DC)
 
@@ -106,7 +130,7 @@ func (s *Switch) PLFT(in, sl uint8) uint8 {
 	return s.Private[in][sl&15]
 }
 
-// Table is that of a private LFT; nil: none.
+// Table is the table of a private LFT; nil: none.
 func (s *Switch) Table(plft uint8) *Table {
 	if int(plft) >= len(s.Tables) {
 		return nil
@@ -144,4 +168,82 @@ func (s *Switch) Clone() *Switch {
 		groups[t.Groups] = c.Tables[i].Groups
 	}
 	return &c
+}
+
+// Describe is one line on the adaptive routing of the switches of a fabric; nil are switches
+// without any. "": it is off everywhere.
+func Describe(switches []*Switch) string {
+	on, unknown, hashing, recovering := 0, 0, 0, 0
+	var masks []SLs
+	var static []Transports
+	smallest, largest := 0, 0
+	for _, s := range switches {
+		if s != nil && s.Unknown != "" {
+			unknown++
+		}
+		if !s.Active() {
+			continue
+		}
+		on++
+		if s.HBF {
+			hashing++
+		}
+		if s.FastRecovery {
+			recovering++
+		}
+		masks, static = distinct(masks, s.SLs), distinct(static, s.Static)
+		for _, t := range s.Tables {
+			if t == nil {
+				continue
+			}
+			for group := range t.Groups.Len() {
+				if n := t.Groups.All(group).Len(); n > 0 {
+					largest = max(largest, n)
+					if smallest == 0 || n < smallest {
+						smallest = n
+					}
+				}
+			}
+		}
+	}
+	if on == 0 {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("on at %d of %s", on, plural.Count(len(switches), "switch", "switches"))}
+	if len(masks) == 1 {
+		parts = append(parts, "SLs "+masks[0].String())
+	} else {
+		parts = append(parts, "different SLs")
+	}
+	if len(static) == 1 && static[0] != 0 {
+		parts = append(parts, "not "+static[0].String())
+	} else if len(static) > 1 {
+		parts = append(parts, "different transports")
+	}
+	switch {
+	case largest == 0:
+	case smallest == largest:
+		parts = append(parts, "groups of "+plural.Count(largest, "port", "ports"))
+	default:
+		parts = append(parts, fmt.Sprintf("groups of %d to %d ports", smallest, largest))
+	}
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{hashing, "hash-based forwarding at %d"}, {recovering, "fast recovery at %d"}, {unknown, "unknown at %d"}} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf(x.what, x.n))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// distinct is list with x, once.
+func distinct[T comparable](list []T, x T) []T {
+	for _, y := range list {
+		if x == y {
+			return list
+		}
+	}
+	return append(list, x)
 }

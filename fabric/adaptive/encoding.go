@@ -19,7 +19,7 @@ import (
 // more than the number of its groups, its LIDs, their static ports, and runs of equal state
 // and group: the length, and the group times four plus the state.
 //
-// The same Switch always has the same encoding.
+// The encoding of a Switch is unique.
 const encodingVersion = 1
 
 const (
@@ -73,7 +73,7 @@ func (s *Switch) Append(b []byte) []byte {
 			b = append(b, 0)
 			continue
 		}
-		// Without groups: one more than the last.
+		// Without groups: one more than the last list.
 		at := slices.Index(lists, t.Groups)
 		if at < 0 {
 			at = len(lists)
@@ -134,7 +134,7 @@ func Decode(b []byte) (*Switch, []byte, error) {
 	return s, d.rest, nil
 }
 
-// decoder reads from rest. After an error all that it returns is 0.
+// decoder reads from rest. After an error its methods return 0.
 type decoder struct {
 	rest []byte
 	err  error
@@ -148,7 +148,7 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-// bytes are the next n, which d shares.
+// bytes are the next n bytes, memory of d.
 func (d *decoder) bytes(n int) []byte {
 	if d.err == nil && n > len(d.rest) {
 		d.fail(errTruncated)

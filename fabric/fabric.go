@@ -1,29 +1,16 @@
 // Package fabric is the model of a subnet: nodes, ports, the links between
 // them, their problems and names.
 //
-//	model.go    Fabric, Node, Port: immutable, with dense ids
-//	builder.go  how a Fabric is made
-//	problem.go  problems of a fabric, and what is missing from it; inspect.go finds them
-//	subnet.go   Subnet, the key of what is kept between runs
-//	dest.go     where SMPs go, and whose M_Key they need
-//	speed.go    widths and speeds in use; linkrate.go, those that a link could have
-//	identity.go which nodes and ports of two snapshots are the same
-//	derived.go  values computed once from a fabric; alike.go, links that are alike
-//	reading.go  tables and attributes read beyond a sweep; extended.go router.go virtual.go,
-//	            those of NVIDIA's ports, planes, routers and virtual ports
-//	label.go    nodes and ports in messages
-//	kind.go     hosts, gateways, aggregation nodes; tier.go, how far nodes are from the hosts
-//	find.go     nodes and hosts by name
-//	rename.go   names from a node name map; nearest.go, the name that was meant;
-//	            nameorder.go, the order of names
+// A Fabric is a snapshot. A Builder makes it, from a sweep (package discover) or from a file
+// (package format); Fabric.With adds the forwarding tables and attributes of a Reading.
+// Fabrics, nodes and ports are immutable and safe for concurrent use, and have dense ids that
+// index slices. A Subnet is the key of what is kept of a subnet between runs.
 //
-// The packages below it: discover sweeps, sa is the client of the subnet
-// administrator, table reads and writes tables and ports, diff compares two
-// snapshots, routing computes and
-// verifies tables, format reads and writes files, sim is a simulated subnet.
+// The packages below it: discover sweeps, sa is the client of the subnet administrator, device
+// reads and writes tables and ports, diff compares two snapshots, routing computes and verifies
+// tables, format reads and writes files, sim is a simulated subnet.
 //
-// Section numbers are those of the InfiniBand Architecture Specification,
-// volume 1 (IBA).
+// Section numbers refer to the InfiniBand Architecture Specification, volume 1 (IBA).
 package fabric
 
 import (
@@ -32,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fabsh/fabric/adaptive"
@@ -40,8 +28,8 @@ import (
 )
 
 // Fabric is a snapshot of a subnet. It never changes after Build, and there is
-// one Node and one Port value for each: compare their addresses, or, with those of
-// another snapshot, see Same.
+// one Node and one Port value for each: compare their addresses within a snapshot, and use
+// Same across two.
 //
 // It is safe for concurrent use, and so are its nodes and ports. Slices, and pointers to
 // structs of package mad, that their methods return are the Fabric's: they must not be
@@ -239,8 +227,8 @@ func (n *Node) SwitchInfo() *mad.SwitchInfo {
 // comes from a file.
 func (n *Node) Route() mad.DirectedRoute { return n.route }
 
-// LID is that of a switch's port 0, else that of the first port that has one;
-// 0 where none has.
+// LID is the LID of port 0 of a switch, and of the first port with a LID of other nodes;
+// 0: none.
 func (n *Node) LID() mad.LID {
 	if n.IsSwitch() {
 		return n.Port(0).LID()
@@ -383,3 +371,64 @@ func (p *Port) management() *Port {
 	}
 	return p
 }
+
+// derived is what other packages have derived from a fabric.
+type derived struct {
+	mu sync.Mutex
+	by map[any]any
+}
+
+// Derived returns what make returns; make is called once for each key. A fabric never
+// changes, so derived values can be kept with it. The key is of a type of the caller's own.
+func (f *Fabric) Derived(key any, make func() any) any {
+	f.derived.mu.Lock()
+	defer f.derived.mu.Unlock()
+	v, ok := f.derived.by[key]
+	if !ok {
+		v = make()
+		if f.derived.by == nil {
+			f.derived.by = map[any]any{}
+		}
+		f.derived.by[key] = v
+	}
+	return v
+}
+
+// clone is a copy whose nodes and ports are its own.
+func (f *Fabric) clone() *Fabric {
+	g := *f
+	g.derived = new(derived)
+	g.nodes, g.ports = slices.Clone(f.nodes), slices.Clone(f.ports)
+	for i := range g.ports {
+		g.ports[i].fabric = &g
+	}
+	for i := range g.nodes {
+		g.nodes[i].fabric = &g
+	}
+	return &g
+}
+
+// indexNames makes the look-up table of names.
+func (f *Fabric) indexNames() {
+	f.byName = make([]int32, len(f.nodes))
+	for i := range f.byName {
+		f.byName[i] = int32(i)
+	}
+	slices.SortStableFunc(f.byName, func(i, j int32) int { return cmp.Compare(f.nodes[i].name, f.nodes[j].name) })
+}
+
+// Same reports whether n and m are one node, also across two snapshots: they have the
+// same node GUID. A node whose GUID is 0, or not unique in its snapshot, has no
+// counterpart in another snapshot.
+func (n *Node) Same(m *Node) bool {
+	switch {
+	case n == m:
+		return true
+	case n.fabric == m.fabric || n.GUID() != m.GUID() || n.GUID() == 0:
+		return false
+	}
+	return len(n.fabric.NodeByGUID(n.GUID())) == 1 && len(m.fabric.NodeByGUID(m.GUID())) == 1
+}
+
+// Same reports whether p and q are one port: the same number of the same node.
+func (p *Port) Same(q *Port) bool { return p.num == q.num && p.Node().Same(q.Node()) }

@@ -1,12 +1,15 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"fabsh/mad"
 )
 
 // hostWords matches a host and perhaps one word for its adapter: "node-7 HCA-1", "node-7
@@ -21,7 +24,7 @@ var hostWords = sync.OnceValue(func() *regexp.Regexp {
 const MaxHostName = 253
 
 // HostName returns the host in the name of an adapter, its first word; false: the name is
-// not that of a host.
+// not of a host.
 func HostName(name string) (string, bool) {
 	m := hostWords().FindStringSubmatch(name)
 	if m == nil || len(m[1]) > MaxHostName {
@@ -146,4 +149,160 @@ func printable(name string) string {
 		return quoted
 	}
 	return name
+}
+
+// DidYouMean is " (did you mean x?)" with the candidate nearest to name, for
+// the end of a message; "" where none is near.
+func DidYouMean(name string, candidates []string) string {
+	if c := Nearest(name, candidates); c != "" {
+		return " (did you mean " + c + "?)"
+	}
+	return ""
+}
+
+// Nearest is the candidate that takes the fewest edits, fewer than half of name's
+// length; case and underscores do not count. "": none is near.
+func Nearest(name string, candidates []string) string {
+	fold := func(s string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(s, "_", ""))) }
+	from := fold(name)
+	best, bestEdits := "", (len(from)+1)/2
+	for _, c := range candidates {
+		to := fold(c)
+		if max(len(to)-len(from), len(from)-len(to)) >= bestEdits {
+			continue // and a name of megabytes takes no time
+		}
+		if n := edits(from, to); n < bestEdits {
+			best, bestEdits = c, n
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of a and b, with the transposition of two
+// neighbours as one edit (the optimal string alignment distance).
+func edits(a, b []rune) int {
+	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		for j := range b {
+			substitute := prev[j]
+			if a[i] != b[j] {
+				substitute++
+			}
+			row[j+1] = min(substitute, prev[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
+		}
+		older, prev, row = prev, row, older
+	}
+	return prev[len(b)]
+}
+
+// CompareNames orders names with the numbers in them by value: leaf-2, leaf-10.
+func CompareNames(a, b string) int {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		if digit(a[i]) && digit(b[j]) {
+			x, y := number(a[i:]), number(b[j:])
+			i, j = i+len(x), j+len(y)
+			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+				return c
+			}
+			continue
+		}
+		if a[i] != b[j] {
+			return cmp.Compare(a[i], b[j])
+		}
+		i++
+		j++
+	}
+	return cmp.Or(cmp.Compare(len(a)-i, len(b)-j), strings.Compare(a, b))
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+// number is the digits that s begins with.
+func number(s string) string {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return s[:n]
+}
+
+// Renamed is f with the names that names has; other nodes keep theirs.
+func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
+	if len(names) == 0 {
+		return f
+	}
+	g := f.clone()
+	for i := range g.nodes {
+		g.nodes[i].name = cmp.Or(names[g.nodes[i].GUID()], g.nodes[i].name)
+	}
+	g.indexNames()
+	return g
+}
+
+// Label is n in messages: its name, quoted, and its GUID.
+func (n *Node) Label() string { return NodeLabel(n.name, n.info.NodeGUID) }
+
+// place names n where its GUID does not identify it: `switch "leaf-1" on route 0,1`.
+func (n *Node) place() string {
+	s := typeWord(n.Type()) + " " + strconv.Quote(n.name)
+	if n.route != nil {
+		s += " on route " + n.route.String()
+	}
+	return s
+}
+
+// Label is p in messages.
+func (p *Port) Label() string { return "port " + strconv.Itoa(p.Num()) + " of " + p.Node().Label() }
+
+// mellanox is NodeInfo.VendorID of Mellanox, and of NVIDIA after it.
+const mellanox = 0x2c9
+
+// twoInCage are the switches of which two ports share a cage, by NodeInfo.DeviceID:
+// QM9700 and QM9790 (their user manual; Mellanox/ufm_sdk_3.0
+// plugins/UFM_NDT_Plugin, ports "1/16/1").
+const twoInCage = 0xd2f2
+
+// Panel is the label of p on the front of its switch: "cage 2/1"; empty where
+// unknown.
+func (p *Port) Panel() string {
+	n := p.Node()
+	if !n.IsSwitch() || n.info.VendorID != mellanox || n.info.DeviceID != twoInCage || p.Num() < 1 || p.Num() > 64 {
+		return ""
+	}
+	return fmt.Sprintf("cage %d/%d", (p.Num()+1)/2, 2-p.Num()%2)
+}
+
+// NodeLabel is a node in messages: its name, quoted, and its GUID, or its GUID
+// alone where it has no name.
+func NodeLabel(name string, guid mad.GUID) string {
+	if name == "" {
+		return guid.String()
+	}
+	return strconv.Quote(name) + " (" + guid.String() + ")"
+}
+
+// typeWord is the type of a node in messages.
+func typeWord(t mad.NodeType) string {
+	if t == mad.NodeTypeCA {
+		return "CA"
+	}
+	return t.String()
+}
+
+// Clip shortens text from outside, such as a line of a file, for messages.
+func Clip(s string) string {
+	const most = 60 // bytes
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
 }

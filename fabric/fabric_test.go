@@ -99,7 +99,7 @@ func TestLinkErrors(t *testing.T) {
 		want       string
 	}{
 		{s, 1, h, 1, ""},
-		{h, 1, s, 1, ""}, // the same again
+		{h, 1, s, 1, ""}, // the first link again
 		{s, 0, h, 2, `"s" (0x0000000000000001) has no port 0`},
 		{s, 4, h, 2, `"s" (0x0000000000000001) has no port 4`},
 		{s, 2, h, 3, `"h" (0x0000000000000002) has no port 3`},
@@ -169,5 +169,31 @@ func TestPlanes(t *testing.T) {
 	}
 	if want := []string{f.Nodes()[1].Port(1).Label(), f.Nodes()[2].Port(1).Label()}; !slices.Equal(found, want) {
 		t.Errorf("by GUID %v, want %v", found, want)
+	}
+}
+
+// TestSame: identities across snapshots, and what has none of its own.
+func TestSame(t *testing.T) {
+	f, g := small(t), small(t)
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		unique := n.GUID() != 0x50 // two nodes have it
+		for j := range g.Nodes() {
+			if m := &g.Nodes()[j]; n.Same(m) != (i == j && unique) || n.Same(m) != m.Same(n) {
+				t.Errorf("%s and %s: %v", n.Label(), m.Label(), n.Same(m))
+			}
+			if m := &f.Nodes()[j]; n.Same(m) != (i == j) {
+				t.Errorf("%s and %s of one snapshot: %v", n.Label(), m.Label(), n.Same(m))
+			}
+		}
+	}
+	leaf, again := f.Nodes()[0].Port(2), g.Nodes()[0].Port(2)
+	if !leaf.Same(again) || leaf.Same(g.Nodes()[0].Port(3)) || leaf.Same(g.Nodes()[1].Port(2)) {
+		t.Error("ports are the same by node and number")
+	}
+	b := NewBuilder()
+	b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1}})
+	if x, y := b.Build(), b.Build(); x.Nodes()[0].Same(&y.Nodes()[0]) {
+		t.Error("nodes without a GUID are the same")
 	}
 }

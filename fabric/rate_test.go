@@ -67,29 +67,3 @@ func TestBest(t *testing.T) {
 		}
 	}
 }
-
-// TestSame: identities across snapshots, and what has none of its own.
-func TestSame(t *testing.T) {
-	f, g := small(t), small(t)
-	for i := range f.Nodes() {
-		n := &f.Nodes()[i]
-		unique := n.GUID() != 0x50 // two nodes have it
-		for j := range g.Nodes() {
-			if m := &g.Nodes()[j]; n.Same(m) != (i == j && unique) || n.Same(m) != m.Same(n) {
-				t.Errorf("%s and %s: %v", n.Label(), m.Label(), n.Same(m))
-			}
-			if m := &f.Nodes()[j]; n.Same(m) != (i == j) {
-				t.Errorf("%s and %s of one snapshot: %v", n.Label(), m.Label(), n.Same(m))
-			}
-		}
-	}
-	leaf, again := f.Nodes()[0].Port(2), g.Nodes()[0].Port(2)
-	if !leaf.Same(again) || leaf.Same(g.Nodes()[0].Port(3)) || leaf.Same(g.Nodes()[1].Port(2)) {
-		t.Error("ports are the same by node and number")
-	}
-	b := NewBuilder()
-	b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1}})
-	if x, y := b.Build(), b.Build(); x.Nodes()[0].Same(&y.Nodes()[0]) {
-		t.Error("nodes without a GUID are the same")
-	}
-}
