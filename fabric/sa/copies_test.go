@@ -25,7 +25,7 @@ func TestCopies(t *testing.T) {
 	c.PutSA(mad.MethodReport, mad.AttrSubnAdmNotice.ID, 0, 0, data)
 	for i := range uint32(100 * maxCopies) {
 		binary.BigEndian.PutUint32(c.MAD[mad.SADataOffset+12:], i)
-		if !s.handOut(&engine.Datagram{MAD: c.MAD[:]}) {
+		if !s.deliver(&engine.Datagram{MAD: c.MAD[:]}) {
 			t.Fatal("nobody has asked for it")
 		}
 		if n := len(s.copies); n > maxCopies {

@@ -149,7 +149,7 @@ func (c *Client) learnEach(ctx context.Context, p *engine.Port, lids []mad.LID) 
 	return first
 }
 
-// missing are those of lids still to be requested, sorted.
+// missing returns the lids still to be requested, sorted.
 func (s *serviceLevels) missing(lids []mad.LID) (ask []mad.LID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

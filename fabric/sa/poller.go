@@ -11,16 +11,14 @@ import (
 	"fabsh/mad/engine"
 )
 
-// A device without traps keeps its latest notice, which SubnGet(Notice) reads. NoticeCount
-// says how many there were since one was cleared, and the toggle changes with each that is
-// (IBA 13.4.9).
-
 const (
-	pollEvery = 5 * time.Second
-	findEvery = time.Minute // devices to poll
+	pollInterval = 5 * time.Second
+	findInterval = time.Minute // devices to poll
 )
 
-// poller reads the notices of devices without traps.
+// poller reads the notices of devices without traps. Such a device keeps its latest notice,
+// which SubnGet(Notice) reads. NoticeCount has how many there were since one was cleared, and
+// the toggle changes with each that is (IBA 13.4.9).
 type poller struct {
 	s     *Subscriber
 	lids  []mad.LID                    // of the devices
@@ -56,7 +54,7 @@ func (s *Subscriber) startPolling(ctx context.Context) error {
 }
 
 func (p *poller) run(ctx context.Context) {
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -64,7 +62,7 @@ func (p *poller) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if time.Since(p.found) >= findEvery {
+		if time.Since(p.found) >= findInterval {
 			if err := p.find(ctx); err != nil && ctx.Err() == nil {
 				p.found = time.Now()
 				p.s.lost(0, fmt.Sprintf("devices without traps that are new are not polled: %v", err))
@@ -74,7 +72,7 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// find asks the subnet administrator for the end ports that keep notices and send no traps.
+// find queries the subnet administrator for the end ports that keep notices and send no traps.
 func (p *poller) find(ctx context.Context) error {
 	rec := mad.PortInfoRecord{PortInfo: mad.PortInfo{CapabilityMask: mad.CapabilityMaskIsNoticeSupported}}
 	r := NewRequest(mad.MethodGetTable, mad.AttrPortInfoRecord, &rec, "capability_mask")
@@ -97,7 +95,7 @@ func (p *poller) find(ctx context.Context) error {
 	return nil
 }
 
-// round reads the notices of all devices, and reports those that changed since the last
+// round reads the notices of all devices, and reports the notices that changed since the last
 // round.
 func (p *poller) round(ctx context.Context) {
 	calls := make([]*engine.Call, len(p.lids))
@@ -123,7 +121,7 @@ func (p *poller) round(ctx context.Context) {
 	}
 }
 
-// report hands out a notice that was last at the round before.
+// report delivers a notice; last is the notice of the round before.
 func (p *poller) report(lid mad.LID, data, last *[noticeSize]byte) {
 	var now, before mad.Notice
 	now.Decode(data[:])
@@ -139,17 +137,7 @@ func (p *poller) report(lid mad.LID, data, last *[noticeSize]byte) {
 		p.s.lost(uint64(missing), fmt.Sprintf("the agent of LID %d keeps its latest notice only", lid))
 	}
 	p.s.mu.Lock()
-	var subs []*Subscription
-	for _, in := range p.s.informs {
-		if !in.info.Matches(&now) {
-			continue
-		}
-		for _, sub := range in.subs {
-			if !slices.Contains(subs, sub) {
-				subs = append(subs, sub)
-			}
-		}
-	}
+	subs := sharing(p.s.matching(&now))
 	p.s.mu.Unlock()
 	for _, sub := range subs {
 		sub.push(Event{Class: mad.ClassSubn, Source: lid, Notice: *data})

@@ -2,6 +2,8 @@ package sa
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,7 +39,7 @@ type Subscriber struct {
 	closed   bool
 }
 
-// inform is a subscription at the subnet administrator, and who shares it.
+// inform is a subscription at the subnet administrator, and the Subscriptions that share it.
 type inform struct {
 	info mad.InformInfo
 	subs []*Subscription
@@ -164,7 +166,7 @@ func (s *Subscriber) start(ctx context.Context) error {
 	if s.client == nil {
 		class, method = mad.ClassSubn, mad.MethodTrap
 	}
-	l, err := s.e.Listen(class, method, s.counts)
+	l, err := s.e.Listen(class, method, s.isGenuine)
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (s *Subscriber) stop() {
 	}
 }
 
-// add has sub share infos, and returns those that are not subscribed to yet.
+// add has sub share infos, and returns the new ones, to be subscribed to.
 func (s *Subscriber) add(sub *Subscription, infos []mad.InformInfo) (fresh []*inform) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,10 +239,15 @@ func (s *Subscriber) remove(sub *Subscription) (unwanted []*inform, last bool) {
 }
 
 // subscriptions are all that are open, in the order of their opening.
-func (s *Subscriber) subscriptions() (list []*Subscription) {
+func (s *Subscriber) subscriptions() []*Subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, in := range s.informs {
+	return sharing(s.informs)
+}
+
+// sharing are the subscriptions that share one of informs, each once.
+func sharing(informs []*inform) (list []*Subscription) {
+	for _, in := range informs {
 		for _, sub := range in.subs {
 			if !slices.Contains(list, sub) {
 				list = append(list, sub)
@@ -250,7 +257,17 @@ func (s *Subscriber) subscriptions() (list []*Subscription) {
 	return list
 }
 
-// set subscribes to each of list, or ends the subscriptions.
+// matching are the informs that n fits. s.mu must be held.
+func (s *Subscriber) matching(n *mad.Notice) (list []*inform) {
+	for _, in := range s.informs {
+		if in.info.Matches(n) {
+			list = append(list, in)
+		}
+	}
+	return list
+}
+
+// set subscribes to each of list, or ends these subscriptions.
 func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) error {
 	if len(list) == 0 {
 		return nil
@@ -295,4 +312,231 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 	to := s.e.Destination(calls[0])
 	s.redirected.Store(uint32(to.LID))
 	return nil
+}
+
+// Event is one item of a subscription: a notice, or, where Lost has the reason, that
+// notices may be missing.
+type Event struct {
+	// Class that the notice came in: SubnAdm of a report, Subn of a trap.
+	Class mad.Class
+	// Source is the LID that it came from.
+	Source mad.LID
+	Notice [noticeSize]byte
+	Lost   string
+	Count  uint64 // of the missing notices; 0: unknown
+}
+
+// Subscription is a queue of events.
+type Subscription struct {
+	s     *Subscriber
+	ready chan struct{}
+
+	mu      sync.Mutex // guards all below
+	queue   []Event
+	dropped uint64 // since the last that was queued
+	err     error  // why no more will come
+}
+
+// ErrUnsubscribed ends the waiting for events of a subscription that was closed.
+var ErrUnsubscribed = errors.New("the subscription is closed")
+
+// maxEvents is the length of the queue. What arrives when it is full is dropped
+// and counted.
+const maxEvents = 1024
+
+func newSubscription(s *Subscriber) *Subscription {
+	return &Subscription{s: s, ready: make(chan struct{}, 1)}
+}
+
+// Next waits for the next event. The error is the end of ctx, why the engine
+// was halted, or why no more events will come.
+func (sub *Subscription) Next(ctx context.Context) (Event, error) {
+	for {
+		ev, ok, err := sub.pop()
+		if ok || err != nil {
+			return ev, err
+		}
+		halted, cause := sub.s.e.Halted()
+		if cause != nil {
+			return ev, cause
+		}
+		select {
+		case <-sub.ready:
+		case <-halted:
+		case <-ctx.Done():
+			return ev, context.Cause(ctx)
+		}
+	}
+}
+
+// Close ends the subscription. It takes no longer than a second, or than ctx.
+func (sub *Subscription) Close(ctx context.Context) error {
+	sub.end(ErrUnsubscribed)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	release, err := sub.s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	sub.s.drop(ctx, sub)
+	return nil
+}
+
+func (sub *Subscription) pop() (ev Event, ok bool, err error) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if len(sub.queue) == 0 && sub.dropped > 0 {
+		sub.queue = append(sub.queue, sub.droppedEvent())
+	}
+	if len(sub.queue) == 0 {
+		if sub.err != nil {
+			sub.wake() // others who wait
+		}
+		return ev, false, sub.err
+	}
+	ev = sub.queue[0]
+	if sub.queue = sub.queue[1:]; len(sub.queue) > 0 {
+		sub.wake() // two may wait, and ready holds one signal
+	}
+	return ev, true, nil
+}
+
+// droppedEvent is the event that reports how many were dropped.
+func (sub *Subscription) droppedEvent() Event {
+	ev := Event{Lost: fmt.Sprintf("%d arrived while %d waited to be read", sub.dropped, maxEvents), Count: sub.dropped}
+	sub.dropped = 0
+	return ev
+}
+
+func (sub *Subscription) push(ev Event) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if len(sub.queue) >= maxEvents {
+		sub.dropped++
+		return
+	}
+	if sub.dropped > 0 {
+		sub.queue = append(sub.queue, sub.droppedEvent())
+	}
+	sub.queue = append(sub.queue, ev)
+	sub.wake()
+}
+
+// end makes Next return err once the queue is empty. The first end counts.
+func (sub *Subscription) end(err error) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.err == nil {
+		sub.err = err
+	}
+	sub.wake()
+}
+
+func (sub *Subscription) wake() {
+	select {
+	case sub.ready <- struct{}{}:
+	default:
+	}
+}
+
+// receive delivers what arrives.
+func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
+	var d engine.Datagram
+	for {
+		dropped, err := l.Next(ctx, &d)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			for _, sub := range s.subscriptions() {
+				sub.end(err)
+			}
+			return
+		case dropped > 0:
+			s.lost(dropped, fmt.Sprintf("%d arrived faster than they could be read", dropped))
+		default:
+			if !s.deliver(&d) {
+				l.Foreign()
+			}
+		}
+	}
+}
+
+// isGenuine reports whether d, a Report, comes from the subnet administrator; a trap comes from the
+// port that it says has issued it. The engine calls it, with its lock held.
+func (s *Subscriber) isGenuine(d *engine.Datagram) bool {
+	is := func(lid mad.LID) bool {
+		a := engine.Address{LID: lid}
+		return lid != 0 && lid != mad.PermissiveLID && a.SamePort(&d.Address, s.e.LMC(lid))
+	}
+	if s.client == nil {
+		n := noticeOf(d)
+		return is(n.IssuerLID)
+	}
+	return is(mad.LID(s.source.Load())) || is(mad.LID(s.redirected.Load()))
+}
+
+// noticeOf is the notice in a Report or a trap.
+func noticeOf(d *engine.Datagram) (n mad.Notice) {
+	data := noticeData(d)
+	n.Decode(data[:])
+	return n
+}
+
+// noticeData are the bytes of the notice in a Report or a trap, of a trap without the issuer's
+// GID.
+func noticeData(d *engine.Datagram) (data [noticeSize]byte) {
+	class := mad.Class(d.MAD[mad.ClassOffset])
+	if at := class.DataOffset(); at < len(d.MAD) {
+		copy(data[:min(noticeSize, class.DataSize())], d.MAD[at:])
+	}
+	return data
+}
+
+// maxCopies limits the events for which more reports are expected: more than are under way at
+// a time.
+const maxCopies = 1024
+
+// deliver gives a report to its subscriptions, and reports whether it has any. An
+// event that fits several subscriptions is reported once for each, in equal
+// reports that do not show for which: the first is for the first subscription, and
+// so on.
+func (s *Subscriber) deliver(d *engine.Datagram) (asked bool) {
+	h := mad.ParseHeader(d.MAD)
+	if h.Attribute != mad.AttrSubnAdmNotice.ID {
+		return false
+	}
+	n := noticeOf(d)
+	s.mu.Lock()
+	fitting := s.matching(&n)
+	if len(fitting) > 1 && s.client != nil {
+		i, open := s.copies[n]
+		if !open && len(s.copies) >= maxCopies {
+			clear(s.copies)
+		}
+		if s.copies[n]++; i+1 == len(fitting) {
+			delete(s.copies, n)
+		}
+		fitting = fitting[i : i+1]
+	}
+	subs := sharing(fitting)
+	s.mu.Unlock()
+	for _, sub := range subs {
+		sub.push(Event{Class: h.Class.Family(), Source: d.LID, Notice: noticeData(d)})
+	}
+	return len(subs) > 0
+}
+
+// noticeSize is the length of a Notice with the issuer's GID.
+const noticeSize = 80
+
+// lost notifies all subscriptions that events may be missing.
+func (s *Subscriber) lost(count uint64, reason string) {
+	s.mu.Lock()
+	clear(s.copies)
+	s.mu.Unlock()
+	for _, sub := range s.subscriptions() {
+		sub.push(Event{Lost: reason, Count: count})
+	}
 }

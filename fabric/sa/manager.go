@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// askEvery is the interval at which the subnet manager is queried for its identity.
-	askEvery = 5 * time.Second
-	// verifyEvery is the interval at which the subscriptions that the subnet
+	// queryInterval is the interval at which the subnet manager is queried for its identity.
+	queryInterval = 5 * time.Second
+	// verifyInterval is the interval at which the subscriptions that the subnet
 	// administrator has are verified.
-	verifyEvery = time.Minute
-	// silentFor is how long neither answers before that is an event.
-	silentFor = time.Minute
+	verifyInterval = time.Minute
+	// silenceLimit is how long neither answers before that is an event.
+	silenceLimit = time.Minute
 )
 
 // manager is the subnet manager that has our subscriptions, as last seen.
 type manager struct {
-	lid      mad.LID // its own
-	localLID mad.LID // of our port, where it sends reports
-	info     *mad.SMInfo
-	noSMP    bool      // it answers no SMP, but the subnet administrator knows it
-	answered time.Time // its latest answer
-	verified time.Time // the latest comparison of the subscriptions
-	recheck  bool      // it may have lost the subscriptions since verified
-	silent   bool      // it was reported that it does not answer
-	renewFor string    // why the subscriptions must be renewed; "": they need not
+	lid         mad.LID // its own
+	localLID    mad.LID // of our port, where it sends reports
+	info        *mad.SMInfo
+	noSMP       bool      // it answers no SMP, but the subnet administrator knows it
+	answered    time.Time // its latest answer
+	verified    time.Time // the latest comparison of the subscriptions
+	recheck     bool      // it may have lost the subscriptions since verified
+	silent      bool      // it was reported that it does not answer
+	renewReason string    // why the subscriptions must be renewed; "": they need not
 }
 
 // watch renews subscriptions that were lost. A subnet manager that starts knows
-// none of those made with another; one that was away may have dropped them.
+// no subscriptions that were made with another; one that was away may have dropped them.
 func (s *Subscriber) watch(ctx context.Context) {
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(queryInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -107,13 +107,13 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 	// sent (osm_sminfo_rcv.c), and its first sweep may take more than the old
 	// one had sent. So whenever it has changed, the subscriptions are verified.
 	active := info != nil && m.info != nil && info.ActCount != m.info.ActCount
-	m.recheck = m.recheck || active || now.Sub(m.answered) > 2*askEvery
+	m.recheck = m.recheck || active || now.Sub(m.answered) > 2*queryInterval
 	m.answered, m.silent = now, false
 	if reason := m.changed(&port, lid, info); reason != "" {
-		m.renewFor = reason
+		m.renewReason = reason
 	}
 	m.lid, m.localLID, m.info = lid, port.LID, info
-	if m.renewFor == "" && (m.recheck || now.Sub(m.verified) >= verifyEvery) {
+	if m.renewReason == "" && (m.recheck || now.Sub(m.verified) >= verifyInterval) {
 		m.verified = now
 		complete, err := s.verify(ctx, &port)
 		if errors.Is(err, engine.ErrTimeout) {
@@ -121,10 +121,10 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 		}
 		m.recheck = false
 		if err == nil && !complete { // an error shows nothing about the subscriptions
-			m.renewFor = "the subnet administrator had lost the subscription"
+			m.renewReason = "the subnet administrator had lost the subscription"
 		}
 	}
-	if m.renewFor != "" {
+	if m.renewReason != "" {
 		m.renew(ctx, s)
 	}
 }
@@ -132,15 +132,15 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 // renew makes the subscriptions again, and reports why. If the Sets time out, the
 // next check does so.
 func (m *manager) renew(ctx context.Context, s *Subscriber) {
-	reason := m.renewFor + "; subscribed again, but events in between were not reported"
-	if err := s.set(ctx, s.all(), true); err != nil {
+	reason := m.renewReason + "; subscribed again, but events in between were not reported"
+	if err := s.set(ctx, s.allInforms(), true); err != nil {
 		if e, ok := errors.AsType[*engine.Error](err); !ok || e.Err != nil {
 			return
 		}
-		reason = fmt.Sprintf("%s, and subscribing again failed: %v", m.renewFor, err)
+		reason = fmt.Sprintf("%s, and subscribing again failed: %v", m.renewReason, err)
 	}
 	s.lost(0, reason)
-	m.renewFor, m.recheck, m.verified = "", false, time.Now()
+	m.renewReason, m.recheck, m.verified = "", false, time.Now()
 }
 
 // changed describes what differs from when the subscriptions were made.
@@ -162,7 +162,7 @@ func (m *manager) changed(port *engine.Port, lid mad.LID, info *mad.SMInfo) stri
 
 // noAnswer reports, once, that the subnet manager has not answered for long.
 func (m *manager) noAnswer(s *Subscriber) {
-	if m.silent || time.Since(m.answered) < silentFor {
+	if m.silent || time.Since(m.answered) < silenceLimit {
 		return
 	}
 	m.silent = true
@@ -200,8 +200,8 @@ func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMI
 	return &record.SMInfo, nil
 }
 
-// all is the request to the subnet administrator.
-func (s *Subscriber) all() []*inform {
+// allInforms are all subscriptions at the subnet administrator.
+func (s *Subscriber) allInforms() []*inform {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.informs)
@@ -222,7 +222,7 @@ func (s *Subscriber) verify(ctx context.Context, port *engine.Port) (bool, error
 		r.InformInfo.QPN, r.InformInfo.Subscribe = 0, 1
 		has[r.InformInfo] = true
 	}
-	for _, in := range s.all() {
+	for _, in := range s.allInforms() {
 		if !has[in.info] {
 			return false, nil
 		}
