@@ -2,12 +2,18 @@ package discover
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math/rand"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -284,5 +290,48 @@ func jitter(seed int64) func() time.Duration {
 		defer mu.Unlock()
 		// Never 0: within a bubble the race detector may crash (go.dev/issue/78156).
 		return time.Duration(1+r.Intn(1000)) * time.Microsecond
+	}
+}
+
+var update = flag.Bool("update", false, "write what was got to the golden files")
+
+// golden is a file of expected outputs, by name.
+type golden struct {
+	path string
+	a    *txtar.Archive
+}
+
+func loadGolden(t *testing.T, path string) *golden {
+	t.Helper()
+	g := &golden{path, new(txtar.Archive)}
+	if *update {
+		t.Cleanup(func() {
+			if err := os.WriteFile(path, txtar.Format(g.a), 0o666); err != nil {
+				t.Error(err)
+			}
+		})
+		return g
+	}
+	var err error
+	if g.a, err = txtar.ParseFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *golden) check(t *testing.T, name, got string) {
+	t.Helper()
+	want := ""
+	for _, f := range g.a.Files {
+		if f.Name == name {
+			want = string(f.Data)
+		}
+	}
+	if want == "" && *update {
+		g.a.Files = append(g.a.Files, txtar.File{Name: name, Data: []byte(got)})
+		return
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("(-want +got):\n%s", d)
 	}
 }

@@ -36,12 +36,12 @@ const maxOpen = 4096
 // question is what a request is to ask, and what it is about.
 type question struct {
 	purpose  purpose
-	node     *found // NodeInfo: whose port it leaves; else: who is asked
+	node     *sweepNode // NodeInfo: whose port it leaves; else: who is asked
 	port     int
 	route    mad.DirectedRoute
 	attr     *mad.Attribute
 	modifier uint32
-	farEnd   *farEnd // of those that recheck one
+	farEnd   *farEnd // that is rechecked; nil: none
 }
 
 // request is one SMP of a sweep.
@@ -53,12 +53,12 @@ type request struct {
 }
 
 // askNode asks for the NodeInfo of what is at route, behind port of n.
-func (q *queue) askNode(p purpose, n *found, port int, route mad.DirectedRoute) *question {
+func (q *queue) askNode(p purpose, n *sweepNode, port int, route mad.DirectedRoute) *question {
 	return q.ask(p, n, port, route, mad.AttrNodeInfo, 0)
 }
 
 // ask puts a Get in the queue. The question may be changed until another is asked.
-func (q *queue) ask(p purpose, n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *question {
+func (q *queue) ask(p purpose, n *sweepNode, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *question {
 	q.waiting = append(q.waiting, question{p, n, port, route, a, modifier, nil})
 	return &q.waiting[len(q.waiting)-1]
 }

@@ -53,7 +53,7 @@ func sweep(t testing.TB, spec string) (*fabric.Fabric, engine.Stats, time.Durati
 	return f, e.Stats(), time.Since(begin)
 }
 
-// TestLoss: where one datagram in 20 is lost each way, a sweep finds the same.
+// TestLoss: where one datagram in 20 is lost each way, a sweep finds the whole subnet.
 func TestLoss(t *testing.T) {
 	views := map[string]string{}
 	for _, faults := range []string{"", ",loss=0.05,delay=20ms", ",busy=0.05,jitter=5ms"} {

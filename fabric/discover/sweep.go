@@ -1,21 +1,18 @@
 // Package discover finds out what a subnet consists of.
 //
-//	sweep.go      Sweep, by directed-route SMPs: what each answer is for
-//	queue.go      the requests of a sweep
-//	found.go      the nodes, ports and far ends that it has found
-//	explore.go    what answers give rise to
-//	identity.go   which node is behind a link; recheck.go and loop.go, where
-//	              answers disagree
-//	limit.go      ends a sweep that finds more than a subnet can have
-//	mkeyprobe.go  spares a fabric whose nodes do not answer for want of M_Keys
-//	result.go     the Fabric of a sweep; problem.go, what is missing from it
-//	viasa.go      ViaSA, by the records of the subnet administrator; records.go,
-//	              the Fabric of these
+// Sweep reads the nodes by directed-route SMPs; ViaSA reads the records of the subnet
+// administrator. Both return a fabric.Fabric whose Problems have what is missing, and may be
+// called by several goroutines at a time, also with one engine.
+//
+// In a sweep a queue sends requests; its mutex guards all state of the sweep. The explorer reads
+// the answers and goes through links, the joiner decides which node is behind a link, and the
+// rechecker repeats requests where answers disagree. Findings are the nodes and failures so far.
 package discover
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
@@ -23,8 +20,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Options choose how much of the subnet to read. A sweep only reads them; those of
-// several may share Known and Names.
+// Options choose how much of the subnet to read. A sweep only reads them; several sweeps may
+// share Known and Names.
 type Options struct {
 	// Around is where the sweep begins; nil: the local port.
 	Around mad.DirectedRoute
@@ -54,7 +51,7 @@ type Options struct {
 // links lead to. It is a breadth-first search that waits for no level to be
 // complete: what follows from an answer is asked when it comes.
 //
-// A fabric whose nodes all want an M_Key is sent few requests (mkeyprobe.go).
+// A fabric whose nodes all want an M_Key is sent few requests (keyProbe).
 func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, error) {
 	if len(o.Around) == 0 {
 		o.Around = mad.DirectedRoute{0}
@@ -91,8 +88,8 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	return f, nil
 }
 
-// sweep is what follows from answers: each is read by the explorer, or is of a recheck.
-// What that shows of links is news, from which the joiner makes nodes.
+// sweep handles answers: the explorer or the rechecker reads each. From what answers show of
+// links, the linkUpdates, the joiner makes nodes.
 type sweep struct {
 	explorer *explorer
 	joiner   joiner
@@ -109,7 +106,7 @@ const (
 	readPort                  // PortInfo of another port
 	readFar                   // NodeInfo of what is behind a port
 
-	// Those of rechecks have a farEnd.
+	// Requests of rechecks have a farEnd.
 	recheckNear          // NodeInfo through its near end
 	recheckOtherEnd      // NodeInfo from behind the port that the candidate's port is known to be connected to
 	recheckCandidatePort // PortInfo of the candidate's port, which was down
@@ -157,13 +154,99 @@ func (s *sweep) handle(r *request) error {
 		o = recheck.gotLoopPort(r)
 	}
 	s.joiner.conclude(r, o)
-	s.joiner.settleNews()
+	s.joiner.settleUpdates()
 	if r.purpose == readFar {
-		x.probed(r)
-		s.joiner.settleNews()
+		x.endProbe(r)
+		s.joiner.settleUpdates()
 	}
 	if x.findings.full {
 		return errTooMany
 	}
 	return nil
+}
+
+// fabric makes a Fabric of what was found, which does not depend on the order of the answers.
+// ended is why the sweep was not done.
+func (f *findings) fabric(o *Options, ended error, keyAdvice string) *fabric.Fabric {
+	f.shortenRoutes()
+	b := fabric.NewBuilder()
+	for _, n := range f.nodes {
+		h := b.AddNode(fabric.NodeSpec{Info: n.info, Name: n.name, Switch: n.sw, Route: n.route})
+		n.handle = h
+		for i := range n.ports {
+			p := &n.ports[i]
+			if p.known {
+				b.SetPort(h, i, &p.info)
+			}
+			if p.guid != 0 && !n.isSwitch() {
+				b.SetPortGUID(h, i, p.guid)
+			}
+			b.SetFDR10(h, i, p.fdr10)
+		}
+	}
+	for _, n := range f.nodes {
+		for i := range n.ports {
+			p := &n.ports[i]
+			if p.peer == nil {
+				continue
+			}
+			if err := b.Link(n.handle, i, p.peer.handle, p.peerPort); err != nil {
+				b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: err.Error() + "; discover again"})
+			}
+		}
+	}
+	b.SetFrom(f.nodes[0].handle, f.nodes[0].via())
+	if o.Hops > 0 {
+		b.SetScope(fmt.Sprintf("within %s of route %s", plural.Count(o.Hops, "hop", "hops"), o.Around))
+	}
+	f.report(b, ended, keyAdvice)
+	return b.Build()
+}
+
+// shortenRoutes gives each node its shortest route, among routes of equal length the
+// one with the lowest ports, by a breadth-first search: the route that it was
+// found on depends on the order of the answers.
+func (f *findings) shortenRoutes() {
+	var levels [mad.MaxHops + 1][]*sweepNode // by hops of the route
+	for _, n := range f.nodes {
+		if n.onStartRoute {
+			levels[n.route.Hops()] = append(levels[n.route.Hops()], n)
+			n.rerouted = true
+		}
+	}
+	for hops := range levels {
+		level := levels[hops]
+		slices.SortFunc(level, func(n, m *sweepNode) int { return n.route.Compare(m.route) })
+		for _, n := range level {
+			for port := range n.ports {
+				p := &n.ports[port]
+				if p.peer == nil || p.peer.rerouted {
+					continue
+				}
+				route := n.behind(port)
+				if route.Hops() <= hops {
+					continue
+				}
+				p.peer.rerouted = true
+				p.peer.reroute(route, p.peerPort)
+				levels[hops+1] = append(levels[hops+1], p.peer)
+			}
+		}
+	}
+}
+
+// reroute makes what was answered on another route what would have been
+// answered on this one.
+func (n *sweepNode) reroute(route mad.DirectedRoute, via int) {
+	n.route = route
+	n.info.LocalPortNum = uint8(via)
+	if !n.isSwitch() {
+		n.info.PortGUID = n.ports[via].guid
+	}
+	for i := range n.ports {
+		n.ports[i].info.LocalPortNum = uint8(via)
+		if !n.isSwitch() {
+			n.ports[i].info.LocalPortNum = uint8(i)
+		}
+	}
 }

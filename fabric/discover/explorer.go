@@ -3,6 +3,7 @@ package discover
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,34 +13,34 @@ import (
 )
 
 // explorer reads nodes and their ports, and goes through the links. What an answer shows
-// of a link, and what may identify a far end, is news for the joiner.
+// of a link, and what may identify a far end, is a linkUpdate for the joiner.
 type explorer struct {
 	queue       *queue
 	findings    *findings
 	hops        int  // Options.Hops
 	plainSpeeds bool // Options.PlainSpeeds
 	probe       keyProbe
-	news        []news
-	quads       []portOf // that seem to run QDR
+	updates     []linkUpdate
+	qdrPorts    []nodePort // that seem to run QDR
 }
 
-// news is that something is known that far ends in group at port, or at allPorts,
-// depend on.
-type news struct {
+// linkUpdate records that something has become known on which far ends in group at port, or at
+// allPorts, depend.
+type linkUpdate struct {
 	group *guidGroup
 	port  int
 }
 
-// allPorts is the port of news about all ports of a group.
+// allPorts is the port of a linkUpdate about all ports of a group.
 const allPorts = -1
 
-// publish makes news of a port of n.
-func (x *explorer) publish(n *found, port int) {
-	x.news = append(x.news, news{x.findings.groupOf(n), port})
+// publish adds a linkUpdate about a port of n.
+func (x *explorer) publish(n *sweepNode, port int) {
+	x.updates = append(x.updates, linkUpdate{x.findings.groupOf(n), port})
 }
 
-// see notes what is known of the far end of a port of n, which is news.
-func (x *explorer) see(n *found, port int, v view) {
+// setView sets what is known of the far end of a port of n, and publishes it.
+func (x *explorer) setView(n *sweepNode, port int, v view) {
 	n.ports[port].view = v
 	x.publish(n, port)
 }
@@ -48,7 +49,7 @@ func (x *explorer) see(n *found, port int, v view) {
 func (x *explorer) addFarEnd(f *farEnd) {
 	g := x.findings.group(f.info.NodeGUID)
 	g.open, g.local = append(g.open, f), append(g.local, byte(f.local))
-	x.news = append(x.news, news{g, f.local})
+	x.updates = append(x.updates, linkUpdate{g, f.local})
 }
 
 // gotStart handles NodeInfo of the node that the sweep begins at.
@@ -65,7 +66,7 @@ func (x *explorer) gotStart(r *request) error {
 
 // explore asks a new node for all its attributes. The external ports of a switch
 // wait for its port 0: a switch that does not answer is not asked 40 times.
-func (x *explorer) explore(n *found) {
+func (x *explorer) explore(n *sweepNode) {
 	x.queue.ask(readName, n, 0, n.route, mad.AttrNodeDescription, 0)
 	if n.isSwitch() {
 		x.queue.ask(readSwitch, n, 0, n.route, mad.AttrSwitchInfo, 0)
@@ -78,7 +79,7 @@ func (x *explorer) explore(n *found) {
 	}
 }
 
-func (x *explorer) askPort(n *found, port int, route mad.DirectedRoute) *question {
+func (x *explorer) askPort(n *sweepNode, port int, route mad.DirectedRoute) *question {
 	n.ports[port].asked = true
 	return x.queue.ask(readPort, n, port, route, mad.AttrPortInfo, uint32(port))
 }
@@ -127,13 +128,13 @@ func (x *explorer) gotPort(r *request) {
 	n, p := r.node, &r.node.ports[r.port]
 	if r.Err != nil {
 		x.findings.fail(r, mad.AttrPortInfo)
-		x.see(n, r.port, viewSomething)
+		x.setView(n, r.port, viewSomething)
 		return
 	}
 	p.info.Decode(r.Data())
 	p.known = true
 	if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
-		x.see(n, r.port, viewNothing)
+		x.setView(n, r.port, viewNothing)
 		return
 	}
 	caps := &p.info
@@ -141,40 +142,35 @@ func (x *explorer) gotPort(r *request) {
 		caps = &n.ports[0].info
 	}
 	if !x.plainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && n.info.HasExtPortInfo() { // or FDR10
-		x.quads = append(x.quads, portOf{n, r.port})
+		x.qdrPorts = append(x.qdrPorts, nodePort{n, r.port})
 	}
 	switch {
 	case n.onStartRoute && r.port == n.via() && n.route.Hops() > 0: // crossed already
 	case n.isSwitch() || r.port == n.via():
 		x.expand(n, r.port)
 	default:
-		x.see(n, r.port, viewSomething)
+		x.setView(n, r.port, viewSomething)
 	}
-}
-
-// portOf is a port of a node.
-type portOf struct {
-	node *found
-	port int
 }
 
 // readFDR10 reads which of the ports that seem to run QDR run FDR10. Not every device of a
 // known number has the vendor's attribute: an error means that the port does not.
 func (x *explorer) readFDR10(ctx context.Context) error {
-	if len(x.quads) == 0 {
+	if len(x.qdrPorts) == 0 {
 		return nil
 	}
 	x.queue.engine.KnowNodes(func(yield func(*mad.NodeInfo) bool) {
-		for _, p := range x.quads {
+		for _, p := range x.qdrPorts {
 			if !yield(&p.node.info) {
 				return
 			}
 		}
 	})
-	// All nodes are in the first batch: those silent about what they announce cost one timeout.
-	var first, others []portOf
-	seen := map[*found]bool{}
-	for _, p := range x.quads {
+	// All nodes are in the first batch: nodes that do not answer for what they announce cost one
+	// timeout.
+	var first, others []nodePort
+	seen := map[*sweepNode]bool{}
+	for _, p := range x.qdrPorts {
 		if !seen[p.node] {
 			seen[p.node] = true
 			first = append(first, p)
@@ -182,7 +178,7 @@ func (x *explorer) readFDR10(ctx context.Context) error {
 			others = append(others, p)
 		}
 	}
-	for _, ports := range append([][]portOf{first}, slices.Collect(slices.Chunk(others, maxOpen))...) {
+	for _, ports := range append([][]nodePort{first}, slices.Collect(slices.Chunk(others, maxOpen))...) {
 		calls := make([]engine.Call, len(ports))
 		all := make([]*engine.Call, len(ports))
 		for i, p := range ports {
@@ -205,18 +201,18 @@ func (x *explorer) readFDR10(ctx context.Context) error {
 
 // expand goes through a port whose link is up, unless what is behind is known
 // or further than Options.Hops.
-func (x *explorer) expand(n *found, port int) {
+func (x *explorer) expand(n *sweepNode, port int) {
 	switch {
 	case n.ports[port].peer != nil:
 	case x.hops > 0 && n.hops >= x.hops:
-		x.see(n, port, viewOutside)
+		x.setView(n, port, viewOutside)
 	default:
 		x.cross(n, port)
 	}
 }
 
 // cross asks what is behind a port.
-func (x *explorer) cross(n *found, port int) {
+func (x *explorer) cross(n *sweepNode, port int) {
 	n.ports[port].view = viewUnknown
 	if route := n.behind(port); route != nil {
 		if !x.defers(n, port) {
@@ -224,7 +220,7 @@ func (x *explorer) cross(n *found, port int) {
 		}
 		return
 	}
-	x.see(n, port, viewSomething)
+	x.setView(n, port, viewSomething)
 }
 
 // gotFar handles NodeInfo of what is behind a port.
@@ -240,17 +236,17 @@ func (x *explorer) gotFar(r *request) {
 				return fmt.Sprintf("the node behind port %d of %s is left out: %v; check its management agent", port, n.label(), err)
 			})
 		}
-		x.see(n, r.port, viewSomething)
+		x.setView(n, r.port, viewSomething)
 		return
 	}
 	p.farGUID, p.farPort = info.NodeGUID, uint8(local)
 	x.addFarEnd(&farEnd{from: n, port: r.port, route: r.route, info: info, local: local})
-	x.see(n, r.port, viewFar)
+	x.setView(n, r.port, viewFar)
 }
 
 // nodeInfo reads an answer, and says which port of the far node the link is
 // connected to: the one that the request came in through, unless the route
-// ends on the near side of the node asked about (found.onStartRoute).
+// ends on the near side of the node asked about (sweepNode.onStartRoute).
 func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 	if r.Err != nil {
 		return info, 0, r.Err
@@ -267,4 +263,116 @@ func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 		return info, 0, fmt.Errorf("its NodeInfo claims that the request came in through port %d of %d", local, n)
 	}
 	return info, local, nil
+}
+
+// keyProbe is the state of the M_Key probe. A node with M_KeyProtectBits 2 or 3 does not
+// answer a Get without its M_Key, but notifies the subnet manager of each (trap 256, IBA
+// 14.2.4). To spare a fabric of such nodes a storm of traps, the sweep asks a few neighbours
+// of its first node for NodeInfo, and all others only when one has answered; if none does, the
+// others are asked once each.
+type keyProbe struct {
+	done     bool  // a neighbour has answered
+	open     int   // requests for NodeInfo of neighbours
+	deferred []int // ports of the first node that wait for an answer
+}
+
+// probeFirst is how many neighbours are asked first.
+const probeFirst = 4
+
+// defers reports whether the request through port of n is still deferred.
+func (x *explorer) defers(n *sweepNode, port int) bool {
+	p := &x.probe
+	switch {
+	case p.done || n != x.findings.nodes[0]:
+		return false
+	case p.open < probeFirst || x.queue.retries < 0:
+		p.open++
+		return false
+	}
+	p.deferred = append(p.deferred, port)
+	return true
+}
+
+// endProbe handles the end of a request for NodeInfo. Once one neighbour has
+// answered, or the first few have not, the deferred ones are asked; neighbours that
+// were asked without retries in the meantime are asked again when one answers.
+func (x *explorer) endProbe(r *request) {
+	p, first := &x.probe, x.findings.nodes[0]
+	if r.node != first {
+		return
+	}
+	silent, once := errors.Is(r.Err, engine.ErrTimeout), r.Retries < 0
+	if p.done {
+		if silent && once {
+			x.retryCross(r.port)
+		}
+		return
+	}
+	p.open--
+	switch {
+	case !silent:
+		p.done, x.queue.retries = true, 0
+	case once, p.open > 0:
+		return
+	default:
+		x.queue.retries = -1
+	}
+	deferred := p.deferred
+	p.deferred = nil
+	for _, port := range deferred {
+		x.retryCross(port)
+	}
+}
+
+// retryCross asks what is behind a port of the first node, whatever came of
+// asking before.
+func (x *explorer) retryCross(port int) {
+	first := x.findings.nodes[0]
+	x.findings.failures = slices.DeleteFunc(x.findings.failures, func(f failure) bool {
+		return f.node == first && f.port == port && f.attr == mad.AttrNodeInfo
+	})
+	x.cross(first, port)
+}
+
+// keyAdvice describes how to query nodes with an M_Key, where that may help: the first
+// node has neighbours, and none of them answers. Else it is empty.
+func (x *explorer) keyAdvice(keys *engine.Keys) string {
+	switch {
+	case x.probe.done || len(x.findings.nodes) != 1:
+		return ""
+	case keys == nil:
+		return `an M_Key: give it with --keys FILE, or query the subnet administrator with discover(via="sa")`
+	}
+	return `another M_Key than that of --keys; or query the subnet administrator with discover(via="sa")`
+}
+
+// guards are whose M_Keys requests need.
+type guards struct {
+	local  engine.Guard      // of the local port, where there are keys
+	known  *fabric.Fabric    // Options.Known
+	around mad.DirectedRoute // Options.Around
+}
+
+// of is whose M_Key a request needs that is about a node, or, for NodeInfo, about
+// what is behind one of its ports.
+func (k *guards) of(q *question) (g engine.Guard) {
+	switch n := q.node; {
+	case q.attr != mad.AttrNodeInfo:
+		return engine.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID}
+	case n == nil && k.local != g:
+		return k.local
+	case k.known == nil:
+		return g
+	case n == nil:
+		if p := k.known.PortAt(k.around); p != nil {
+			g = p.Guard()
+		}
+		return g
+	}
+	for _, known := range k.known.NodeByGUID(q.node.info.NodeGUID) {
+		if p := known.Port(q.port); p != nil && p.Peer() != nil {
+			return p.Peer().Guard()
+		}
+	}
+	return g
 }
