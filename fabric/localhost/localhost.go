@@ -1,9 +1,9 @@
 // Package localhost reads the ports of this host, as its kernel shows them, and the names
 // of their neighbours. It needs no subnet manager, and changes nothing.
 //
-//	localhost.go  Host: its ports, as a fabric of its adapters and their neighbours
-//	neighbor.go   the neighbours of ports, by directed-route SMPs
-//	expect.go     what the ports should be: a text, a file, or the manifest of GCM
+// Read returns a Host with its ports, as a fabric of its adapters and their neighbours, whose
+// names come by directed-route SMPs. An Expected is what the ports of one model should be, from
+// a text, a file, or the manifest of GCM. A Host is immutable and safe for concurrent use.
 package localhost
 
 import (
@@ -30,7 +30,7 @@ type ReadOptions struct {
 	FS fs.FS
 	// Open opens a port for SMPs; nil: its umad device.
 	Open func(umad.HostPort) (engine.Transport, error)
-	// Timeout and Retries are those of SMPs; 0: 100 ms, and the engine's.
+	// Timeout and Retries apply to SMPs; 0: 100 ms, and the engine's number.
 	Timeout time.Duration
 	Retries int
 	// Limit is the longest time for all files and all SMPs; 0: 5 s.
@@ -68,7 +68,8 @@ type HostPort struct {
 	NeighborErr error
 }
 
-// Name returns the name of the port: "mlx5_0/1", or that of a device whose ports are unknown.
+// Name returns the name of the port: "mlx5_0/1", or the name of a device whose ports are
+// unknown.
 func (p *HostPort) Name() string {
 	if p.Err != nil && p.Num == 0 {
 		return p.Device
@@ -134,12 +135,12 @@ func Read(ctx context.Context, o ReadOptions) (*Host, error) {
 	// Each port has its own goroutine: a file or a device may block in the kernel.
 	type result struct {
 		i   int
-		end peer
+		end neighbor
 		HostPort
 	}
 	results := make(chan result, len(list.list))
 	h.Ports = make([]HostPort, len(list.list))
-	ends := make([]peer, len(list.list))
+	ends := make([]neighbor, len(list.list))
 	waiting := 0
 	for i, p := range list.list {
 		h.Ports[i] = HostPort{HostPort: p, CountersErr: errLate, NeighborErr: errLate}
@@ -197,7 +198,7 @@ func printable(name string) string {
 }
 
 // build makes the fabric.
-func (h *Host) build(ends []peer) {
+func (h *Host) build(ends []neighbor) {
 	b := fabric.NewBuilder()
 	nodes, most := map[string]int{}, map[string]uint8{}
 	for i := range h.Ports {
@@ -275,4 +276,57 @@ func (p *HostPort) info() (i mad.PortInfo) {
 	i.CapabilityMask = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
 	i.CapabilityMask2 = mad.CapabilityMask2IsExtendedSpeeds2Supported
 	return i
+}
+
+// neighbor is the port at the other end of a cable.
+type neighbor struct {
+	known bool
+	info  mad.NodeInfo // LocalPortNum is the port
+	name  string
+}
+
+// errNoUmad is why no SMP was sent.
+var errNoUmad = errors.New("ib_umad does not serve the port")
+
+// neighbor reads the name of the neighbour of p: two SMPs that travel one hop. unserved is
+// why the kernel serves no port at all, or nil. asked is set if they were sent.
+func (o *ReadOptions) neighbor(ctx context.Context, p umad.HostPort, unserved error) (end neighbor, asked bool, err error) {
+	switch {
+	case p.Link != "infiniband", p.PhysicalState != mad.PortPhysicalStateLinkUp, p.Role == "gsi", p.Num == 0:
+		return end, false, nil
+	case p.Umad == "" && o.Open == nil:
+		return end, false, cmp.Or(unserved, errNoUmad)
+	}
+	open := o.Open
+	if open == nil {
+		open = func(p umad.HostPort) (engine.Transport, error) { return umad.OpenPort(o.FS, p) }
+	}
+	t, err := open(p)
+	if err != nil {
+		return end, false, err
+	}
+	e := engine.New(t, engine.Options{Timeout: cmp.Or(o.Timeout, defaultTimeout), Retries: o.Retries})
+	defer e.Close()
+	var info, name engine.Call
+	for _, c := range []struct {
+		call *engine.Call
+		attr *mad.Attribute
+	}{{&info, mad.AttrNodeInfo}, {&name, mad.AttrNodeDescription}} {
+		c.call.PutSMP(mad.MethodGet, c.attr.ID, 0, nil)
+		c.call.SetRoute(mad.DirectedRoute{0, p.Num})
+	}
+	if err := e.Do(ctx, &info, &name); err != nil {
+		return end, true, err
+	}
+	if err := cmp.Or(info.Err, name.Err); err != nil {
+		return end, true, err
+	}
+	end.info.Decode(info.Data())
+	if end.info.LocalPortNum == 0 || end.info.LocalPortNum > end.info.NumPorts || end.info.NodeGUID == 0 || end.info.NumPorts == 255 {
+		return neighbor{}, true, fmt.Errorf("the neighbour sent an invalid NodeInfo: GUID %v, port %d of %d", end.info.NodeGUID, end.info.LocalPortNum, end.info.NumPorts)
+	}
+	var text mad.NodeDescription
+	text.Decode(name.Data())
+	end.name, end.known = text.String(), true
+	return end, true, nil
 }

@@ -198,7 +198,7 @@ func TestWithoutUmad(t *testing.T) {
 	}
 }
 
-// Hundreds of ports, of which two have the same GUIDs.
+// Hundreds of ports, of which two have equal GUIDs.
 func TestManyPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // on a slow machine an answer takes longer than the limit
 		f := hosttest.Rails()

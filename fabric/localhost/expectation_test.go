@@ -58,7 +58,7 @@ func TestParseExpectationFile(t *testing.T) {
 		{"device", strings.Replace(manifest, `"mlx": "mlx5_1"`, `"mlx": ""`, 1), `manifest: the interface "ib1" has no device "mlx"`},
 		{"one device", strings.Replace(manifest, "mlx5_1", "mlx5_0", 1), `manifest: the device "mlx5_0" belongs to two interfaces`},
 		{"types", strings.Replace(manifest, `["20.31.2354"]`, `7`, 1), "manifest: json: cannot unmarshal number into Go struct field .ib.firmware_version of type []string"},
-		{"long", strings.Repeat("#", MaxExpect+1), "longer than 1048576 bytes"},
+		{"long", strings.Repeat("#", maxFile+1), "longer than 1048576 bytes"},
 	} {
 		list, err := ParseExpectationFile([]byte(c.text))
 		if diff := cmp.Diff(c.want, outcome(list, err)); diff != "" {

@@ -32,7 +32,7 @@ type Expected struct {
 // Limits of what is expected of a host.
 const (
 	maxExpected = 256     // models
-	MaxExpect   = 1 << 20 // bytes of the file
+	maxFile     = 1 << 20 // bytes of the file
 )
 
 // portsPattern matches 8xNDR, and 8x2xHDR.
@@ -79,8 +79,8 @@ func parsePorts(text string) (x Expected, err error) {
 // ParseExpectationFile parses a file: a line MODEL PORTS [FIRMWARE]... for each model, or the
 // manifest of GCM, in JSON. # begins a comment.
 func ParseExpectationFile(text []byte) (list []Expected, err error) {
-	if len(text) > MaxExpect {
-		return nil, fmt.Errorf("longer than %d bytes", MaxExpect)
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("longer than %d bytes", maxFile)
 	}
 	if trimmed := strings.TrimSpace(string(text)); strings.HasPrefix(trimmed, "{") {
 		return parseManifest([]byte(trimmed))
