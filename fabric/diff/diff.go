@@ -1,26 +1,22 @@
 // Package diff compares two snapshots of a subnet: which cables, nodes, ports,
 // settings and tables differ.
 //
-//	diff.go      Compare and its results: Report, Change
-//	name.go      nodes, ports and links in texts
-//	match.go     which nodes of both snapshots are one
-//	place.go     nodes known again by their cables
-//	node.go      nodes gone, new, replaced, renamed
-//	cable.go     links gone, new, with another width or speed
-//	move.go      cables moved or exchanged, from the links that differ
-//	setting.go   fields of NodeInfo, PortInfo and SwitchInfo
-//	route.go     linear forwarding tables, and what they do to paths
-//	adaptive.go  adaptive routing
-//	table.go     other tables, and records of the subnet administrator
-//	unread.go    what one side did not read, which is neither gone nor new
+// Compare returns a Report of Changes. It first matches the nodes of both sides, by GUID, by name
+// or by the places of their cables; then it compares nodes and their settings, cables,
+// forwarding tables and other tables.
 //
-// Data missing from a snapshot is never taken for a change. Names are those that
-// nodes give themselves, so all texts have them quoted where they hold more than
-// plain letters.
+// Data missing from a snapshot is never reported as a change: what one side did not read is
+// neither gone nor new. Names are the descriptions that nodes give themselves, so all texts have
+// them quoted where they hold more than plain letters. The package has no state, and Compare is
+// safe for concurrent use.
 package diff
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -50,8 +46,8 @@ type Change struct {
 	Before  string // "" where there was nothing
 	After   string // "" where there is nothing
 	Effect  string // what follows, counted; what to do
-	// GUID and Port are those of the node and port of Subject, of a link those
-	// of its first end. Without them GUID is 0 and Port is NoPort.
+	// GUID and Port identify the node and port of Subject, of a link its first end. Without
+	// them GUID is 0 and Port is NoPort.
 	GUID mad.GUID
 	Port int
 	// Effects are changes that this one explains.
@@ -61,7 +57,7 @@ type Change struct {
 // NoPort stands in Change.Port for none.
 const NoPort = -1
 
-// The kinds of changes that are not of a field. Those are "node.", "port." or
+// The kinds of changes that are not of a field. Kinds of fields are "node.", "port." or
 // "switch." and the name of the field.
 const (
 	NodeGone      = "node.gone"
@@ -100,7 +96,7 @@ func Compare(ctx context.Context, old, new *fabric.Fabric) (*Report, error) {
 type comparison struct {
 	Report
 	*match
-	nodeChange [2]map[int32]*Change // those of nodes that only one side has, by node id
+	nodeChange [2]map[int32]*Change // of nodes that only one side has, by node id
 }
 
 // add reports a cause.
@@ -109,15 +105,17 @@ func (c *comparison) add(x *Change) *Change {
 	return x
 }
 
-// ofNode is a change of a node, ofPort of a port, ofLink of a link.
+// ofNode returns a change of a node.
 func ofNode(kind string, n *fabric.Node) *Change {
 	return &Change{Kind: kind, Subject: nodeName(n), GUID: n.GUID(), Port: NoPort}
 }
 
+// ofPort returns a change of a port.
 func ofPort(kind string, p *fabric.Port) *Change {
 	return &Change{Kind: kind, Subject: portName(p), GUID: p.Node().GUID(), Port: p.Num()}
 }
 
+// ofLink returns a change of a link.
 func ofLink(kind string, p, q *fabric.Port) *Change {
 	if q.ID() < p.ID() {
 		p, q = q, p
@@ -125,4 +123,27 @@ func ofLink(kind string, p, q *fabric.Port) *Change {
 	x := ofPort(kind, p)
 	x.Subject = linkName(p, q)
 	return x
+}
+
+// nodeName is the name of n, or its GUID where it has none.
+func nodeName(n *fabric.Node) string {
+	if n.Name() == "" {
+		return n.GUID().String()
+	}
+	return plain(n.Name())
+}
+
+// portName is "leaf-3/7".
+func portName(p *fabric.Port) string { return nodeName(p.Node()) + "/" + strconv.Itoa(p.Num()) }
+
+func linkName(p, q *fabric.Port) string { return portName(p) + " - " + portName(q) }
+
+// plain returns a name so that it is unambiguous in a line: quoted where
+// it has quotes, commas, what does not print, or bytes that are not text.
+func plain(name string) string {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == ',' || r == '\\' }
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, odd) || strings.TrimSpace(name) != name {
+		return strconv.Quote(name)
+	}
+	return name
 }

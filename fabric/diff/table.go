@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -9,7 +10,10 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
 )
 
@@ -115,8 +119,8 @@ func (c *comparison) linkedOn(side int, m *fabric.Node, port int16) bool {
 	return p != nil && (p.Num() == 0 || p.Peer() != nil)
 }
 
-// differingRows counts the rows that differ in blocks of both sides, and those of
-// blocks that one side has alone, unless they are 0.
+// differingRows counts the rows that differ in blocks of both sides, and the rows of
+// blocks that only one side has, unless they are 0.
 func differingRows(k *table, old, new []fabric.Answer) int {
 	n := 0
 	for len(old)+len(new) > 0 {
@@ -159,7 +163,7 @@ func onlyKeys(of, not []fabric.Answer) string {
 			list = append(list, fmt.Sprintf("0x%04x", key))
 		}
 	}
-	return listed(list, " ")
+	return joinFirst(list, " ")
 }
 
 func keysOf(blocks []fabric.Answer) []uint16 {
@@ -175,9 +179,9 @@ func keysOf(blocks []fabric.Answer) []uint16 {
 	return slices.Compact(keys)
 }
 
-// elsewhere are records of nodes and links, compared elsewhere, and of the administrator
-// itself.
-var elsewhere = []mad.AttributeID{mad.AttrNodeRecord.ID, mad.AttrLinkRecord.ID, mad.AttrSubnAdmClassPortInfo.ID}
+// otherRecords are records of nodes and links, which are compared as nodes and links, and of the
+// administrator itself.
+var otherRecords = []mad.AttributeID{mad.AttrNodeRecord.ID, mad.AttrLinkRecord.ID, mad.AttrSubnAdmClassPortInfo.ID}
 
 // records compares the records of the subnet administrator, as sets.
 func (c *comparison) records() {
@@ -185,7 +189,7 @@ func (c *comparison) records() {
 	for side, f := range c.fabrics {
 		sides[side] = map[mad.AttributeID][]string{}
 		for _, a := range f.AnswersOf(fabric.NoNode) {
-			if len(a.Data) == 0 || slices.Contains(elsewhere, a.ID) {
+			if len(a.Data) == 0 || slices.Contains(otherRecords, a.ID) {
 				continue
 			}
 			sides[side][a.ID] = append(sides[side][a.ID], string(a.Data))
@@ -202,7 +206,7 @@ func (c *comparison) records() {
 		if attr == nil {
 			continue
 		}
-		gone, come := without(sides[sideOld][id], sides[sideNew][id]), without(sides[sideNew][id], sides[sideOld][id])
+		gone, come := countMissing(sides[sideOld][id], sides[sideNew][id]), countMissing(sides[sideNew][id], sides[sideOld][id])
 		if gone+come == 0 {
 			continue
 		}
@@ -213,8 +217,8 @@ func (c *comparison) records() {
 	}
 }
 
-// without counts the records that are not among others.
-func without(records, others []string) int {
+// countMissing counts the records that are not among others.
+func countMissing(records, others []string) int {
 	left := map[string]int{}
 	for _, r := range others {
 		left[r]++
@@ -226,4 +230,225 @@ func without(records, others []string) int {
 		}
 	}
 	return n
+}
+
+// routes compares the linear forwarding tables and adaptive routing, and counts what the change of tables
+// and links does to paths.
+func (c *comparison) routes(ctx context.Context) error {
+	old, new := c.fabrics[sideOld], c.fabrics[sideNew]
+	if !old.HasLFTs() || !new.HasLFTs() {
+		c.lacking("linear forwarding tables", old.HasLFTs(), new.HasLFTs())
+		return nil
+	}
+	x, switches := &Change{Kind: RoutesChanged, Port: NoPort}, 0
+	for i := range old.Nodes() {
+		n := &old.Nodes()[i]
+		m := c.node(sideOld, n)
+		if m == nil || !n.IsSwitch() || !m.IsSwitch() {
+			continue
+		}
+		a, b := trimLFT(n.LFT()), trimLFT(m.LFT())
+		before := len(x.Effects)
+		switch {
+		case (n.LFT() == nil) != (m.LFT() == nil):
+			c.Unread = append(c.Unread, fmt.Sprintf("linear forwarding table of %s: missing in %s fabric", nodeName(m), sideNames[sideOf(n.LFT() != nil)]))
+		case !bytes.Equal(a, b):
+			y := ofNode(TableLFT, m)
+			y.Before, y.After = entries(a), entries(b)
+			y.Effect = plural.Count(countDiffering(a, b), "entry differs", "entries differ")
+			x.Effects = append(x.Effects, y)
+		}
+		if y := c.adaptive(n, m); y != nil {
+			x.Effects = append(x.Effects, y)
+		}
+		if len(x.Effects) > before {
+			switches++
+		}
+	}
+	c.lacking("adaptive routing", old.HasAdaptive(), new.HasAdaptive())
+	if len(x.Effects) == 0 && !c.cablesDiffer() {
+		return nil
+	}
+	if err := c.countPaths(ctx, x); err != nil {
+		return err
+	}
+	if len(x.Effects) == 0 && x.Effect == "" {
+		return nil
+	}
+	x.Subject = "paths, by the same forwarding tables"
+	if switches > 0 {
+		x.Subject = "forwarding tables of " + plural.Count(switches, "switch", "switches")
+	}
+	if cause := c.onlyCause(); cause != nil {
+		cause.Effects = append(cause.Effects, x)
+	} else {
+		c.add(x)
+	}
+	return nil
+}
+
+// lacking reports that a side has no data of a kind to compare; where both have
+// none there is nothing to report.
+func (c *comparison) lacking(what string, old, new bool) {
+	if old != new {
+		c.NotCompared = append(c.NotCompared, fmt.Sprintf("%s: missing in %s fabric", what, sideNames[sideOf(old)]))
+	}
+}
+
+// sideOf is the side that has none, where one has.
+func sideOf(old bool) int {
+	if old {
+		return sideNew
+	}
+	return sideOld
+}
+
+// trimLFT returns a table without the LIDs at its end that it drops.
+func trimLFT(lft []byte) []byte {
+	for len(lft) > 0 && lft[len(lft)-1] == mad.NoPort {
+		lft = lft[:len(lft)-1]
+	}
+	return lft
+}
+
+func countDiffering(a, b []byte) int {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	n := 0
+	for i, p := range b {
+		if i >= len(a) && p != mad.NoPort || i < len(a) && a[i] != p {
+			n++
+		}
+	}
+	return n
+}
+
+func entries(lft []byte) string {
+	return plural.Count(len(lft)-bytes.Count(lft, []byte{mad.NoPort}), "LID", "LIDs")
+}
+
+// cablesDiffer reports whether some node or link is not on both sides.
+func (c *comparison) cablesDiffer() bool {
+	return slices.ContainsFunc(c.Changes, func(x *Change) bool {
+		return strings.HasPrefix(x.Kind, "link.") || x.Kind == NodeGone || x.Kind == NodeNew
+	})
+}
+
+// onlyCause is the change of a node or of links that explains the change of tables: it is
+// the only one of its kind; else nil.
+func (c *comparison) onlyCause() *Change {
+	var cause *Change
+	for _, x := range c.Changes {
+		switch x.Kind {
+		case NodeGone, NodeNew, NodeReplaced, LinkGone, LinkNew, LinkMoved, LinkSwapped:
+			if cause != nil {
+				return nil
+			}
+			cause = x
+		}
+	}
+	return cause
+}
+
+// countPaths reports the pairs whose paths differ, and the change of the load on links, in the
+// effect of x: "" where no path differs.
+func (c *comparison) countPaths(ctx context.Context, x *Change) error {
+	var r [2]*routes.Routes
+	for side, f := range c.fabrics {
+		var err error
+		if r[side], err = routes.OfFabric(f); err != nil {
+			return fmt.Errorf("%s fabric: %w", sideNames[side], err)
+		}
+	}
+	paths, err := traffic.CountRerouted(ctx, r[sideNew], r[sideOld], func(p *fabric.Port) *fabric.Port { return c.port(sideNew, p) })
+	if err != nil || paths.Pairs == 0 {
+		return err
+	}
+	x.Effect = fmt.Sprintf("%s rerouted", plural.Count(int(paths.Pairs), "pair", "pairs"))
+	if paths.Broken > 0 {
+		x.Effect += fmt.Sprintf(", of which %d do not arrive", paths.Broken)
+	}
+	x.Effect += fmt.Sprintf(", max load %+d", paths.After-paths.Before)
+	return nil
+}
+
+// adaptive compares the adaptive routing of two matched switches; nil: it is equal,
+// or was not read on both sides.
+func (c *comparison) adaptive(n, m *fabric.Node) *Change {
+	a, b := n.Adaptive(), m.Adaptive()
+	if (a == nil) != (b == nil) && n.Fabric().HasAdaptive() && m.Fabric().HasAdaptive() {
+		c.Unread = append(c.Unread, fmt.Sprintf("adaptive routing of %s: missing in %s fabric", nodeName(m), sideNames[sideOf(a != nil)]))
+	}
+	if a == nil || b == nil || bytes.Equal(a.Append(nil), b.Append(nil)) {
+		return nil
+	}
+	x := ofNode(TableAdaptive, m)
+	x.Before, x.After = adaptiveText(a), adaptiveText(b)
+	switch lids := differingLIDs(a, b); {
+	case lids > 0:
+		x.Effect = plural.Count(lids, "LID has", "LIDs have") + " other ports"
+	case x.Before == x.After:
+		x.Effect = "settings, or ports of groups that no LID uses, differ"
+	}
+	return x
+}
+
+// adaptiveText describes the adaptive routing of a switch.
+func adaptiveText(s *adaptive.Switch) string {
+	text := "off"
+	switch {
+	case s.Enabled:
+		text = fmt.Sprintf("on, SLs 0x%04x", uint16(s.SLs))
+	case s.HBF:
+		text = "hashes only"
+	}
+	if s.Unknown != "" {
+		text += ", unknown: " + s.Unknown
+	}
+	return text
+}
+
+// differingLIDs counts the LIDs for which the state, or the ports of the group, differ in some
+// private LFT, while both are known to route adaptively. Static ports are compared with the forwarding
+// tables.
+func differingLIDs(a, b *adaptive.Switch) (n int) {
+	if !a.Active() || !b.Active() || a.Unknown != "" || b.Unknown != "" {
+		return 0
+	}
+	for lid := range max(a.Top(), b.Top()) + 1 {
+		for id := range max(len(a.Tables), len(b.Tables)) {
+			if !sameChoice(a.Table(uint8(id)), b.Table(uint8(id)), lid) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// sameChoice reports whether two tables have equal states and sub-groups for a LID.
+func sameChoice(t, u *adaptive.Table, lid mad.LID) bool {
+	if t == nil || u == nil {
+		return t == u
+	}
+	e, o := t.Entry(lid), u.Entry(lid)
+	if e.State != o.State {
+		return false
+	}
+	if e.State == adaptive.Static {
+		return true
+	}
+	subs := 1
+	for _, x := range []*adaptive.Table{t, u} {
+		if x.Groups != nil {
+			subs = max(subs, x.Groups.SubGroups())
+		}
+	}
+	for sub := range subs {
+		if t.Groups.Ports(int(e.Group), sub) != u.Groups.Ports(int(o.Group), sub) {
+			return false
+		}
+	}
+	return true
 }
