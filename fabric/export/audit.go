@@ -3,15 +3,18 @@ package export
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/mad"
 )
 
 // maxFindings is how many findings have a series of their own; all are counted.
 const maxFindings = 1000
 
 // Audit adds a run of audits: the fabric, the counters that it read, what it found,
-// and what it covered. totals are those of a program that runs them repeatedly;
+// and what it covered. totals belong to a program that runs them repeatedly;
 // nil: the run stands for itself.
 func (d Dialect) Audit(s *MetricSet, r *audit.Report, totals *Totals) error {
 	return d.AuditPorts(s, r, PortsOf(r), totals)
@@ -52,7 +55,7 @@ func (d Dialect) AuditPorts(s *MetricSet, r *audit.Report, ports []PortMetrics, 
 	return d.Metrics(s, r.Metrics)
 }
 
-// Metrics adds those that scripts made.
+// Metrics adds the metrics that scripts made.
 func (d Dialect) Metrics(s *MetricSet, list []audit.Metric) error {
 	for i := range list {
 		m := &list[i]
@@ -70,8 +73,8 @@ func (d Dialect) Metrics(s *MetricSet, list []audit.Metric) error {
 	return nil
 }
 
-// findings adds how many there are of each check, and each one, the most severe
-// first, as far as there is room.
+// findings adds the number of findings of each check, and each finding, the most severe
+// first, up to maxFindings.
 func findings(s *MetricSet, found []audit.Finding) {
 	type kind struct{ check, severity string }
 	number := map[kind]int{}
@@ -107,4 +110,39 @@ func coverage(s *MetricSet, c *audit.Coverage) {
 			s.Add("fabsh_audit_coverage_ratio", Gauge, "Share of requests that were answered", s.Labels("attribute", attribute), float64(answered[attribute])/float64(n))
 		}
 	}
+}
+
+// links adds what no other exporter has: the states of ports, and the number of nodes.
+func links(s *MetricSet, f *fabric.Fabric) {
+	types := []struct {
+		kind mad.NodeType
+		word string
+	}{{mad.NodeTypeCA, "ca"}, {mad.NodeTypeRouter, "router"}, {mad.NodeTypeSwitch, "switch"}}
+	if !s.selection.Whole() {
+		types = nil
+	}
+	for _, t := range types {
+		s.Add("fabsh_fabric_nodes", Gauge, "Nodes of the fabric", s.Labels("type", t.word), float64(len(f.OfType(t.kind))))
+	}
+	ports := f.Ports()
+	for i := range ports {
+		p := &ports[i]
+		if !s.selection.node(p.Node()) {
+			continue
+		}
+		if p.Info() != nil && (p.Num() > 0 || !p.Node().IsSwitch()) {
+			s.Add("fabsh_link_state", Gauge, "PortState: 1 down, 2 init, 3 armed, 4 active", s.Labels("guid", guidOf(p), "port", strconv.Itoa(p.Num())), float64(p.State()))
+		}
+	}
+}
+
+// ber adds the bit error rate of the link at a port. Symbol errors are errors that
+// FEC, where the link has it, did not correct.
+func ber(s *MetricSet, p *PortMetrics) {
+	if p.BER == nil {
+		return
+	}
+	l := s.Labels("guid", guidOf(p.Port), "port", strconv.Itoa(p.Num()), "kind", "symbol")
+	s.Add("fabsh_link_ber", Gauge, "Bit error rate in the window: symbol errors received per bit that the link carries", l, p.BER.Rate)
+	s.Add("fabsh_link_ber_window_seconds", Gauge, "Length of the window in seconds", l, p.BER.Window)
 }

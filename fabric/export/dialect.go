@@ -3,10 +3,13 @@ package export
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
 )
 
 // Dialect is the choice of names, labels and units of metrics.
@@ -75,13 +78,41 @@ func (d Dialect) Counters(s *MetricSet, ports []PortMetrics) {
 	}
 }
 
+// PortMetrics is what was read of the counters of a port.
+type PortMetrics struct {
+	*fabric.Port
+	// Value is a counter of audit.Counters by name; false: unknown.
+	Value func(name string) (uint64, bool)
+	// BER is the bit error rate, and the window in seconds that it is of; nil: it is
+	// not known.
+	BER      *BER
+	Answered bool
+	TimedOut bool // why it did not answer
+}
+
+// BER is a bit error rate of a link.
+type BER struct{ Rate, Window float64 }
+
+// PortOf is a port as a run of audits read it.
+func PortOf(r *audit.PortRates) PortMetrics {
+	p := PortMetrics{Port: r.Port, Answered: r.Answered(), TimedOut: r.TimedOut}
+	if !p.Answered {
+		return p
+	}
+	p.Value = r.Read.Value // not r, whose windows need earlier reads
+	if rate, window, ok := r.BER(); ok {
+		p.BER = &BER{rate, window.Seconds()}
+	}
+	return p
+}
+
 // columns are the metrics of counters, found once: of large fabrics there are
 // millions of values.
 type columns struct {
 	set              *MetricSet
 	switches, others int  // how many ports there are of these
 	traffic, errors  bool // which counters are selected
-	nonzero          bool // of errors only those that are not 0
+	nonzero          bool // leave out error counters that are 0
 	words            bool // data in units of 4 bytes
 	families         map[column]*family
 }
@@ -164,14 +195,146 @@ func (d Dialect) run(s *MetricSet, ports []PortMetrics, complete bool, began tim
 	d.treydockRun(s, ports, began, took, totals)
 }
 
-// word is a name as the incumbents have it: without blanks around.
-func word(name string) string { return strings.TrimSpace(name) }
+// trimName returns a name as the other exporters have it: without blanks around.
+func trimName(name string) string { return strings.TrimSpace(name) }
 
-// guidOf is the GUID of a port, of a switch that of its port 0; where a file has
+// guidOf is the GUID of a port, of a port of a switch the GUID of port 0; where a file has
 // none, the node's.
 func guidOf(p *fabric.Port) string {
 	if g := p.GUID(); g != 0 {
 		return g.String()
 	}
 	return p.Node().GUID().String()
+}
+
+// counter is a counter of ports with its names in other programs: treydock's
+// (collectors/switch.go, hca.go) and SckyzO's (collectors/port_counters.go), behind
+// infiniband_switch_ or infiniband_hca_; and guilbaults's (infiniband-exporter.py,
+// counter_info), behind infiniband_. Empty: it has none there.
+type counter struct {
+	name          string // audit.Counter's
+	port, portNew string // treydock's; SckyzO's where it is another
+	guilbaults    string
+	words         bool // guilbaults counts it in units of 4 bytes
+	help          string
+}
+
+// isTraffic reports whether c counts data, packets or waiting, not errors.
+func (c *counter) isTraffic() bool {
+	return strings.HasSuffix(c.name, "_bytes") || strings.HasSuffix(c.name, "_pkts") || c.name == "port_xmit_wait"
+}
+
+// counters are the counters that the dialects know, in the order of PortCounters.
+var counters = []counter{
+	{name: "port_xmit_bytes", port: "port_transmit_data_bytes_total", guilbaults: "portxmitdata_total", words: true, help: "Data sent"},
+	{name: "port_rcv_bytes", port: "port_receive_data_bytes_total", guilbaults: "portrcvdata_total", words: true, help: "Data received"},
+	{name: "port_xmit_pkts", port: "port_transmit_packets_total", guilbaults: "portxmitpkts_total", help: "Packets sent"},
+	{name: "port_rcv_pkts", port: "port_receive_packets_total", guilbaults: "portrcvpkts_total", help: "Packets received"},
+	{name: "port_unicast_xmit_pkts", port: "port_unicast_transmit_packets_total", guilbaults: "portunicastxmitpkts_total", help: "Unicast packets sent"},
+	{name: "port_unicast_rcv_pkts", port: "port_unicast_receive_packets_total", guilbaults: "portunicastrcvpkts_total", help: "Unicast packets received"},
+	{name: "port_multicast_xmit_pkts", port: "port_multicast_transmit_packets_total", guilbaults: "portmulticastxmitpkts_total", help: "Multicast packets sent"},
+	{name: "port_multicast_rcv_pkts", port: "port_multicast_receive_packets_total", guilbaults: "portmulticastrcvpkts_total", help: "Multicast packets received"},
+	{name: "symbol_error_counter", port: "port_symbol_error_total", guilbaults: "symbolerrorcounter_total", help: "Minor link errors of one or more lanes; with FEC, only those that it did not correct"},
+	{name: "link_error_recovery_counter", port: "port_link_error_recovery_total", guilbaults: "linkerrorrecoverycounter_total", help: "Times the link recovered from errors"},
+	{name: "link_downed_counter", port: "port_link_downed_total", guilbaults: "linkdownedcounter_total", help: "Times the link went down"},
+	{name: "port_rcv_errors", port: "port_receive_errors_total", guilbaults: "portrcverrors_total", help: "Packets received with an error"},
+	{name: "port_rcv_remote_physical_errors", port: "port_receive_remote_physical_errors_total", guilbaults: "portrcvremotephysicalerrors_total", help: "Packets received that another switch had marked as bad"},
+	{name: "port_rcv_switch_relay_errors", port: "port_receive_switch_relay_errors_total", help: "Packets received that could not be forwarded"},
+	{name: "port_xmit_discards", port: "port_transmit_discards_total", guilbaults: "portxmitdiscards_total", help: "Packets to be sent that were dropped"},
+	{name: "port_xmit_constraint_errors", port: "port_transmit_constraint_errors_total", guilbaults: "portxmitconstrainterrors_total", help: "Packets not sent because of their partition"},
+	{name: "port_rcv_constraint_errors", port: "port_receive_constraint_errors_total", guilbaults: "portrcvconstrainterrors_total", help: "Packets received and dropped because of their partition"},
+	{name: "local_link_integrity_errors", port: "port_local_link_integrity_errors_total", guilbaults: "locallinkintegrityerrors_total", help: "Times local physical errors crossed their threshold"},
+	{name: "excessive_buffer_overrun_errors", port: "port_excessive_buffer_overrun_errors_total", guilbaults: "excessivebufferoverrunerrors_total", help: "Times buffers overran in consecutive flow control periods"},
+	{name: "vl15_dropped", port: "port_vl15_dropped_total", guilbaults: "vl15dropped_total", help: "Subnet management packets dropped for lack of buffers"},
+	{name: "port_xmit_wait", port: "port_transmit_wait_total", guilbaults: "portxmitwait_total", help: "Ticks in which data waited and none could be sent; the length of a tick depends on the device"},
+	{name: "qp1_dropped", port: "port_qp1_dropped_total", help: "Packets for queue pair 1 dropped"},
+	{name: "port_local_physical_errors", port: "port_local_physical_errors_total", guilbaults: "portlocalphysicalerrors_total", help: "Packets received with physical errors of this link"},
+	{name: "port_malformed_packet_errors", port: "port_malformed_packet_errors_total", guilbaults: "portmalformedpkterrors_total", help: "Malformed packets received"},
+	{name: "port_buffer_overrun_errors", port: "port_buffer_overrun_errors_total", guilbaults: "portbufferoverrunerrors_total", help: "Packets received and dropped because buffers were full"},
+	{name: "port_dlid_mapping_errors", port: "port_dli_mapping_errors_total", portNew: "port_dlid_mapping_errors_total", guilbaults: "portdlidmappingerrors_total", help: "Packets received for a LID without a port"},
+	{name: "port_vl_mapping_errors", port: "port_vl_mapping_errors_total", help: "Packets received whose service level has no lane"},
+	{name: "port_looping_errors", port: "port_looping_errors_total", help: "Packets received that would have left through the same port"},
+	{name: "port_inactive_discards", guilbaults: "portinactivediscards_total", help: "Packets dropped because the port was not active"},
+	{name: "port_neighbor_mtu_discards", guilbaults: "portneighbormtudiscards_total", help: "Packets dropped because they were longer than the neighbour's MTU"},
+	{name: "port_sw_lifetime_limit_discards", guilbaults: "portswlifetimelimitdiscards_total", help: "Packets dropped because they were too long in the switch"},
+	{name: "port_sw_hoq_lifetime_limit_discards", guilbaults: "portswhoqlifetimelimitdiscards_total", help: "Packets dropped because they were too long at the head of a queue"},
+}
+
+// guilbaultsRates are the signalling rates of a lane in Gb/s, as ibqueryerrors writes them
+// (rdma-core libibmad/dump.c, mad_dump_linkspeed and mad_dump_linkspeedext).
+var guilbaultsRates = map[string]float64{
+	"sdr": 2.5, "ddr": 5, "qdr": 10, "fdr10": 10, "fdr": 14.0625, "edr": 25.78125, "hdr": 53.125, "ndr": 106.25, "xdr": 212.5,
+}
+
+// guilbaultsLinks adds width and speed of links (infiniband-exporter.py,
+// gauge_info and active_link_pattern: active links alone, and no port 0).
+func guilbaultsLinks(s *MetricSet, f *fabric.Fabric) {
+	ports := f.Ports()
+	for i := range ports {
+		p := &ports[i]
+		labels, ok := guilbaultsLabels(p)
+		if !ok || !s.selection.node(p.Node()) {
+			continue
+		}
+		l := s.Labels(labels...)
+		if speed, ok := guilbaultsRates[p.Speed()]; ok {
+			s.Add("infiniband_speed", Gauge, "Signalling rate of a lane, in Gb/s", l, speed)
+		}
+		if width, err := strconv.Atoi(strings.TrimSuffix(p.Width(), "x")); err == nil {
+			s.Add("infiniband_width", Gauge, "Lanes of the link", l, float64(width))
+		}
+	}
+}
+
+// guilbaultsLabels are the labels of a port; false: its link is not active. The local
+// GUID has no leading zeros, and the remote one has (rdma-core
+// infiniband-diags/ibqueryerrors.c, print_results and print_port_config).
+func guilbaultsLabels(p *fabric.Port) ([]string, bool) {
+	peer := p.Peer()
+	component := "ca"
+	if p.Node().IsSwitch() {
+		component = "switch"
+	}
+	if peer == nil || p.Num() == 0 || p.Info() != nil && p.State() != mad.PortStateActive || subject(p.Node()) == "" {
+		return nil, false
+	}
+	guid := p.GUID()
+	if guid == 0 {
+		guid = p.Node().GUID()
+	}
+	return []string{
+		"component", component, "local_name", p.Node().Name(), "local_guid", fmt.Sprintf("0x%x", uint64(guid)), "local_port", strconv.Itoa(p.Num()),
+		"remote_guid", guidOf(peer), "remote_port", strconv.Itoa(peer.Num()), "remote_name", peer.Node().Name(),
+	}, true
+}
+
+// guilbaultsCounters adds the counters of a port, or that reading them failed.
+func guilbaultsCounters(at *columns, p *PortMetrics) {
+	s := at.set
+	if p.Value == nil {
+		s.Add("infiniband_query_failed_error", Gauge, "1: reading the counters of a port failed",
+			s.Labels("counter_name", "PortCounters", "local_name", p.Node().Name(), "lid", lidOf(p.Port), "port", strconv.Itoa(p.Num())), 1)
+		if p.TimedOut {
+			s.Add("infiniband_mad_rpc_failed_error", Gauge, "1: a request to this address timed out", s.Labels("portid", "Lid "+lidOf(p.Port)), 1)
+		}
+		return
+	}
+	pairs, ok := guilbaultsLabels(p.Port)
+	if !ok {
+		return
+	}
+	at.words = true
+	labels := onceLabels(func() Labels { return s.Labels(pairs...) })
+	for i := range counters {
+		c := &counters[i]
+		if c.guilbaults == "" || !at.has(c) {
+			continue
+		}
+		at.add(at.of(column{counter: i}, func() (string, string) {
+			if c.words {
+				return "infiniband_" + c.guilbaults, c.help + ", in units of 4 bytes"
+			}
+			return "infiniband_" + c.guilbaults, c.help
+		}, true), c, p, labels)
+	}
 }

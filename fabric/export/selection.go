@@ -58,7 +58,7 @@ func (s *Selection) Check() error {
 	return nil
 }
 
-// Key is the same for selections of the same metrics.
+// Key returns equal texts for selections of equal metrics.
 func (s *Selection) Key() string {
 	collect := slices.Clone(s.Collect)
 	slices.Sort(collect)
@@ -75,12 +75,12 @@ func (s *Selection) Whole() bool { return s == nil || s.Shard <= 1 }
 
 // node reports whether the metrics of a node are selected.
 func (s *Selection) node(n *fabric.Node) bool {
-	return s == nil || s.Shards <= 1 || ShardOf(n.GUID(), s.Shards) == s.Shard
+	return s == nil || s.Shards <= 1 || shardOf(n.GUID(), s.Shards) == s.Shard
 }
 
-// ShardOf is the shard of a node, from 1. It stays the same: series would otherwise move
+// shardOf is the shard of a node, from 1. It must not change: series would otherwise move
 // between servers.
-func ShardOf(guid mad.GUID, shards int) int {
+func shardOf(guid mad.GUID, shards int) int {
 	x := uint64(guid) // the finalizer of splitmix64: GUIDs are numbered, and their last bits alike
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -95,7 +95,7 @@ func (s *Selection) metric(m *audit.Metric) bool {
 	}
 	if i := slices.Index(m.Labels, "guid"); i >= 0 && i%2 == 0 && i+1 < len(m.Labels) {
 		if guid, err := strconv.ParseUint(m.Labels[i+1], 0, 64); err == nil {
-			return ShardOf(mad.GUID(guid), s.Shards) == s.Shard
+			return shardOf(mad.GUID(guid), s.Shards) == s.Shard
 		}
 	}
 	return s.Whole()
@@ -115,9 +115,9 @@ func (s *Selection) family(name string) bool {
 	})
 }
 
-// partValues is how many values a part has that Write makes at a time, unless a single
+// maxPartValues is how many values a part has that Write makes at a time, unless a single
 // metric has more.
-const partValues = 400_000
+const maxPartValues = 400_000
 
 // Write writes the selected metrics, by name, then by labels, as fill adds them. It makes
 // them part by part, in an amount of memory that does not grow with their number, and calls
@@ -131,7 +131,7 @@ func (s *Selection) Write(w io.Writer, fill func(*MetricSet) error) error {
 	names := slices.Sorted(maps.Keys(count.families))
 	for len(names) > 0 {
 		part, groups, n := map[string]bool{}, map[string]bool{}, 0
-		for len(names) > 0 && (n == 0 || n+count.families[names[0]].counted <= partValues) {
+		for len(names) > 0 && (n == 0 || n+count.families[names[0]].counted <= maxPartValues) {
 			n += count.families[names[0]].counted
 			part[names[0]] = true
 			groups[count.families[names[0]].collector] = true

@@ -104,16 +104,16 @@ func samples(page string) []string {
 	return lines
 }
 
-// TestShardOf: shards are of about the same size, and stay what they are.
+// TestShardOf: shards are of about equal size, and do not change.
 func TestShardOf(t *testing.T) {
 	n := make([]int, 8)
 	for i := range 8000 {
-		n[ShardOf(mad.GUID(0x2c90300100000+i*4), 8)-1]++
+		n[shardOf(mad.GUID(0x2c90300100000+i*4), 8)-1]++
 	}
 	if slices.Min(n) < 900 || slices.Max(n) > 1100 {
 		t.Errorf("nodes by shard: %v", n)
 	}
-	if got := fmt.Sprint(ShardOf(0x2c90300100000, 8), ShardOf(0x2c90300100001, 8), ShardOf(0xffffffffffffffff, 64)); got != "3 8 60" {
+	if got := fmt.Sprint(shardOf(0x2c90300100000, 8), shardOf(0x2c90300100001, 8), shardOf(0xffffffffffffffff, 64)); got != "3 8 60" {
 		t.Errorf("got shards %s", got)
 	}
 }

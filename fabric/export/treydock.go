@@ -12,18 +12,18 @@ import (
 	"fabsh/mad"
 )
 
-// lanes are the rates of a lane in Gb/s: of signals, and without what the line code
-// takes, as the incumbents have them (treydock collectors/ibnetdiscover.go,
-// laneRates), but for XDR, which is 200 (IBTA roadmap; theirs says 250).
-var lanes = map[string][2]float64{
+// treydockRates are the rates of a lane in Gb/s: of signals, and without what the line code
+// takes, as the other exporters have them (treydock collectors/ibnetdiscover.go,
+// laneRates), except XDR, which is 200 (IBTA roadmap; they have 250).
+var treydockRates = map[string][2]float64{
 	"sdr": {2.5, 2}, "ddr": {5, 4}, "qdr": {10, 8}, "fdr10": {10.3125, 10}, "fdr": {14.0625, 13.64},
 	"edr": {25.78125, 25}, "hdr": {50, 50}, "ndr": {100, 100}, "xdr": {200, 200},
 }
 
-// rates are those of a port in bytes per second; false: not known.
-func rates(p *fabric.Port) (raw, effective float64, ok bool) {
+// portRates are the rates of a port in bytes per second; false: not known.
+func portRates(p *fabric.Port) (raw, effective float64, ok bool) {
 	width, err := strconv.Atoi(strings.TrimSuffix(p.Width(), "x"))
-	lane, known := lanes[p.Speed()]
+	lane, known := treydockRates[p.Speed()]
 	if err != nil || !known {
 		return 0, 0, false
 	}
@@ -57,7 +57,7 @@ func (d Dialect) treydockNodes(s *MetricSet, f *fabric.Fabric) {
 		}
 		if n.IsSwitch() {
 			p := n.Port(0)
-			s.Add("infiniband_switch_info", Gauge, "1: the switch exists", s.Labels("guid", guidOf(p), "switch", word(n.Name()), "lid", lidOf(p)), 1)
+			s.Add("infiniband_switch_info", Gauge, "1: the switch exists", s.Labels("guid", guidOf(p), "switch", trimName(n.Name()), "lid", lidOf(p)), 1)
 		}
 		for p := range n.Ports() {
 			d.treydockPort(s, p, what, tier)
@@ -66,7 +66,7 @@ func (d Dialect) treydockNodes(s *MetricSet, f *fabric.Fabric) {
 }
 
 func (d Dialect) treydockPort(s *MetricSet, p *fabric.Port, what string, tier []int) {
-	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
+	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), trimName(p.Node().Name())
 	peer := p.Peer()
 	labels := d.portLabels(p)
 	if what == "switch" && d != Treydock {
@@ -85,7 +85,7 @@ func (d Dialect) treydockPort(s *MetricSet, p *fabric.Port, what string, tier []
 			rateName, rateLabels = "infiniband_hca", []string{"guid", guid}
 		}
 	}
-	if raw, effective, ok := rates(p); ok {
+	if raw, effective, ok := portRates(p); ok {
 		l := s.Labels(rateLabels...)
 		s.Add(rateName+"_rate_bytes_per_second", Gauge, "Data rate of the link", l, effective)
 		s.Add(rateName+"_raw_rate_bytes_per_second", Gauge, "Signalling rate of the link", l, raw)
@@ -96,14 +96,14 @@ func (d Dialect) treydockPort(s *MetricSet, p *fabric.Port, what string, tier []
 	if d != Treydock {
 		s.Add("fabsh_link_tier_info", Gauge, "1: the tiers of the ends of a link. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels("guid", guid, "port", num, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()])), 1)
 	}
-	labels = append(labels, "uplink", word(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
+	labels = append(labels, "uplink", trimName(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
 	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: the port at the other end of the cable", s.Labels(labels...), 1)
 }
 
-// portLabels are those of a port's counters: treydock has GUID and port, SckyzO
+// portLabels are the labels of a port's counters: treydock has GUID and port, SckyzO
 // names too.
 func (d Dialect) portLabels(p *fabric.Port) []string {
-	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
+	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), trimName(p.Node().Name())
 	switch {
 	case d == Treydock:
 		return []string{"guid", guid, "port", num}
@@ -112,7 +112,7 @@ func (d Dialect) portLabels(p *fabric.Port) []string {
 	}
 	at := ""
 	if q := p.Peer(); q != nil {
-		at = word(q.Node().Name())
+		at = trimName(q.Node().Name())
 	}
 	return []string{"guid", guid, "hca", name, "port", num, "switch", at}
 }
@@ -145,7 +145,7 @@ func (d Dialect) treydockCounters(at *columns, p *PortMetrics) {
 	if what == "" || p.Value == nil {
 		return
 	}
-	labels := lazily(func() Labels { return at.set.Labels(d.portLabels(p.Port)...) })
+	labels := onceLabels(func() Labels { return at.set.Labels(d.portLabels(p.Port)...) })
 	for i := range counters {
 		c := &counters[i]
 		if c.port == "" || !at.has(c) {
@@ -158,8 +158,8 @@ func (d Dialect) treydockCounters(at *columns, p *PortMetrics) {
 	}
 }
 
-// lazily is f, called at most once.
-func lazily(f func() Labels) func() Labels {
+// onceLabels returns f, which is called at most once.
+func onceLabels(f func() Labels) func() Labels {
 	l, made := Labels(0), false
 	return func() Labels {
 		if !made {
@@ -169,15 +169,15 @@ func lazily(f func() Labels) func() Labels {
 	}
 }
 
-// nameless are metrics that in treydock's dialect do not name the switch, and in
+// withoutSwitchLabel are metrics that in treydock's dialect do not name the switch, and in
 // SckyzO's do (collectors/ibswinfo.go, NewIbswinfoCollector).
-var nameless = []string{"uptime_seconds", "power_supply_status_info", "power_supply_dc_power_status_info", "power_supply_fan_status_info", "power_supply_watts", "temperature_celsius", "fan_status_info", "fan_rpm"}
+var withoutSwitchLabel = []string{"uptime_seconds", "power_supply_status_info", "power_supply_dc_power_status_info", "power_supply_fan_status_info", "power_supply_watts", "temperature_celsius", "fan_status_info", "fan_rpm"}
 
 // scriptLabels are the labels of a metric that a script made.
 func (d Dialect) scriptLabels(m *audit.Metric) []string {
 	name, is := strings.CutPrefix(m.Name, "infiniband_switch_")
 	i := slices.Index(m.Labels, "switch")
-	if d != Treydock || !is || i < 0 || !slices.Contains(nameless, name) {
+	if d != Treydock || !is || i < 0 || !slices.Contains(withoutSwitchLabel, name) {
 		return m.Labels
 	}
 	return slices.Delete(slices.Clone(m.Labels), i, i+2)
@@ -186,7 +186,7 @@ func (d Dialect) scriptLabels(m *audit.Metric) []string {
 // Totals are what a program that reads again and again has counted since it began.
 type Totals struct{ errors, timeouts map[string]float64 } // by collector
 
-// After returns the totals after another run. t stays the same.
+// After returns the totals after another run. t does not change.
 func (t *Totals) After(r *audit.Report) *Totals {
 	next := &Totals{errors: map[string]float64{}, timeouts: map[string]float64{}}
 	if t != nil {
@@ -230,7 +230,7 @@ func (d Dialect) treydockRun(s *MetricSet, ports []PortMetrics, began time.Time,
 			guid := guidOf(p.Port)
 			x := devices[guid]
 			if x == nil {
-				x = &device{selected: s.selection.node(p.Node()), labels: s.Labels("guid", guid, "collector", collector), up: s.Labels("guid", guid, what, word(p.Node().Name()))}
+				x = &device{selected: s.selection.node(p.Node()), labels: s.Labels("guid", guid, "collector", collector), up: s.Labels("guid", guid, what, trimName(p.Node().Name()))}
 				devices[guid] = x
 				order = append(order, x)
 			}

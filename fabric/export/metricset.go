@@ -1,19 +1,21 @@
-// Package export writes what is known of a fabric in the words of other programs:
+// Package export writes what is known of a fabric in the names of other programs:
 // metrics for Prometheus.
 //
-//	set.go        metrics, and their text format; labeltext.go, their labels
-//	dialect.go    whose names metrics have; counter.go, those of counters
-//	treydock.go   the dialect of treydock/infiniband_exporter, and of its successor,
-//	              SckyzO/infiniband_exporter 2.0
-//	guilbaults.go that of guilbaults/infiniband-exporter
-//	selection.go  parts of the metrics: shards, collectors, families
-//	audit.go      runs of audits; link.go, links: fabsh's own names
+// A Dialect adds metrics of fabrics, counters and runs of audits to a MetricSet, which writes
+// them. The dialects have the names and labels of treydock/infiniband_exporter, of its
+// successor SckyzO/infiniband_exporter 2.0, and of guilbaults/infiniband-exporter; what these do
+// not have begins with fabsh_. A Selection limits the metrics to shards, collectors and families.
+//
+// A MetricSet is not safe for concurrent use. Dialects, and Selections and Totals that do not
+// change, are.
 package export
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"maps"
 	"math"
@@ -39,7 +41,7 @@ const (
 type MetricSet struct {
 	families map[string]*family
 	labels   labelTexts
-	common   []byte // labels that all that follow have
+	common   []byte // labels of all values that follow
 	scratch  []byte
 
 	selection *Selection      // nil: all
@@ -49,13 +51,14 @@ type MetricSet struct {
 	groups    map[string]bool // the collectors that have metrics of part; nil: all
 }
 
-// collects reports whether metrics of a collector are wanted. What follows is of it.
+// collects reports whether metrics of a collector are selected. The metrics that are added next
+// belong to it.
 func (s *MetricSet) collects(name string) bool {
 	s.collector = name
 	return s.selection.Collects(name) && (s.groups == nil || s.groups[name])
 }
 
-// Labels are the labels of a value, as a Set knows them.
+// Labels are the labels of a value in a MetricSet.
 type Labels int32
 
 // family are the values of one metric.
@@ -76,7 +79,7 @@ type value struct {
 	value  float64
 }
 
-// Labels are those of names and values, by turns. Values may hold anything: they
+// Labels returns labels by pairs of a name and a value. Values may hold anything: they
 // are made valid.
 func (s *MetricSet) Labels(pairs ...string) Labels {
 	if s.counting {
@@ -94,7 +97,7 @@ func (s *MetricSet) Labels(pairs ...string) Labels {
 	return s.labels.intern(b)
 }
 
-// Common gives a label to all that follows; an empty value removes it.
+// Common adds a label to all values that follow; an empty value removes it.
 func (s *MetricSet) Common(name, value string) {
 	s.common = nil
 	if value != "" {
@@ -102,7 +105,7 @@ func (s *MetricSet) Common(name, value string) {
 	}
 }
 
-// family is the one of a name. Its first type and help apply.
+// family returns the family of a name. Its first type and help apply.
 func (s *MetricSet) family(name string, kind Type, help string) *family {
 	f := s.families[name]
 	if f == nil {
@@ -118,8 +121,7 @@ func (s *MetricSet) family(name string, kind Type, help string) *family {
 	return f
 }
 
-// add adds a value whose labels no other one of the metric has; where one has all
-// the same, the first is written.
+// add adds a value. Of values with equal labels, the first is written.
 func (f *family) add(l Labels, v float64) {
 	if f.left {
 		f.counted++
@@ -133,8 +135,8 @@ func (s *MetricSet) Add(name string, kind Type, help string, l Labels, v float64
 	s.family(name, kind, help).add(l, v)
 }
 
-// AddOnce is Add for callers that do not know what exists already. Another value with
-// the same labels is an error.
+// AddOnce is Add for callers that do not know what exists already. A different value with
+// equal labels is an error.
 func (s *MetricSet) AddOnce(name string, kind Type, help string, l Labels, v float64) error {
 	f := s.family(name, kind, help)
 	if f.left {
@@ -196,7 +198,7 @@ func (f *family) write(out *bufio.Writer, labels [][]byte, by *sorter) {
 	}
 }
 
-// sorter sorts values by the rank of their labels, those of one rank as they came.
+// sorter sorts values by the rank of their labels; values of one rank keep their order.
 type sorter struct {
 	rank []int32 // by labels
 	next []int32 // by rank, where the next value of it goes
@@ -273,4 +275,57 @@ func appendEscaped(b []byte, text string, quotes bool) []byte {
 		plain = i
 	}
 	return append(b, text[plain:]...)
+}
+
+// labelTexts are labels in their written form, each once: `guid="0x...",port="1"`. Of
+// large fabrics there are hundreds of thousands, so that they lie in few pieces.
+type labelTexts struct {
+	texts [][]byte
+	index map[uint64]Labels // by hash; if it is taken, by the next free number
+	seed  maphash.Seed
+	room  []byte // for the next ones
+}
+
+// pieceSize is the size of a piece of memory for texts, in bytes.
+const pieceSize = 1 << 16
+
+// intern is the number of text, which is copied.
+func (t *labelTexts) intern(text []byte) Labels {
+	if t.index == nil {
+		t.index, t.seed = map[uint64]Labels{}, maphash.MakeSeed()
+	}
+	hash := maphash.Bytes(t.seed, text)
+	for {
+		l, ok := t.index[hash]
+		if !ok {
+			break
+		}
+		if bytes.Equal(t.texts[l], text) {
+			return l
+		}
+		hash++
+	}
+	if cap(t.room)-len(t.room) < len(text) {
+		t.room = make([]byte, 0, max(pieceSize, len(text)))
+	}
+	at := len(t.room)
+	t.room = append(t.room, text...)
+	l := Labels(len(t.texts))
+	t.texts = append(t.texts, t.room[at:len(t.room):len(t.room)])
+	t.index[hash] = l
+	return l
+}
+
+// ranks are the places of the labels in the order of their texts.
+func (t *labelTexts) ranks() []int32 {
+	order := make([]Labels, len(t.texts))
+	for i := range order {
+		order[i] = Labels(i)
+	}
+	slices.SortFunc(order, func(a, b Labels) int { return bytes.Compare(t.texts[a], t.texts[b]) })
+	rank := make([]int32, len(order))
+	for i, l := range order {
+		rank[l] = int32(i)
+	}
+	return rank
 }
