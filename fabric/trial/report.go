@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"fabsh/fabric/plural"
-	"fabsh/mad"
 )
 
 // Report is the outcome of a trial.
@@ -69,8 +68,8 @@ func (r *Report) devices() (list []*Device) {
 	return list
 }
 
-// add adds a comparison to a list, unless it is empty.
-func add(to *[]*Comparison, c *Comparison) {
+// addComparison adds a comparison to a list, unless it is empty.
+func addComparison(to *[]*Comparison, c *Comparison) {
 	if len(c.Agreed)+len(c.Differed)+len(c.NotCompared) > 0 {
 		*to = append(*to, c)
 	}
@@ -126,7 +125,7 @@ func (m *Model) read() (n int) {
 // String returns the events as text.
 func (e *Events) String() string {
 	if e.Outcome != Answered {
-		return strings.TrimSuffix(fmt.Sprintf("%s: %s", words(e.Outcome), e.Detail), ": ")
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", outcomeText(e.Outcome), e.Detail), ": ")
 	}
 	var list []string
 	for _, number := range slices.Sorted(maps.Keys(e.Traps)) {
@@ -138,7 +137,7 @@ func (e *Events) String() string {
 	return fmt.Sprintf("subscribed for %v; %s", e.Duration, strings.Join(list, ", "))
 }
 
-func words(o Outcome) string { return strings.ReplaceAll(o.String(), "_", " ") }
+func outcomeText(o Outcome) string { return strings.ReplaceAll(o.String(), "_", " ") }
 
 // writeOutcomes writes the attributes by outcome, with the reason where there is one.
 func writeOutcomes(b *strings.Builder, list []*Result) {
@@ -155,7 +154,7 @@ func writeOutcomes(b *strings.Builder, list []*Result) {
 			}
 		}
 		for _, detail := range slices.Sorted(maps.Keys(groups)) {
-			reason := words(o)
+			reason := outcomeText(o)
 			if detail != "" {
 				reason += " (" + detail + ")"
 			}
@@ -211,10 +210,4 @@ func writeComparisons(b *strings.Builder, list []*Comparison) {
 			fmt.Fprintf(b, "    %s\n", line)
 		}
 	}
-}
-
-// Attributes returns all attributes and registers that a trial reads or names: each that fabsh
-// can read.
-func Attributes() []*mad.Attribute {
-	return slices.Concat(attributes(), recordAttributes(), mad.Registers())
 }

@@ -8,31 +8,119 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// core are the attributes that each device must have (IBA 14.2.5, 16.1.3). They are read
+// Outcome is the outcome of a request.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Answered    Outcome = iota
+	Unsupported         // the device reports that it does not have it
+	Refused             // another status
+	TimedOut            // no answer came
+	Malformed           // the answer is not one
+	NotSent             // the device does not announce it, or the transport cannot send it
+	Unread              // the trial did not request it
+)
+
+var outcomeWords = []string{"answered", "unsupported", "refused", "timed_out", "malformed", "not_announced", "not_read"}
+
+// Outcomes lists the words of all outcomes, in their order.
+func Outcomes() []string { return append([]string(nil), outcomeWords...) }
+
+// String returns the outcome as a word: "timed_out".
+func (o Outcome) String() string { return outcomeWords[o] }
+
+// Result is the outcome of a request to a device.
+type Result struct {
+	Class, Attribute string
+	Place            string // "port 1, block 0"
+	Outcome          Outcome
+	Detail           string // the status, or why it was not requested
+	Count            int    // of records
+
+	attr     *mad.Attribute
+	modifier uint32
+	data     []byte
+}
+
+// ask sends a request to a device: SMPs along its route, the others to its LID. The error is
+// the end of ctx.
+func (t *trial) ask(ctx context.Context, d *Device, call *engine.Call, r *Result) error {
+	if d.timeouts >= maxTimeouts {
+		r.Outcome, r.Detail = Unread, fmt.Sprintf("%d requests to the device timed out", maxTimeouts)
+		return nil
+	}
+	if mad.Class(call.MAD[mad.ClassOffset]).Family() == mad.ClassSubn {
+		fabric.Dest{Route: d.Node.Route(), Guard: d.Node.Guard()}.Address(call)
+	} else if err := t.Client.PutGMP(call, &t.port, d.LID()); err != nil {
+		r.Outcome = NotSent
+		return nil
+	}
+	if err := t.e.Do(ctx, call); err != nil {
+		return err
+	}
+	r.judge(call.Err)
+	if r.Outcome == TimedOut {
+		d.timeouts++
+	}
+	return nil
+}
+
+// judge sets the outcome of a request that ended with err. A recording does not have the
+// requests that were not sent, whatever the reason was.
+func (r *Result) judge(err error) {
+	e, _ := errors.AsType[*engine.Error](err)
+	switch {
+	case err == nil:
+		r.Outcome = Answered
+	case errors.Is(err, errBudget):
+		r.Outcome, r.Detail = Unread, "the budget of datagrams is used up"
+	case errors.Is(err, engine.ErrTimeout) && e != nil && e.Attempts > 0:
+		r.Outcome = TimedOut // otherwise the question whether the device announces it
+	case e != nil && e.Status != 0:
+		r.Outcome, r.Detail = Refused, e.Status.Text(e.Class)
+		switch e.Status & 0x1c { // IBA 13.4.7
+		case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttribute:
+			r.Outcome = Unsupported
+		}
+	case e != nil && e.Attempts > 0 && !isSendError(err):
+		r.Outcome, r.Detail = Malformed, e.Err.Error()
+	default:
+		r.Outcome = NotSent
+	}
+}
+
+func isSendError(err error) bool {
+	_, ok := errors.AsType[*engine.SendError](err)
+	return ok
+}
+
+// mandatory are the attributes that each device must have (IBA 14.2.5, 16.1.3). They are read
 // first: a request without an answer counts as one that timed out, and some agents discard
 // what they do not have. A sweep does not request the first.
-var core = []*mad.Attribute{
+var mandatory = []*mad.Attribute{
 	mad.AttrGUIDInfo, mad.AttrNodeInfo, mad.AttrNodeDescription, mad.AttrSwitchInfo, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrSLtoVLMappingTable,
 	mad.AttrVLArbitrationTable, mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable,
 	mad.AttrPerfClassPortInfo, mad.AttrPortCounters, mad.AttrPortSamplesControl, mad.AttrPortSamplesResult, mad.AttrPortCountersExtended,
 }
 
-// classes are the other classes in the order in which they are read: those that devices rarely
+// classes are the classes in the order in which they are read: classes that devices rarely
 // have are the last.
 var classes = []mad.Class{mad.ClassSubn, mad.ClassPerf, mad.ClassVendor0A, mad.ClassCongestion, mad.ClassVendor0C, mad.ClassDevMgt, mad.ClassComMgt, mad.ClassSNMP, mad.ClassBM}
 
 // attributes returns all attributes that devices may have, in the order in which they are
-// read: after those of core what devices announce, then the others by class.
+// read: after the mandatory ones what devices announce, then the others by class.
 func attributes() []*mad.Attribute {
 	var announced, others []*mad.Attribute
 	for _, class := range classes {
 		for _, a := range mad.Attributes() {
 			switch {
-			case a.Class != class || a.Older || a.Effect(mad.MethodGet) != mad.EffectRead || slices.Contains(core, a) || a == mad.AttrGeneralInfo:
+			case a.Class != class || a.Older || a.Effect(mad.MethodGet) != mad.EffectRead || slices.Contains(mandatory, a) || a == mad.AttrGeneralInfo:
 			case a.IsAnnounced() && class == mad.ClassSubn:
 				announced = append(announced, a)
 			default:
@@ -43,7 +131,7 @@ func attributes() []*mad.Attribute {
 	slices.SortStableFunc(others, func(a, b *mad.Attribute) int { // the rare SMPs after performance management
 		return cmp.Compare(rank(a), rank(b))
 	})
-	return slices.Concat(core, []*mad.Attribute{mad.AttrGeneralInfo}, announced, others)
+	return slices.Concat(mandatory, []*mad.Attribute{mad.AttrGeneralInfo}, announced, others)
 }
 
 func rank(a *mad.Attribute) int {
@@ -72,8 +160,8 @@ func (t *trial) read(ctx context.Context, d *Device) error {
 			return err
 		}
 		switch {
-		case a == core[0] && first.Outcome == NotSent && t.e.Traits().Recorded:
-			d.Unread, d.Results = protected, nil // keys are not in a recording, nor is the first request
+		case a == mandatory[0] && first.Outcome == NotSent && t.e.Traits().Recorded:
+			d.Unread, d.Results = mkeyProtected, nil // keys are not in a recording, nor is the first request
 			return nil
 		case a.ID == classPortInfo && a.Class != mad.ClassSubn && first.Outcome != Answered:
 			absent[a.Class] = "the device does not have the class"
@@ -137,7 +225,7 @@ func (t *trial) endsSM(d *Device, a *mad.Attribute) bool {
 	if t.e.Traits().Name != "ibsim" || a.Class == mad.ClassSubn || d.LID() != t.port.SMLID {
 		return false
 	}
-	return !slices.Contains(core, a) || a == mad.AttrPortSamplesControl || a == mad.AttrPortSamplesResult
+	return !slices.Contains(mandatory, a) || a == mad.AttrPortSamplesControl || a == mad.AttrPortSamplesResult
 }
 
 // contents returns the contents of the requests for an attribute: of performance management,

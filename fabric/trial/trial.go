@@ -2,25 +2,20 @@
 // and reports what was answered, unsupported and timed out, and whether other sources agree:
 // the first contact with hardware on which fabsh was not tested. It never writes.
 //
-//	trial.go    Run: the sweep, the devices, the subnet administrator, the events
-//	budget.go   the limit of datagrams
-//	device.go   the devices of each model
-//	request.go  the requests to a device, made from the declared attributes
-//	place.go    the ports, blocks and pages that requests select
-//	ask.go      one request, and its outcome
-//	admin.go    the records of the subnet administrator
-//	event.go    the subscription to events
-//	compare.go  answers compared field by field; diag.go, the output of other tools
-//	report.go   Report
+// Run sweeps, reads the Devices of each Model with requests made from the declared attributes,
+// reads the records of the subnet administrator, subscribes to Events, and makes Comparisons of
+// answers field by field, also with the output of other tools. A Budget limits the datagrams.
 //
-// A Report has no names, GUIDs or serial numbers, so that it can be published, and is the
-// same for the recording of a trial as for the trial itself.
+// A Report has no names, GUIDs or serial numbers, so that it can be published, and the recording
+// of a trial replays to an equal Report. Run and its values are for one goroutine; a Budget is
+// safe for concurrent use.
 package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"fabsh/fabric"
@@ -107,11 +102,69 @@ func (t *trial) foreign(ctx context.Context) error {
 		}
 		t.Progress("comparing with other tools")
 		for _, x := range t.Foreign(ctx, d) {
-			add(&t.report.Host, x.compare(d))
+			addComparison(&t.report.Host, x.compare(d))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+	}
+	return nil
+}
+
+// errBudget is why a datagram was not sent.
+var errBudget = errors.New("the budget of datagrams is used up")
+
+// Budget is a transport that sends a limited number of datagrams: requests, repetitions and
+// acknowledgements. It refuses the others.
+type Budget struct {
+	engine.Transport
+	limit int64
+	sent  atomic.Int64
+}
+
+// NewBudget returns t, limited to a number of datagrams.
+func NewBudget(t engine.Transport, limit int) *Budget {
+	return &Budget{Transport: t, limit: int64(limit)}
+}
+
+// Sent returns the number of datagrams sent.
+func (b *Budget) Sent() int { return int(min(b.sent.Load(), b.limit)) }
+
+// Exhausted reports whether datagrams were refused.
+func (b *Budget) Exhausted() bool { return b.sent.Load() > b.limit }
+
+// Reserve takes n datagrams that others send from the budget. It reports whether they are left.
+func (b *Budget) Reserve(n int) bool {
+	if b.sent.Load()+int64(n) > b.limit {
+		return false
+	}
+	b.sent.Add(int64(n))
+	return true
+}
+
+// Send sends d within the limit.
+func (b *Budget) Send(d *engine.Datagram) error {
+	if err := b.take(); err != nil {
+		return err
+	}
+	return b.Transport.Send(d)
+}
+
+// TrySend sends d within the limit, if that needs no waiting.
+func (b *Budget) TrySend(d *engine.Datagram) (bool, error) {
+	if err := b.take(); err != nil {
+		return false, err
+	}
+	sent, err := b.Transport.TrySend(d)
+	if !sent && err == nil {
+		b.sent.Add(-1)
+	}
+	return sent, err
+}
+
+func (b *Budget) take() error {
+	if b.sent.Add(1) > b.limit {
+		return &engine.SendError{Err: fmt.Errorf("%w (%d); raise it with --budget", errBudget, b.limit)}
 	}
 	return nil
 }

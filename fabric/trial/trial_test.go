@@ -43,7 +43,7 @@ type subject struct {
 	wrap func(engine.Transport) engine.Transport
 	// during runs while events are received; nil: nothing does.
 	during func(*sim.Subnet, *fabric.Fabric)
-	// names are names for all nodes; nil: those of spec.
+	// names are names for all nodes; nil: the names in spec.
 	names func(*fabric.Node) string
 
 	fabric *fabric.Fabric
@@ -185,7 +185,7 @@ func replayed(t *testing.T, recording []byte, events time.Duration) (report *Rep
 }
 
 // TestReports: on devices with and without registers and adaptive routing, with loss, dead and
-// protected, the report is correct about what each lacks, the recording replays to the same
+// protected, the report is correct about what each lacks, the recording replays to an equal
 // report, with other names and GUIDs too, and nothing of the subnet has changed.
 func TestReports(t *testing.T) {
 	for _, tt := range []struct{ name, spec string }{
@@ -238,7 +238,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestNeverWrites: each datagram of a trial only reads, except those of the subscription.
+// TestNeverWrites: each datagram of a trial only reads, except for the subscription.
 func TestNeverWrites(t *testing.T) {
 	s := &subject{spec: "fattree:k=4,levels=2,registers=yes,ar=updn", events: time.Minute}
 	s.run(t)
@@ -273,12 +273,12 @@ func (nowhere) Close() error                { return nil }
 // TestEverything: each attribute and register that fabsh can read is in the report.
 func TestEverything(t *testing.T) {
 	r, _ := (&subject{spec: "ring:n=3,registers=yes"}).run(t)
-	for _, a := range Attributes() {
+	for _, a := range allAttributes() {
 		if !slices.ContainsFunc(r.results(), func(x *Result) bool { return x.Attribute == a.Name }) {
 			t.Errorf("%v %s is not in the report", a.Class, a.Name)
 		}
 	}
-	if n := len(Attributes()); n < 130 {
+	if n := len(allAttributes()); n < 130 {
 		t.Errorf("only %d attributes", n)
 	}
 }
@@ -348,7 +348,7 @@ func (d *discarding) Send(m *engine.Datagram) error {
 func (*discarding) BeforeWait(func() bool) bool { return false }
 
 // TestUnannounced: a device that discards the question what it announces is asked for nothing
-// that it has to announce, and the recording, which has that question, replays to the same report.
+// that it has to announce, and the recording, which has that question, replays to an equal report.
 func TestUnannounced(t *testing.T) {
 	s := &subject{spec: "ring:n=3,registers=yes", wrap: func(tr engine.Transport) engine.Transport { return &discarding{tr} }}
 	r, recording := s.run(t)
@@ -398,4 +398,10 @@ func TestBudget(t *testing.T) {
 			t.Errorf("budget %d is not in the report:\n%s", budget, r)
 		}
 	}
+}
+
+// allAttributes returns all attributes and registers that a trial reads or names: each that fabsh
+// can read.
+func allAttributes() []*mad.Attribute {
+	return slices.Concat(attributes(), recordAttributes(), mad.Registers())
 }

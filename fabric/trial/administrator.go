@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -16,8 +17,8 @@ import (
 // are longer than a trial needs.
 const maxTable = 1 << 20
 
-// administrator reads the records of the subnet administrator: those of each device, and whole
-// tables, which come in many segments (RMPP).
+// administrator reads the records of the subnet administrator: the records of each device, and
+// whole tables, which come in many segments (RMPP).
 func (t *trial) administrator(ctx context.Context) error {
 	t.Progress("reading the subnet administrator")
 	for _, a := range recordAttributes() {
@@ -30,9 +31,9 @@ func (t *trial) administrator(ctx context.Context) error {
 	return nil
 }
 
-// common are the records that subnet administrators must have (IBA table 15-3), and which are
-// read first.
-var common = []*mad.Attribute{
+// mandatoryRecords are the records that subnet administrators must have (IBA table 15-3). They
+// are read first.
+var mandatoryRecords = []*mad.Attribute{
 	mad.AttrSubnAdmClassPortInfo, mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrPathRecord, mad.AttrSMInfoRecord, mad.AttrLinkRecord, mad.AttrMCMemberRecord,
 	mad.AttrServiceRecord, mad.AttrInformInfoRecord, mad.AttrGUIDInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinearForwardingTableRecord,
 	mad.AttrMulticastForwardingTableRecord, mad.AttrSLtoVLMappingTableRecord, mad.AttrVLArbitrationTableRecord, mad.AttrPKeyTableRecord, mad.AttrMultiPathRecord,
@@ -40,9 +41,9 @@ var common = []*mad.Attribute{
 
 // recordAttributes returns the attributes of records in the order in which they are read.
 func recordAttributes() []*mad.Attribute {
-	list := slices.Clone(common)
+	list := slices.Clone(mandatoryRecords)
 	for _, a := range mad.Attributes() {
-		if a.Class == mad.ClassSubnAdm && a.Version == mad.ClassSubnAdm.Version() && len(recordMethods(a)) > 0 && !slices.Contains(common, a) {
+		if a.Class == mad.ClassSubnAdm && a.Version == mad.ClassSubnAdm.Version() && len(recordMethods(a)) > 0 && !slices.Contains(mandatoryRecords, a) {
 			list = append(list, a)
 		}
 	}
@@ -100,7 +101,7 @@ func (t *trial) records(ctx context.Context, a *mad.Attribute, method mad.Method
 			return err
 		}
 		if last := t.report.Records[len(t.report.Records)-1]; last.Outcome == TimedOut {
-			return nil // those of other devices would, too
+			return nil // requests for other devices would, too
 		}
 	}
 	return nil
@@ -171,10 +172,119 @@ func (t *trial) query(ctx context.Context, d *Device, r sa.Request) error {
 		n++
 		if d != nil {
 			for _, c := range t.compareRecord(d, r.Attr, data) {
-				add(&t.report.Comparisons, c)
+				addComparison(&t.report.Comparisons, c)
 			}
 		}
 	}
 	res.Count = n
 	return nil
+}
+
+// Events is the outcome of the subscription to events.
+type Events struct {
+	Outcome  Outcome // of the subscription
+	Detail   string
+	Duration time.Duration
+	// Traps are the received notices by trap number.
+	Traps map[uint16]int
+}
+
+// events subscribes to all events at the subnet administrator, waits, and ends the
+// subscription. That has an effect on this session only (mad.EffectSession): the subnet
+// administrator forgets it afterwards.
+func (t *trial) events(ctx context.Context) (err error) {
+	ev := &t.report.Events
+	ev.Duration, ev.Outcome, ev.Traps = t.RunOptions.Events, Unread, map[uint16]int{}
+	if ev.Duration <= 0 {
+		ev.Detail = "not requested"
+		return nil
+	}
+	t.Progress("receiving events")
+	var listener *engine.Listener
+	if t.Recorded == nil {
+		if listener, err = t.e.Listen(mad.ClassSubnAdm, mad.MethodReport, t.fromAdministrator); err != nil {
+			ev.Outcome, ev.Detail = Unread, "this transport or host does not deliver Reports to fabsh"
+			return nil
+		}
+		defer listener.Close()
+	}
+	if err := t.inform(ctx, ev, 1, true); err != nil || ev.Outcome != Answered {
+		return err
+	}
+	err = t.inform(ctx, &Events{}, 0, true) // the traps of vendors
+	if err == nil {
+		err = t.Sleep(ctx, ev.Duration)
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	for _, generic := range []uint8{1, 0} {
+		t.inform(end, &Events{}, generic, false) // also when the trial was interrupted
+	}
+	if err != nil {
+		return err
+	}
+	var notices []mad.Notice
+	if listener != nil {
+		notices = receivedNotices(listener)
+	} else {
+		notices = t.Recorded()
+	}
+	for _, n := range notices {
+		ev.Traps[n.TrapNumber]++
+	}
+	return nil
+}
+
+// inform subscribes to the traps of the specification (generic is 1) or of vendors (0), or
+// ends the subscription.
+func (t *trial) inform(ctx context.Context, ev *Events, generic uint8, subscribe bool) error {
+	const respTime = 18 // 4.096 us << 18, 1.07 s
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, TrapNumber: mad.AllTraps, Type: mad.InformTypeAll, ProducerType: mad.ProducerTypeAll, IsGeneric: generic, RespTimeValue: respTime}
+	var components []string
+	for _, f := range mad.AttrInformInfo.Fields {
+		if f.Mask() != 0 && !(subscribe && f.Script == "qpn") {
+			components = append(components, f.Script)
+		}
+	}
+	if info.Subscribe = 1; !subscribe {
+		info.Subscribe, info.QPN = 0, max(1, t.e.Traits().QP)
+	}
+	call := &engine.Call{Subscribes: true}
+	if err := t.Client.Put(call, &t.port, sa.NewRequest(mad.MethodSet, mad.AttrInformInfo, &info, components...)); err != nil {
+		ev.Outcome, ev.Detail = Unread, "the local port does not have a subnet manager"
+		return nil
+	}
+	if err := t.e.Do(ctx, call); err != nil {
+		return err
+	}
+	var r Result
+	r.judge(call.Err)
+	ev.Outcome, ev.Detail = r.Outcome, r.Detail
+	return nil
+}
+
+// fromAdministrator reports whether a Report came from the subnet administrator.
+func (t *trial) fromAdministrator(d *engine.Datagram) bool {
+	lid := cmp.Or(t.Client.SMLID, t.port.SMLID)
+	at := engine.Address{LID: lid}
+	return lid != 0 && at.SamePort(&d.Address, t.e.LMC(lid))
+}
+
+// receivedNotices returns the notices that have arrived.
+func receivedNotices(l *engine.Listener) (list []mad.Notice) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // only what is there
+	for {
+		var d engine.Datagram
+		dropped, err := l.Next(ctx, &d)
+		switch {
+		case err != nil:
+			return list
+		case dropped > 0:
+			continue // the report counts what it has
+		}
+		var n mad.Notice
+		n.Decode(d.MAD[mad.SADataOffset:])
+		list = append(list, n)
+	}
 }
