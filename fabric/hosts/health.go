@@ -1,21 +1,8 @@
-// Package health makes states of hosts of the findings of audits, for schedulers: a host is ok,
-// degraded, unhealthy or unknown, with reasons.
-//
-//	health.go      Judge: hosts with states and reasons
-//	rule.go        Rules: which finding makes which host what; their documentation
-//	place.go       where a finding is, as seen from a host
-//	unknown.go     what was not judged
-//	name.go        names of hosts that others may have: shells, Slurm, Kubernetes
-//	format.go      Formats: the outputs for other programs
-//	slurm.go       commands for Slurm, and its list of drained nodes
-//	npd.go         node-problem-detector; nvsentinel.go, NVSentinel
-//
-// It reads nothing from the fabric.
-
 package hosts
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/mad"
 )
 
 // Health is the state of a host. Of several reasons, the greatest state counts: what is known to
@@ -36,12 +24,12 @@ const (
 	Unhealthy               // jobs should not run
 )
 
-var states = []string{"ok", "unknown", "degraded", "unhealthy"}
+var healthWords = []string{"ok", "unknown", "degraded", "unhealthy"}
 
 // HealthNames are all states, the worst first.
 func HealthNames() []Health { return []Health{Unhealthy, Degraded, Unknown, OK} }
 
-func (s Health) String() string { return states[min(int(s), len(states)-1)] }
+func (s Health) String() string { return healthWords[min(int(s), len(healthWords)-1)] }
 
 // Reason is why a host has a state.
 type Reason struct {
@@ -75,8 +63,8 @@ type HealthReport struct {
 
 // JudgeOptions choose the hosts.
 type JudgeOptions struct {
-	// Names are the hosts to report, also those that the fabric does not have; nil: those of the
-	// fabric and the baseline.
+	// Names are the hosts to report, including hosts that the fabric does not have; nil: the
+	// hosts of the fabric and the baseline.
 	Names []string
 	// Baseline is a fabric whose hosts are expected; may be nil.
 	Baseline *fabric.Fabric
@@ -157,7 +145,7 @@ type host struct {
 	ports   int                 // with a link, in all reports
 	far     map[string][]Reason // by such a port: faults of its other end
 	absent  bool                // it is not in the fabric
-	doubt   string              // why findings may be those of another host; "": they are not
+	doubt   string              // why findings may be of another host; "": they are not
 }
 
 func (j *judgment) host(name string) *host {
@@ -182,7 +170,7 @@ func (j *judgment) add(r *audit.Report, unnamed map[string]bool) {
 	if r.Model == nil {
 		return
 	}
-	p := newPlaces(r.Model, j, unnamed)
+	p := newHostIndex(r.Model, j, unnamed)
 	for i := range r.Findings {
 		p.addFinding(&r.Findings[i])
 	}
@@ -196,7 +184,7 @@ func (h *host) settle(name string) HostHealth {
 	for _, port := range slices.Sorted(maps.Keys(h.far)) {
 		for _, r := range h.far[port] {
 			r.State = farRule(all).states[r.Severity-audit.Info]
-			out.add(r)
+			out.Reasons = addReason(out.Reasons, r)
 		}
 	}
 	if h.doubt != "" {
@@ -211,9 +199,204 @@ func (h *host) settle(name string) HostHealth {
 	return out
 }
 
+// addReason adds a reason that is not OK to a list, once.
+func addReason(list []Reason, r Reason) []Reason {
+	if r.State == OK || slices.Contains(list, r) {
+		return list
+	}
+	return append(list, r)
+}
+
+// location is where a finding is, as seen from a host.
+type location uint8
+
+const (
+	own      location = 1 << iota // one of its adapters, or a port of it
+	link                          // the link of one of its ports
+	allFar                        // what all its links lead to: ports of switches, or switches
+	someFar                       // what some of its links lead to
+	away                          // all else
+	anyPort  = own | link | allFar | someFar
+	anywhere = anyPort | away
+)
+
+// hostIndex finds the hosts of a fabric at nodes and ports.
+type hostIndex struct {
+	f      *fabric.Fabric
+	all    *judgment
+	own    map[mad.GUID][]string  // hosts by adapter
+	behind map[mad.GUID][]farPort // ports of hosts by switch
+}
+
+// farPort is a port of a host behind a port of a switch.
+type farPort struct {
+	num  int // of the switch
+	host string
+	port string // of the host, unlike all others
+}
+
+// newHostIndex adds the hosts of f to j, and the adapters that do not name a host to unnamed.
+func newHostIndex(f *fabric.Fabric, j *judgment, unnamed map[string]bool) *hostIndex {
+	j.reports++
+	p := &hostIndex{f: f, all: j, own: map[mad.GUID][]string{}, behind: map[mad.GUID][]farPort{}}
+	for name, nodes := range hostsOf(f, unnamed) {
+		h := j.host(name)
+		p.addDoubts(name, nodes)
+		for _, n := range nodes {
+			p.own[n.GUID()] = append(p.own[n.GUID()], name)
+			for port := range n.Ports() {
+				if q := port.Peer(); q != nil {
+					h.ports++
+					p.behind[q.Node().GUID()] = append(p.behind[q.Node().GUID()], farPort{q.Num(), name, fmt.Sprintf("%d/%d", j.reports, port.ID())})
+				}
+			}
+		}
+	}
+	return p
+}
+
+// hostsOf returns the adapters of f by host. It adds names that do not name a host to unnamed.
+func hostsOf(f *fabric.Fabric, unnamed map[string]bool) map[string][]*fabric.Node {
+	hosts := map[string][]*fabric.Node{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if n.Type() != mad.NodeTypeCA || n.Kind() == fabric.KindAggregation {
+			continue
+		}
+		if name, ok := fabric.HostName(n.Name()); ok {
+			hosts[name] = append(hosts[name], n)
+		} else if n.Name() == "" {
+			unnamed[n.GUID().String()] = true
+		} else {
+			unnamed[n.Name()] = true
+		}
+	}
+	return hosts
+}
+
+// affectedHost is a host that a subject concerns.
+type affectedHost struct {
+	host string
+	at   location
+	port string // at far ends: the port of the host
+}
+
+// affected returns the hosts that a subject concerns.
+func (p *hostIndex) affected(s audit.Subject) (list []affectedHost) {
+	for _, e := range s.Ends {
+		for _, name := range p.own[e.Node] {
+			at := own
+			if s.Kind == audit.KindLink {
+				at = link
+			}
+			list = append(list, affectedHost{host: name, at: at})
+		}
+		if s.Kind == audit.KindLink {
+			continue // of a host's link, the host is an end
+		}
+		for _, b := range p.behind[e.Node] {
+			if e.Num == audit.NoPort || e.Num == 0 || e.Num == b.num {
+				list = append(list, affectedHost{b.host, someFar, b.port})
+			}
+		}
+	}
+	return list
+}
+
+// addFinding adds a finding to the hosts that it concerns.
+func (p *hostIndex) addFinding(f *audit.Finding) {
+	for _, s := range append([]audit.Subject{f.Subject}, f.Members...) {
+		p.addAt(f, s)
+	}
+	for i := range f.Merged {
+		m := f.Merged[i] // one fault: reported under the ID that absorbed it
+		for _, s := range append([]audit.Subject{m.Subject}, m.Members...) {
+			p.addAt(f, s)
+		}
+	}
+}
+
+// addAt adds a finding to the hosts that one of its subjects concerns.
+func (p *hostIndex) addAt(f *audit.Finding, s audit.Subject) {
+	reason := Reason{ID: f.ID(), Check: f.Check, Severity: f.Severity, Text: f.Subject.Name() + ": " + f.Message}
+	list := p.affected(s)
+	if s.Kind == audit.KindNode && len(list) == 0 && len(p.f.NodeByGUID(s.Ends[0].Node)) == 0 { // a node that is not in the fabric
+		if name, ok := fabric.HostName(s.Ends[0].Name); ok {
+			list = append(list, affectedHost{host: name, at: own})
+		}
+	}
+	for _, n := range list {
+		h := p.all.host(n.host)
+		rule := ruleFor(f.Check, n.at)
+		reason.State = rule.states[f.Severity-audit.Info]
+		if rule.partial != OK && !p.f.Complete() {
+			reason.State = rule.partial
+		}
+		if n.at == someFar && rule == farRule(false) {
+			if reason.State != OK { // decided when the faults at all its ports are known
+				h.far[n.port] = append(h.far[n.port], reason)
+			}
+			continue
+		}
+		h.add(reason)
+	}
+}
+
 // add adds a reason, once.
-func (h *HostHealth) add(r Reason) {
-	if r.State != OK && !slices.Contains(h.Reasons, r) {
-		h.Reasons = append(h.Reasons, r)
+func (h *host) add(r Reason) { h.reasons = addReason(h.reasons, r) }
+
+// addUnknown makes hosts unknown that were not judged: audits did not run or checks that concern
+// hosts were not done, nothing judges hosts, or something of or at the host did not answer.
+func (p *hostIndex) addUnknown(r *audit.Report) {
+	for i := range r.Failures {
+		f := &r.Failures[i]
+		p.addToAll(fmt.Sprintf("audit %s did not run: %s", f.Audit, f.Why()))
+	}
+	for _, u := range r.Unjudged {
+		failed := slices.ContainsFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == u.Audit })
+		if !failed && !u.Answers && concernsHosts(u.Check) {
+			p.addToAll(fmt.Sprintf("%s not judged: %s", u.Check, u.Lacked))
+		}
+	}
+	if len(r.Failures) == 0 && !slices.ContainsFunc(r.Judged, judgesHosts) {
+		p.addToAll("no audit of the run judges hosts")
+	}
+	for m := range r.Coverage.Misses() {
+		text := fmt.Sprintf("%s of %s: no answer", m.Attribute, m.Audit)
+		if m.Subject.Kind == audit.KindFabric {
+			p.addToAll(text)
+			continue
+		}
+		for _, n := range p.affected(m.Subject) {
+			p.all.host(n.host).add(Reason{State: Unknown, Text: text + " from " + m.Subject.Name()})
+		}
+	}
+	for _, s := range r.Silent {
+		for _, n := range p.affected(s) {
+			p.all.host(n.host).add(Reason{State: Unknown, Text: s.Name() + ": acknowledged as not answering"})
+		}
+	}
+}
+
+// addDoubts makes hosts doubtful of which two adapters in different, or unknown, systems have one
+// name: findings of one could be of another host.
+func (p *hostIndex) addDoubts(name string, nodes []*fabric.Node) {
+	first := map[string]*fabric.Node{}
+	for _, n := range nodes {
+		m := first[n.Name()]
+		if m == nil {
+			first[n.Name()] = n
+		} else if system := n.Info().SystemImageGUID; system == 0 || system != m.Info().SystemImageGUID {
+			p.all.host(name).doubt = fmt.Sprintf("%s and %s have the same name: %s", m.GUID(), n.GUID(), n.Name())
+		}
+	}
+}
+
+// addToAll makes all hosts unknown.
+func (p *hostIndex) addToAll(text string) {
+	for _, names := range p.own {
+		for _, name := range names {
+			p.all.host(name).add(Reason{State: Unknown, Text: text})
+		}
 	}
 }

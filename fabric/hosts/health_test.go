@@ -240,9 +240,9 @@ func TestJudgeRails(t *testing.T) {
 // TestRules: the last rule is for all findings, states follow severities, and the documentation has
 // each rule.
 func TestRules(t *testing.T) {
-	for _, at := range []place{own, link, allFar, someFar, away} {
-		for i := range HealthRules {
-			for _, check := range append(strings.Fields(HealthRules[i].Checks), "no.such") {
+	for _, at := range []location{own, link, allFar, someFar, away} {
+		for i := range healthRules {
+			for _, check := range append(strings.Fields(healthRules[i].Checks), "no.such") {
 				if !slices.IsSorted(ruleFor(strings.TrimSuffix(check, "*"), at).states[:]) {
 					t.Errorf("%s at %d: a worse finding makes a host better", check, at)
 				}
@@ -250,7 +250,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	doc := strings.Join(strings.Fields(HealthDoc()), " ")
-	for _, r := range HealthRules {
+	for _, r := range healthRules {
 		if words := strings.Fields(r.Doc); !strings.Contains(doc, words[0]) {
 			t.Errorf("%q is not in the documentation:\n%s", r.Doc, HealthDoc())
 		}

@@ -8,14 +8,14 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// HealthRule states what a finding makes of a host. The first rule for the check and the place of a
-// finding counts.
-type HealthRule struct {
+// healthRule states what a finding makes of a host. The first rule for the check and the location
+// of a finding counts.
+type healthRule struct {
 	Checks string // separated by blanks; * at the end is any text
-	place  place
+	place  location
 	states bySeverity
 	// partial is the state after an incomplete sweep, which does not show that something is
-	// missing; OK: the same.
+	// missing; OK: states applies.
 	partial Health
 	Doc     string // the finding, in words
 }
@@ -32,13 +32,13 @@ const notOfHosts = "audit.* sm.* sa.* key.* mkey.* mc.empty mc.untold mlid.* fw.
 // ofSwitches are checks of switches and routes: a host may be ok without them.
 const ofSwitches = "ar.* rt.* hbf.* pfrn.* rn.* env.* link.uplinks mft.* cc.*"
 
-// silence are checks that find what did not answer.
-const silence = "port.unresponsive node.silent"
+// silenceChecks are checks that find what did not answer.
+const silenceChecks = "port.unresponsive node.silent"
 
-// HealthRules are the rules, in order.
-var HealthRules = []HealthRule{
+// healthRules are the rules, in order.
+var healthRules = []healthRule{
 	{notOfHosts, anywhere, bySeverity{}, OK, "about inventory, names, keys, counters or management"},
-	{silence, anyPort, always(Unknown), OK, "it, or what it is linked to, did not answer"},
+	{silenceChecks, anyPort, always(Unknown), OK, "it, or what it is linked to, did not answer"},
 	{"node.gone", own, always(Unhealthy), Unknown, "it was there, and no port leads to it now"},
 	{"*", own, bySeverity{OK, Degraded, Unhealthy, Unhealthy}, OK, "at one of its adapters or their ports"},
 	{"*", link, bySeverity{OK, Degraded, Unhealthy, Unhealthy}, OK, "at the link of one of its ports"},
@@ -47,14 +47,14 @@ var HealthRules = []HealthRule{
 	{"*", anywhere, bySeverity{}, OK, "elsewhere: other switches, links between switches, the fabric"},
 }
 
-// ruleFor returns the rule for a check at a place.
-func ruleFor(check string, at place) *HealthRule {
-	i := slices.IndexFunc(HealthRules, func(r HealthRule) bool { return r.place&at != 0 && matches(r.Checks, check) })
-	return &HealthRules[i] // the last rule is for all
+// ruleFor returns the rule for a check at a location.
+func ruleFor(check string, at location) *healthRule {
+	i := slices.IndexFunc(healthRules, func(r healthRule) bool { return r.place&at != 0 && matches(r.Checks, check) })
+	return &healthRules[i] // the last rule is for all
 }
 
 // farRule returns the rule for faults of other ends.
-func farRule(all bool) *HealthRule {
+func farRule(all bool) *healthRule {
 	if all {
 		return ruleFor("", allFar)
 	}
@@ -67,7 +67,7 @@ func concernsHosts(check string) bool {
 }
 
 // judgesHosts reports whether a host may be ok because of a check.
-func judgesHosts(check string) bool { return concernsHosts(check) && !matches(silence, check) }
+func judgesHosts(check string) bool { return concernsHosts(check) && !matches(silenceChecks, check) }
 
 // matches reports whether a check is one of patterns.
 func matches(patterns, check string) bool {
@@ -86,7 +86,7 @@ const docWidth = 50
 func HealthDoc() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-*s  %s\n", docWidth, "finding", "the host is")
-	for _, r := range HealthRules {
+	for _, r := range healthRules {
 		for i, line := range r.lines() {
 			state := ""
 			if i == 0 {
@@ -100,7 +100,7 @@ func HealthDoc() string {
 }
 
 // lines describes findings of the rule, in lines of at most docWidth bytes.
-func (r *HealthRule) lines() (lines []string) {
+func (r *healthRule) lines() (lines []string) {
 	text := r.Doc
 	if r.Checks != "*" {
 		text += ": " + r.Checks
@@ -118,7 +118,7 @@ func (r *HealthRule) lines() (lines []string) {
 }
 
 // outcome describes the states of the rule.
-func (r *HealthRule) outcome() string {
+func (r *healthRule) outcome() string {
 	var parts []string
 	for s := Unhealthy; s > OK; s-- {
 		if lowest := slices.Index(r.states[:], s); lowest >= 0 {

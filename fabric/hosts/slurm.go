@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// SlurmPrefix begins the reasons of fabsh's drains, of an unnamed subnet. Only these are lifted.
-const SlurmPrefix = "fabsh: "
+// slurmPrefix begins the reasons of fabsh's drains, of an unnamed subnet. Only these are lifted.
+const slurmPrefix = "fabsh: "
 
-// longestReason is the maximum length of a reason, in bytes: sinfo -R should show it in a line.
-const longestReason = 160
+// maxReason is the maximum length of a reason, in bytes: sinfo -R should show it in a line.
+const maxReason = 160
 
 // writeSlurm returns commands for a shell. Each one first reads the node's reason: a node that
 // someone else has drained, or that Slurm does not have, stays as it was.
 func writeSlurm(r *HealthReport, o *Output) (string, []Refused) {
 	var b strings.Builder
 	var refused []Refused
-	prefix := SlurmPrefix
+	prefix := slurmPrefix
 	if o.Subnet != "" {
 		prefix = "fabsh[" + o.Subnet + "]: "
 	}
@@ -37,15 +37,15 @@ func writeSlurm(r *HealthReport, o *Output) (string, []Refused) {
 		guards, change := "", ""
 		switch {
 		case h.State == Unhealthy: // sinfo prints "none" for a node without a reason
-			guards = "none|" + quoted(prefix) + "*"
-			change = "State=DRAIN Reason=" + quoted(prefix+plain(h.summary(), longestReason-len(prefix)))
+			guards = "none|" + shellQuote(prefix) + "*"
+			change = "State=DRAIN Reason=" + shellQuote(prefix+printableASCII(h.summary(), maxReason-len(prefix)))
 		case h.State == OK && lift[h.Name] != "":
-			guards = quoted(prefix+lift[h.Name]+" ") + "*"
+			guards = shellQuote(prefix+lift[h.Name]+" ") + "*"
 			change = "State=UNDRAIN" // unlike RESUME, it does not change a node that is also down
 		default:
 			continue
 		}
-		if err := checkName(h.Name); err != nil {
+		if err := checkSlurmName(h.Name); err != nil {
 			refused = append(refused, Refused{h.Name, err})
 			continue
 		}
@@ -54,9 +54,9 @@ func writeSlurm(r *HealthReport, o *Output) (string, []Refused) {
 	return b.String(), refused
 }
 
-// checkOf returns the check in the reason of a drain, which is that of its worst finding. It is "" if
+// checkOf returns the check in the reason of a drain, the check of its worst finding. It is "" if
 // the reason has another prefix, or if some run did not do the check, and so cannot lift the drain.
-// An audit that declares no checks did those that begin with its name.
+// An audit that declares no checks did all checks that begin with its name.
 func (r *HealthReport) checkOf(reason, prefix string) string {
 	text, _ := strings.CutPrefix(reason, prefix)
 	check, _, _ := strings.Cut(text, " ")

@@ -1,12 +1,141 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
+
+// manyLeaves is the number of leaves from which on a name does not identify one host:
+// several hosts have it.
+const manyLeaves = 64
+
+// joinUnits joins leaves that serve one set of hosts: where hosts have an adapter for
+// each rail, each at a leaf of its own, these leaves are one place to a scheduler.
+// Two leaves are joined if they have in common more than half of the hosts of the smaller
+// one: a cable at the wrong leaf, or a host with two adapters among others that have one,
+// joins nothing.
+func (n *network) joinUnits() {
+	leaves := map[string][]int{}
+	nodes := map[string]*fabric.Node{} // by their whole names; nil: several have it
+	for _, a := range n.adapters {
+		leaves[a.host] = append(leaves[a.host], a.leaf)
+		if b, found := nodes[a.whole]; found && b != a.node {
+			nodes[a.whole] = nil
+		} else {
+			nodes[a.whole] = a.node
+		}
+	}
+	doubtful := map[string]bool{} // hosts: there may be several of the name
+	for _, a := range n.adapters {
+		if nodes[a.whole] == nil {
+			doubtful[a.host] = true
+		}
+	}
+	hosts := make([]int, len(n.names)) // of the leaf
+	common := map[[2]int]int{}
+	for host, list := range leaves {
+		slices.Sort(list)
+		list = slices.Compact(list)
+		for i, a := range list {
+			hosts[a]++
+			if doubtful[host] || len(list) >= manyLeaves {
+				continue
+			}
+			for _, b := range list[i+1:] {
+				common[[2]int{a, b}]++
+			}
+		}
+	}
+	for pair, both := range common {
+		if 2*both > min(hosts[pair[0]], hosts[pair[1]]) {
+			n.unit.join(pair[0], pair[1])
+		}
+	}
+}
+
+// placeHosts are the hosts by the unit that most of their adapters are at; of units
+// with as many, the first.
+func (n *network) placeHosts() map[string]int {
+	list := slices.Clone(n.adapters)
+	slices.SortStableFunc(list, func(a, b adapter) int {
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(n.unit.of(a.leaf), n.unit.of(b.leaf)), cmp.Compare(a.whole, b.whole))
+	})
+	hosts := map[string]int{}
+	for len(list) > 0 {
+		end := slices.IndexFunc(list, func(a adapter) bool { return a.host != list[0].host })
+		if end < 0 {
+			end = len(list)
+		}
+		own := list[:end]
+		list = list[end:]
+		if unit, ok := n.placeHost(own); ok {
+			hosts[own[0].host] = unit
+		}
+	}
+	return hosts
+}
+
+// placeHost is the unit of the host that has these adapters, which are sorted by units.
+func (n *network) placeHost(own []adapter) (unit int, ok bool) {
+	best, most, units := 0, 0, 0
+	for i := 0; i < len(own); {
+		u, first := n.unit.of(own[i].leaf), i
+		for i < len(own) && n.unit.of(own[i].leaf) == u {
+			i++
+		}
+		units++
+		if i-first > most {
+			best, most = u, i-first
+		}
+	}
+	if units == 1 {
+		return best, true
+	}
+	// Where two adapters of one name are far apart there are two hosts of that name.
+	named := map[string]adapter{}
+	for _, a := range own {
+		b, found := named[a.whole]
+		if found && b.node != a.node && n.unit.of(a.leaf) != n.unit.of(b.leaf) {
+			n.notes.add("adapters of the same name at leaves of several units: host unclear; left out", a.whole)
+			return 0, false
+		}
+		named[a.whole] = a
+	}
+	n.notes.add("adapters at leaves of several units: host placed where most of them are, or at the first", own[0].host)
+	return best, true
+}
+
+// disjointSets are sets of numbers, which are joined (union-find).
+type disjointSets []int
+
+func newDisjointSets(n int) disjointSets {
+	j := make(disjointSets, n)
+	for i := range j {
+		j[i] = i
+	}
+	return j
+}
+
+// of is the lowest number of the set that i is in.
+func (j disjointSets) of(i int) int {
+	for j[i] != i {
+		j[i] = j[j[i]]
+		i = j[i]
+	}
+	return i
+}
+
+func (j disjointSets) join(a, b int) {
+	a, b = j.of(a), j.of(b)
+	j[max(a, b)] = min(a, b)
+}
 
 // partitions are the groups of each level, from level 0 up to the roots: each has, by
 // switch, the lowest number of its group, which says something of leaves alone. On
@@ -15,10 +144,10 @@ import (
 // the subtrees of a tree. A level on which nothing comes together is left out.
 //
 // noTree says why there are no levels between.
-func (n *network) partitions(levels int) (list []joined, noTree string) {
+func (n *network) partitions(levels int) (list []disjointSets, noTree string) {
 	distance := n.distances()
 	height := slices.Max(distance)
-	list = []joined{n.unit}
+	list = []disjointSets{n.unit}
 	if levels != 1 {
 		noTree = n.noTree(distance)
 	}
@@ -46,7 +175,7 @@ func (n *network) leaf() []bool {
 	return leaf
 }
 
-// distances are those of switches from the nearest leaf, in links; -1: no path.
+// distances are the distances of switches from the nearest leaf, in links; -1: no path.
 func (n *network) distances() []int {
 	distance := slices.Repeat([]int{-1}, len(n.names))
 	var queue []int
@@ -67,9 +196,9 @@ func (n *network) distances() []int {
 	return distance
 }
 
-// within joins, beyond the units, switches that are linked, of those that are at most
-// so far from leaves.
-func (n *network) within(distance []int, most int) joined {
+// within joins, beyond the units, linked switches that are at most so many links away from
+// leaves.
+func (n *network) within(distance []int, most int) disjointSets {
 	p := slices.Clone(n.unit)
 	for s, d := range distance {
 		for _, e := range n.links[s] {
@@ -82,7 +211,7 @@ func (n *network) within(distance []int, most int) joined {
 }
 
 // parts is how many groups of leaves there are.
-func (n *network) parts(p joined) int {
+func (n *network) parts(p disjointSets) int {
 	found := map[int]bool{}
 	for s, is := range n.leaf() {
 		if is {
@@ -111,7 +240,7 @@ func (n *network) noTree(distance []int) string {
 }
 
 // build makes the groups of the partitions.
-func (n *network) build(g *Groups, hosts map[string]int, parts []joined) {
+func (n *network) build(g *Groups, hosts map[string]int, parts []disjointSets) {
 	names := &namer{n, map[string]bool{}}
 	below := map[int]*Group{} // by the number of a group
 	for host, unit := range hosts {
@@ -180,4 +309,129 @@ func (g *Group) first() *Group {
 		g = g.Groups[0]
 	}
 	return g
+}
+
+// namer gives groups their names: after their first leaf, so that they stay where
+// others come and go.
+type namer struct {
+	n     *network
+	taken map[string]bool // folded
+}
+
+// maxSwitchPart is the maximum length of the switch's name in the name of a group: with the text
+// before and behind it, a name fits a label of Kubernetes (63 characters) and Slurm (64).
+const maxSwitchPart = 40
+
+// leaves names groups of level 0: by its switch, where there is one, else after the
+// first of them. Switches of one name are distinguished by GUIDs.
+func (m *namer) leaves(groups map[int]*Group) {
+	first := map[int]int{} // switch by group
+	for s, is := range m.n.leaf() {
+		u := m.n.unit.of(s)
+		if f, ok := first[u]; is && (!ok || m.before(s, f)) {
+			first[u] = s
+		}
+	}
+	used := map[string]int{}
+	for u := range groups {
+		used[foldCase(m.plain(first[u]))]++
+	}
+	m.inOrder(groups, func(a, b int) int { return cmp.Compare(first[a], first[b]) }, func(u int, g *Group) string {
+		s := first[u]
+		name := m.plain(s)
+		if used[foldCase(name)] > 1 {
+			name = withGUID(name, m.n.guids[s])
+		}
+		if len(g.Switches) > 1 {
+			name = "unit-" + name
+		}
+		return name
+	})
+}
+
+// groups names groups of a level between.
+func (m *namer) groups(groups map[int]*Group) {
+	m.byLeaf(groups, func(g *Group) string {
+		pod := "pod-"
+		if g.Level > 1 {
+			pod = fmt.Sprintf("pod%d-", g.Level)
+		}
+		return pod + strings.TrimPrefix(g.first().Name, "unit-")
+	})
+}
+
+// roots names roots. The one with the most hosts is the network, and others have
+// been cut off.
+func (m *namer) roots(groups map[int]*Group) {
+	var main *Group
+	for _, g := range groups {
+		if main == nil || len(g.Hosts) > len(main.Hosts) || len(g.Hosts) == len(main.Hosts) && fabric.CompareNames(g.first().Name, main.first().Name) < 0 {
+			main = g
+		}
+	}
+	m.byLeaf(groups, func(g *Group) string {
+		if g == main {
+			return "root"
+		}
+		return "root-" + strings.TrimPrefix(g.first().Name, "unit-")
+	})
+}
+
+func (m *namer) byLeaf(groups map[int]*Group, name func(*Group) string) {
+	m.inOrder(groups, func(a, b int) int { return fabric.CompareNames(groups[a].first().Name, groups[b].first().Name) }, func(_ int, g *Group) string { return name(g) })
+}
+
+// inOrder names groups in an order. A name that is taken has a number behind it.
+func (m *namer) inOrder(groups map[int]*Group, order func(a, b int) int, name func(int, *Group) string) {
+	for _, u := range slices.SortedFunc(maps.Keys(groups), order) {
+		g := groups[u]
+		g.Name = name(u, g)
+		for i := 2; m.taken[foldCase(g.Name)]; i++ {
+			g.Name = fmt.Sprintf("%s-%d", name(u, g), i)
+		}
+		m.taken[foldCase(g.Name)] = true
+	}
+}
+
+// before orders switches by name, then GUID.
+func (m *namer) before(a, b int) bool {
+	return cmp.Or(fabric.CompareNames(m.n.names[a], m.n.names[b]), cmp.Compare(m.n.guids[a], m.n.guids[b]), cmp.Compare(a, b)) < 0
+}
+
+// plain is the name of a switch in the letters that all schedulers take.
+func (m *namer) plain(s int) string {
+	var b strings.Builder
+	gap := false
+	for _, c := range []byte(m.n.names[s]) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			b.WriteByte(c)
+			gap = false
+		case c == '_' && b.Len() > 0 && !gap:
+			b.WriteByte(c)
+		default:
+			gap = true
+		}
+	}
+	name := strings.TrimRight(b.String(), "_")
+	switch {
+	case name == "":
+		return withGUID("switch", m.n.guids[s])
+	case len(name) > maxSwitchPart:
+		return withGUID(name, m.n.guids[s])
+	}
+	return name
+}
+
+// withGUID is the beginning of name, with a GUID behind it.
+func withGUID(name string, g mad.GUID) string {
+	return fmt.Sprintf("%s-%016x", strings.TrimRight(name[:min(len(name), maxSwitchPart-17)], "-_"), uint64(g))
+}
+
+// foldCase returns the form of a name in which names must differ.
+func foldCase(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
