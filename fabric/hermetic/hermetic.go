@@ -1,7 +1,5 @@
 // Package hermetic runs the tests of a package without anything of the user who runs
 // them: with their own home, state, configuration and environment.
-//
-//	hermetic.go  Tests
 package hermetic
 
 import (
@@ -50,7 +48,13 @@ func (t tests) Run() int {
 	return t.runner.Run()
 }
 
-// isolate replaces the environment of this process by that of tests, with files below
+// Environ returns the environment of a program that a test starts, with a home and a root
+// of its own below dir, which is a directory of the test.
+func Environ(dir string) []string {
+	return []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), RootVariable + "=" + dir, "TZ=UTC"}
+}
+
+// isolate replaces the environment of this process by an environment for tests, with files below
 // root.
 func isolate(root string) error {
 	keepGo()
@@ -91,10 +95,4 @@ func keepGo() {
 	set("GOCACHE", os.UserCacheDir, "go-build")
 	set("GOPATH", os.UserHomeDir, "go")
 	set("GOENV", os.UserConfigDir, "go", "env")
-}
-
-// Environ returns the environment of a program that a test starts, with a home and a root
-// of its own below dir, which is a directory of the test.
-func Environ(dir string) []string {
-	return []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), RootVariable + "=" + dir, "TZ=UTC"}
 }

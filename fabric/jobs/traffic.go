@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
@@ -19,13 +20,21 @@ import (
 // whole bandwidth of the port, shared evenly between its partners.
 const (
 	AllToAll = "all-to-all"         // each port to all others of the job
-	Ring     = "ring"               // to the same port of the next host, and from the last to the first
-	Doubling = "recursive-doubling" // to the same port of the hosts 1, 2, 4, ... places away, as an all-reduce does
-	Rails    = "rails"              // to the same port of all other hosts: traffic stays on its rail
+	Ring     = "ring"               // to the next host, and from the last to the first; ports of equal rails
+	Doubling = "recursive-doubling" // to the hosts 1, 2, 4, ... places away, as an all-reduce does; ports of equal rails
+	Rails    = "rails"              // to all other hosts; ports of equal rails: traffic stays on its rail
 )
 
 // Patterns are all patterns.
 func Patterns() []string { return []string{AllToAll, Ring, Doubling, Rails} }
+
+// checkPattern returns an error if pattern is unknown.
+func checkPattern(pattern string) error {
+	if !slices.Contains(Patterns(), pattern) {
+		return fmt.Errorf("unknown pattern %.60q; supported: %s", pattern, strings.Join(Patterns(), ", "))
+	}
+	return nil
+}
 
 // Load is the traffic on a channel of a graph.
 type Load struct {
@@ -35,7 +44,7 @@ type Load struct {
 
 // JobTraffic is the traffic of a job.
 type JobTraffic struct {
-	Hosts   []string // those in the fabric, by their names there
+	Hosts   []string // the hosts in the fabric, by their names there
 	Missing []string // the others
 	Ports   int
 	Lost    int64 // flows that do not arrive
@@ -57,7 +66,7 @@ type Shared struct {
 	Jobs    []int // in the order of their traffic on it, the most first
 }
 
-// Traffic is that of jobs, all at once.
+// Traffic is the traffic of jobs, all at once.
 type Traffic struct {
 	Jobs   []JobTraffic
 	Loads  []float64 // by channel
@@ -72,8 +81,8 @@ type Traffic struct {
 // Time: O(L*S) for all-to-all and rails, L ports of jobs and S switches; O(L*log(L)*P) for the
 // others, P links a path.
 func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string) (*Traffic, error) {
-	if !slices.Contains(Patterns(), pattern) {
-		return nil, fmt.Errorf("unknown pattern %.60q; supported: %s", pattern, strings.Join(Patterns(), ", "))
+	if err := checkPattern(pattern); err != nil {
+		return nil, err
 	}
 	g := r.Graph()
 	ports := portsOf(g)
@@ -81,7 +90,7 @@ func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string) 
 	users := make([][]int32, len(g.Channels()))
 	for i := range list {
 		j := &t.Jobs[i]
-		lids := j.place(ports, list[i].Hosts)
+		lids := j.findHosts(ports, list[i].Hosts)
 		loads, err := j.measure(ctx, r, lids, pattern)
 		if err != nil {
 			return nil, err
@@ -103,8 +112,8 @@ func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string) 
 	return t, nil
 }
 
-// place finds the hosts of a job; it returns the LIDs of each.
-func (j *JobTraffic) place(ports *hostPorts, names []string) (lids [][]mad.LID) {
+// findHosts finds the hosts of a job; it returns the LIDs of each.
+func (j *JobTraffic) findHosts(ports *hostPorts, names []string) (lids [][]mad.LID) {
 	taken := map[string]bool{}
 	for _, name := range names {
 		host := ports.find(name)
@@ -165,7 +174,7 @@ func exchanges(lids [][]mad.LID, pattern string) (sets [][]mad.LID) {
 	}
 }
 
-// exchange adds the traffic of ports that send to all others of them, each 1 in total.
+// exchange adds the traffic of ports that each send to all the others, 1 in total.
 func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.LID, loads []float64) error {
 	if len(lids) < 2 {
 		return nil
@@ -207,7 +216,7 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 	return nil
 }
 
-// flows are those of a pattern, by the LIDs of each host.
+// flows returns the flows of a pattern, by the LIDs of each host.
 func flows(lids [][]mad.LID, pattern string) iter.Seq[traffic.Flow] {
 	return func(yield func(traffic.Flow) bool) {
 		n := len(lids)
@@ -302,15 +311,15 @@ const maxFlows = 1 << 22
 
 // Matrix returns the traffic of jobs between ports. Pairs that several jobs use are there once.
 func Matrix(g *graph.Graph, list []Job, pattern string) ([]traffic.Flow, error) {
-	if !slices.Contains(Patterns(), pattern) {
-		return nil, fmt.Errorf("unknown pattern %.60q; supported: %s", pattern, strings.Join(Patterns(), ", "))
+	if err := checkPattern(pattern); err != nil {
+		return nil, err
 	}
 	ports := portsOf(g)
 	index := map[[2]mad.LID]int{}
 	var out []traffic.Flow
 	for _, job := range list {
 		var j JobTraffic
-		for f := range flows(j.place(ports, job.Hosts), pattern) {
+		for f := range flows(j.findHosts(ports, job.Hosts), pattern) {
 			pair := [2]mad.LID{f.From, f.To}
 			i, ok := index[pair]
 			if !ok {
@@ -325,4 +334,196 @@ func Matrix(g *graph.Graph, list []Job, pattern string) ([]traffic.Flow, error) 
 		}
 	}
 	return out, nil
+}
+
+// spreader adds up traffic where switches choose between ports: each shares the traffic to a
+// LID evenly between all ports that packets of reliable connections on service level 0 may
+// take.
+type spreader struct {
+	r        *routes.Routes
+	g        *graph.Graph
+	switches []*adaptive.Switch // nil: static
+	down     []func(port uint8) bool
+	plfts    int
+
+	lid   mad.LID
+	loads []float64 // by channel
+	// By switch and private LFT.
+	state  []visit
+	inflow []float64
+	order  []int32 // visited nodes, each behind all that follow it
+}
+
+// visit is the state of a switch on the way to a LID.
+type visit uint8
+
+const (
+	unvisited visit = iota
+	onPath
+	arrives // by all ports
+	loses   // by some port, packets do not arrive
+)
+
+func newSpreader(r *routes.Routes) *spreader {
+	g := r.Graph()
+	x := &spreader{r: r, g: g, switches: routes.ActiveSwitches(r), plfts: 1, loads: make([]float64, len(g.Channels()))}
+	x.down = make([]func(port uint8) bool, len(g.Switches()))
+	for s, a := range x.switches {
+		x.down[s] = routes.Down(g, s)
+		if a != nil {
+			for port := range g.Switches()[s].NumPorts() + 1 {
+				x.plfts = max(x.plfts, int(a.PLFT(uint8(port), 0))+1)
+			}
+		}
+	}
+	n := len(g.Switches()) * x.plfts
+	x.state, x.inflow = make([]visit, n), make([]float64, n)
+	return x
+}
+
+// node is the node of packets that come into a switch by a port: the switch and their private
+// LFT.
+func (x *spreader) node(s int32, in uint8) int32 {
+	if a := x.switches[s]; a != nil {
+		return s*int32(x.plfts) + int32(a.PLFT(in, 0))
+	}
+	return s * int32(x.plfts)
+}
+
+// ports are the ports that packets at a node may take.
+func (x *spreader) ports(node int32) adaptive.Ports {
+	s, plft := node/int32(x.plfts), uint8(node%int32(x.plfts))
+	if a := x.switches[s]; a != nil {
+		return a.PortsOf(plft, adaptive.Packet{LID: x.lid, Transport: adaptive.RC}, x.lid, x.down[s])
+	}
+	return adaptive.Single(x.r.Entry(s, x.lid)).Ports
+}
+
+// next returns the node behind a port; ok is false where packets leave the network there, and
+// arrives reports whether they do so at the destination.
+func (x *spreader) next(node int32, port uint8) (to, channel int32, arrives, ok bool) {
+	target := x.g.Target(node/int32(x.plfts), port)
+	if !target.IsChannel() {
+		return 0, 0, target == graph.ToTerminal(int32(x.g.TerminalByLID(x.lid))), false
+	}
+	c := target.Channel()
+	return x.node(x.g.ChannelTo(c), x.g.Channels()[c].PeerPort), c, false, true
+}
+
+// visit finds what follows a node, and whether packets arrive. The depth is at most the
+// number of nodes.
+func (x *spreader) visit(node int32) visit {
+	if x.state[node] != unvisited {
+		return x.state[node]
+	}
+	x.state[node] = onPath
+	ports, result := x.ports(node), arrives
+	if ports.Empty() {
+		result = loses
+	}
+	for port := range ports.All() {
+		if to, _, at, ok := x.next(node, port); ok && x.visit(to) != arrives || !ok && !at {
+			result = loses
+		}
+	}
+	x.state[node] = result
+	x.order = append(x.order, node)
+	return result
+}
+
+// senders are the switches of the ports that send to a LID, and for each how much and in how many
+// flows.
+type senders struct {
+	on     []int32
+	amount []float64
+	flows  []int64
+}
+
+// add adds the traffic of senders to a LID. It returns how many flows may not arrive.
+func (x *spreader) add(lid mad.LID, from senders) (lost int64) {
+	x.lid = lid
+	for i, s := range from.on {
+		node := x.node(s, 0)
+		if x.visit(node) == loses {
+			lost += from.flows[i]
+		}
+		x.inflow[node] += from.amount[i]
+	}
+	for _, node := range slices.Backward(x.order) {
+		ports := x.ports(node)
+		share := x.inflow[node] / float64(ports.Len())
+		for port := range ports.All() {
+			if to, c, _, ok := x.next(node, port); ok {
+				x.loads[c] += share
+				x.inflow[to] += share
+			}
+		}
+	}
+	// What is left in a loop is lost.
+	for _, node := range x.order {
+		x.inflow[node], x.state[node] = 0, unvisited
+	}
+	x.order = x.order[:0]
+	return lost
+}
+
+// spread adds up the traffic to LIDs where switches choose between ports.
+func (j *JobTraffic) spread(ctx context.Context, r *routes.Routes, lids []mad.LID, from func(i int) senders) ([]float64, error) {
+	g := r.Graph()
+	workers := make([]*spreader, g.Workers())
+	lost := make([]int64, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(lids), func(worker, i int) {
+		if workers[worker] == nil {
+			workers[worker] = newSpreader(r)
+		}
+		lost[worker] += workers[worker].add(lids[i], from(i))
+	})
+	if err != nil {
+		return nil, err
+	}
+	loads := make([]float64, len(g.Channels()))
+	for i, x := range workers {
+		j.Lost += lost[i]
+		if x != nil {
+			for c, load := range x.loads {
+				loads[c] += load
+			}
+		}
+	}
+	return loads, nil
+}
+
+// spreadExchange is spread of ports that each send to all the others, 1 in total.
+func (j *JobTraffic) spreadExchange(ctx context.Context, r *routes.Routes, lids []mad.LID) ([]float64, error) {
+	g := r.Graph()
+	var all senders
+	index := map[int32]int{}
+	for _, lid := range lids {
+		s := int32(g.Terminals()[g.TerminalByLID(lid)].Switch)
+		i, ok := index[s]
+		if !ok {
+			i = len(all.on)
+			index[s] = i
+			all = senders{append(all.on, s), append(all.amount, 0), append(all.flows, 0)}
+		}
+		all.amount[i] += 1 / float64(len(lids)-1)
+		all.flows[i]++
+	}
+	return j.spread(ctx, r, lids, func(int) senders { return all })
+}
+
+// spreadFlows is spread of flows.
+func (j *JobTraffic) spreadFlows(ctx context.Context, r *routes.Routes, list []traffic.Flow) ([]float64, error) {
+	g := r.Graph()
+	var lids []mad.LID
+	to := map[mad.LID]senders{}
+	for _, f := range list {
+		x := to[f.To]
+		if x.on == nil {
+			lids = append(lids, f.To)
+		}
+		s := int32(g.Terminals()[g.TerminalByLID(f.From)].Switch)
+		to[f.To] = senders{append(x.on, s), append(x.amount, f.Traffic), append(x.flows, 1)}
+	}
+	return j.spread(ctx, r, lids, func(i int) senders { return to[lids[i]] })
 }
