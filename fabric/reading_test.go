@@ -83,7 +83,7 @@ func TestPlanes(t *testing.T) {
 	}
 }
 
-// TestVirtualPorts: virtual ports up to the last in use, and those that were read by
+// TestVirtualPorts: virtual ports up to the last in use, and virtual ports read by
 // modifiers of the caller.
 func TestVirtualPorts(t *testing.T) {
 	b, nodes := planar(t)

@@ -62,7 +62,7 @@ const NoPort = -1
 const (
 	NodeGone      = "node.gone"
 	NodeNew       = "node.new"
-	NodeReplaced  = "node.replaced" // another node at the same cables
+	NodeReplaced  = "node.replaced" // another node at its cables
 	NodeName      = "node.name"
 	LinkGone      = "link.gone"
 	LinkNew       = "link.new"

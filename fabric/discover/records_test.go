@@ -34,7 +34,7 @@ func dump(t testing.TB, f *fabric.Fabric) string {
 	return b.String()
 }
 
-// TestDiscoverSA: the records make the same fabric as a sweep, with and without
+// TestDiscoverSA: the records make a fabric equal to the one of a sweep, with and without
 // faults that a sweep meets.
 func TestDiscoverSA(t *testing.T) {
 	for _, spec := range []string{

@@ -151,7 +151,7 @@ func TestAnonymous(t *testing.T) {
 }
 
 // TestRecordings: the recordings of real devices in testdata replay to the reports beside them,
-// and so does that of a simulated subnet.
+// and so does the recording of a simulated subnet.
 func TestRecordings(t *testing.T) {
 	report, recording := secretive("ring:n=2").run(t)
 	anonymous, err := capture.Anonymize(recording)
