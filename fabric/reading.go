@@ -166,7 +166,7 @@ func (p *Port) Plane() int {
 }
 
 // planesOf returns the planes of all ports. Switches that have a path between them without an adapter are
-// together, but for the links between planes that are only for management.
+// together, except by links between planes, which are only for management.
 func planesOf(f *Fabric, extended map[int32]*mad.ExtendedPortInfo) []uint8 {
 	between := func(p *Port) bool {
 		x := extended[p.id]

@@ -54,7 +54,7 @@ func planar(t *testing.T) (*fabric.Builder, map[string]int) {
 	return b, nodes
 }
 
-// TestPlanes: the planes of adapters, and of the switches that lead to them, but for the links
+// TestPlanes: the planes of adapters, and of the switches that lead to them, except for the links
 // between planes; without knowledge of these, of no switch.
 func TestPlanes(t *testing.T) {
 	planes := func(f *fabric.Fabric) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCablesAnyhow: whatever the cables do, each that differs is told once.
+// TestCablesAnyhow: however cables change, each cable that differs is reported once.
 func TestCablesAnyhow(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -60,7 +60,7 @@ func TestCablesAnyhow(t *testing.T) {
 			}
 		}
 		if gone > 0 || come > 0 || gone != 0 && gone > -len(all)/2 {
-			t.Fatalf("%d links that went and %d that came are not told:\n%s", gone, come, told(r))
+			t.Fatalf("%d links that went and %d that came are not told:\n%s", gone, come, reportLines(r))
 		}
 	}
 }

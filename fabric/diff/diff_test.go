@@ -59,7 +59,7 @@ func TestCompare(t *testing.T) {
 			p.NeighborMTU, p.OperationalVLs, p.LinkSpeedExtActive = mad.MTU2048, 2, mad.LinkSpeedExtEDR
 			p.LID, p.MKey, p.MKeyViolations = 99, 5, 3 // mean nothing there
 			q := d.node("node-0002").ports[1]
-			q.LID, q.LMC, q.MKey, q.MKeyProtectBits = 77, 1, 12, 1 // of the key nothing is told
+			q.LID, q.LMC, q.MKey, q.MKeyProtectBits = 77, 1, 12, 1 // the key is not reported
 		}, "" +
 			"link.speed leaf-2/3 - spine-1/2 [hdr > edr]\n" +
 			"port.neighbor_mtu spine-1/2 [4096 > 2048]\n" +
@@ -118,7 +118,7 @@ func check(t *testing.T, old, new *fabric.Fabric, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, told(r)); diff != "" {
+	if diff := cmp.Diff(want, reportLines(r)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	changed := slices.ContainsFunc(strings.Split(want, "\n"), func(line string) bool {
@@ -129,8 +129,8 @@ func check(t *testing.T, old, new *fabric.Fabric, want string) {
 	}
 }
 
-// told is a report as lines.
-func told(r *Report) string {
+// reportLines returns a report as lines.
+func reportLines(r *Report) string {
 	var b strings.Builder
 	var write func(list []*Change, indent string)
 	write = func(list []*Change, indent string) {
@@ -313,7 +313,7 @@ func (d *draft) drop(name string) {
 }
 
 // BenchmarkCompare compares two snapshots of 11,664 hosts with their tables: equal,
-// and with a link less and the tables computed anew.
+// and with a link less and recomputed tables.
 func BenchmarkCompare(b *testing.B) {
 	f := routed(b, generated(b, "fattree:k=36,levels=3"))
 	d := draftOf(f)

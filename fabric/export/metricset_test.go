@@ -50,7 +50,7 @@ c -1e+300
 	}
 }
 
-// FuzzSet: Prometheus's own parser reads back what texts were given, but for what
+// FuzzSet: Prometheus's own parser reads back the given texts, except what
 // no label can hold.
 func FuzzSet(f *testing.F) {
 	f.Add("node-1 HCA-1", "help", 1.5)

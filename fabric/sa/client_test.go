@@ -540,7 +540,7 @@ func TestLearnPaths(t *testing.T) {
 	}
 }
 
-// TestLearnPathsGiven: with a service level of its own the Client asks nobody,
+// TestLearnPathsGiven: with a service level of its own the Client sends no request,
 // and a P_Key that the port does not have is an error.
 func TestLearnPathsGiven(t *testing.T) {
 	sl := uint8(7)

@@ -80,7 +80,7 @@ func TestManager(t *testing.T) {
 		before *faults
 		change func(s *subnet)
 		within time.Duration
-		want   string // a part of what is told; "": nothing is
+		want   string // a part of what is reported; "": nothing
 	}{
 		{"another GUID", nil, func(s *subnet) {
 			s.on.faults.Store(&faults{answer: func(h mad.Header, d *engine.Datagram) {
@@ -116,10 +116,10 @@ func TestManager(t *testing.T) {
 				sub := s.subscribe(64)
 				time.Sleep(time.Second) // between two checks
 				c.change(s)
-				told(sub)
+				queued(sub)
 				smps := s.on.smps.Load()
 				time.Sleep(c.within)
-				got := told(sub)
+				got := queued(sub)
 				if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 					t.Errorf("told %q, want %q", got, c.want)
 				}

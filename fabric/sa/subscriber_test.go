@@ -89,8 +89,8 @@ func (s *subnet) records() int {
 	return len(slices.Collect(records))
 }
 
-// told is what is in the queue of sub.
-func told(sub *sa.Subscription) (list []string) {
+// queued returns what is in the queue of sub.
+func queued(sub *sa.Subscription) (list []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
 	defer cancel()
 	for {
@@ -112,7 +112,7 @@ func told(sub *sa.Subscription) (list []string) {
 
 func (s *subnet) want(what string, sub *sa.Subscription, want ...string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, told(sub)); diff != "" {
+	if diff := cmp.Diff(want, queued(sub)); diff != "" {
 		s.t.Errorf("%s (-want +got)\n%s", what, diff)
 	}
 }
@@ -154,7 +154,7 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// TestSubscribeAgain: subscriptions that were lost are renewed, and that is told.
+// TestSubscribeAgain: subscriptions that were lost are renewed, which is reported.
 func TestSubscribeAgain(t *testing.T) {
 	const again = "; subscribed again, but events in between were not reported"
 	for _, c := range []struct {
@@ -175,11 +175,11 @@ func TestSubscribeAgain(t *testing.T) {
 			onSubnet(t, func(t *testing.T, s *subnet) {
 				links, all := s.subscribe(128), s.subscribe(128, 64)
 				time.Sleep(2 * time.Minute)
-				told(links)
-				told(all)
+				queued(links)
+				queued(all)
 				c.change(s)
-				told(links)
-				told(all)
+				queued(links)
+				queued(all)
 				time.Sleep(c.within + time.Second)
 				s.want("links", links, "lost 0: "+c.want+again)
 				s.want("all", all, "lost 0: "+c.want+again)
@@ -218,7 +218,7 @@ func TestSubscribeIdle(t *testing.T) {
 	})
 }
 
-// TestSubscribeDead: a subnet manager that does not answer delays nobody; it is
+// TestSubscribeDead: a subnet manager that does not answer causes no delay; it is
 // an event after a minute, and none when it is back with the subscriptions.
 func TestSubscribeDead(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
@@ -227,7 +227,7 @@ func TestSubscribeDead(t *testing.T) {
 		time.Sleep(50 * time.Second)
 		s.want("not yet", sub)
 		time.Sleep(30 * time.Second)
-		got := told(sub)
+		got := queued(sub)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "lost 0: the subnet manager at LID 5 has not answered for 1m") {
 			t.Errorf("silent: %q", got)
 		}
@@ -293,7 +293,7 @@ func TestSubscribeStorm(t *testing.T) {
 		for range 600 {
 			s.bounce("switch-3")
 		}
-		got := told(sub)
+		got := queued(sub)
 		if n := len(got); n != 1025 || got[1023] != "128 of LID 3" || got[1024] != "lost 176: 176 arrived while 1024 waited to be read" {
 			t.Errorf("%d told, the last %q", n, got[n-1])
 		}
