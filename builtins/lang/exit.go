@@ -1,11 +1,15 @@
 package lang
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric/plural"
 )
 
 // Exit statuses.
@@ -21,8 +25,8 @@ const (
 // user interrupts.
 var ErrInterrupted = errors.New("interrupted")
 
-// DeadlineError is the error after the session's deadline: first that of the halted
-// engine, later the cause with which the shell cancels a context.
+// DeadlineError is the error after the session's deadline: first the halted engine returns
+// it, later it is the cause with which the shell cancels a context.
 type DeadlineError struct{ After time.Duration }
 
 func (e *DeadlineError) Error() string { return fmt.Sprintf("deadline of %v passed", e.After) }
@@ -89,3 +93,106 @@ func Catchable(f *Fiber, err error) bool {
 	var limit *LimitError
 	return f.Context.Err() == nil && !errors.As(err, &exit) && !errors.As(err, &refusal) && !errors.As(err, &limit)
 }
+
+// LimitError ends a script that exceeds a limit of memory or steps. catch() does not
+// catch it.
+type LimitError struct{ Reason string }
+
+func (e *LimitError) Error() string { return e.Reason }
+
+// LimitSteps limits the threads of an evaluation to n steps of the interpreter in
+// total. After them it is stopped with a LimitError. 0: unlimited.
+func LimitSteps(ctx context.Context, n uint64, stop context.CancelCauseFunc) context.Context {
+	if n == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, stepsKey{}, &steps{max: n + 1, stop: stop})
+}
+
+// AnySteps returns ctx for a thread whose steps are not limited. The thread may run at the
+// same time as another one.
+func AnySteps(ctx context.Context) context.Context {
+	return context.WithValue(ctx, stepsKey{}, (*steps)(nil))
+}
+
+type stepsKey struct{}
+
+// steps counts the steps of all threads of an evaluation. One thread runs at a time; it
+// continues the common count and passes it to the next.
+type steps struct {
+	taken, max uint64 // max: the first step that is refused
+	stop       context.CancelCauseFunc
+}
+
+// enter starts or resumes t.
+func (s *steps) enter(t *starlark.Thread) {
+	if s != nil {
+		t.Steps = s.taken
+	}
+}
+
+// leave ends or suspends t.
+func (s *steps) leave(t *starlark.Thread) {
+	if s != nil {
+		s.taken = t.Steps
+	}
+}
+
+// watch makes t stop at the limit.
+func (s *steps) watch(t *starlark.Thread) {
+	if s == nil {
+		return
+	}
+	t.SetMaxExecutionSteps(s.max)
+	t.OnMaxSteps = func(t *starlark.Thread) {
+		err := &LimitError{fmt.Sprintf("limit of %s exceeded by the script; raise --max-steps", plural.Count(int(s.max-1), "step", "steps"))}
+		s.stop(err)
+		t.Cancel(err.Error())
+	}
+}
+
+// WithDeadline makes sleeps and reads of files end at the time at, with the error late.
+// Requests fail one by one, because the engine is then halted.
+func WithDeadline(ctx context.Context, at time.Time, late *DeadlineError) context.Context {
+	return context.WithValue(ctx, deadlineKey{}, deadline{at, late})
+}
+
+type deadlineKey struct{}
+
+type deadline struct {
+	at   time.Time
+	late *DeadlineError
+}
+
+// untilDeadline returns a context that also ends at the deadline, if there is one.
+func untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	d, ok := ctx.Value(deadlineKey{}).(deadline)
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, d.at, d.late)
+}
+
+// Activity distinguishes a script that waits or writes from one that only computes.
+type Activity struct {
+	waiting atomic.Int32 // fibers in Block
+	last    atomic.Int64 // time of the last write or end of a wait: nanoseconds since 1970
+}
+
+// Note records that the script did something other than compute.
+func (a *Activity) Note() { a.last.Store(time.Now().UnixNano()) }
+
+// wait records that a fiber waits, until done is called.
+func (a *Activity) wait() (done func()) {
+	a.waiting.Add(1)
+	return func() {
+		a.Note() // before it counts as computing
+		a.waiting.Add(-1)
+	}
+}
+
+// Last returns the time of the last Note.
+func (a *Activity) Last() time.Time { return time.Unix(0, a.last.Load()) }
+
+// Waits reports whether a fiber waits.
+func (a *Activity) Waits() bool { return a.waiting.Load() > 0 }

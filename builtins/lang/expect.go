@@ -128,15 +128,11 @@ It returns the failure as an error value. Errors that catch does not catch, such
 		if err != nil {
 			return nil, ParamError("match", "%w", err)
 		}
-		f := c.Fiber()
-		outer := f.Account
-		f.Account = new(Account)
-		v, err := starlark.Call(c.Thread, a.FN, nil, nil)
-		f.Account = outer
+		v, err := c.callUncounted(a.FN, nil, nil)
 		switch {
 		case err == nil:
 			return nil, Errorf("it did not fail\n  it returned: %s", shownValue(v))
-		case !Catchable(f, err):
+		case !Catchable(c.Fiber(), err):
 			return nil, err
 		case !re.MatchString(err.Error()):
 			return nil, Errorf("another failure\n  got:  %s\n  want: a match of %q", cutText(err.Error()), a.Match)

@@ -96,15 +96,15 @@ func (e *Failure) Attr(name string) (starlark.Value, error) {
 		}
 		return starlark.String("failed"), nil
 	}
-	return nil, &raised{e.Err}
+	return nil, &raisedError{e.Err}
 }
 
-// raised is a failure that was raised because a script used its value. It has the place
-// of the use, followed by that of the failure.
-type raised struct{ err error }
+// raisedError is a failure that was raised because a script used its value. It has the place
+// of the use, followed by the place of the failure.
+type raisedError struct{ err error }
 
-func (e *raised) Error() string { return e.err.Error() }
-func (e *raised) Unwrap() error { return e.err }
+func (e *raisedError) Error() string { return e.err.Error() }
+func (e *raisedError) Unwrap() error { return e.err }
 
 // Catch is catch(): failures as values.
 var Catch = Builtin{
@@ -133,18 +133,24 @@ timed out
 
 // CallCatching calls fn as catch() does.
 func CallCatching(c *Call, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := c.callUncounted(fn, args, kwargs)
+	if err == nil {
+		return v, nil
+	}
+	if !Catchable(c.Fiber(), err) {
+		return nil, err
+	}
+	return NewFailure(err), nil
+}
+
+// callUncounted calls fn, whose unanswered requests do not count for the exit status.
+func (c *Call) callUncounted(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	f := c.Fiber()
 	outer := f.Account
 	f.Account = new(Account)
 	v, err := starlark.Call(c.Thread, fn, args, kwargs)
 	f.Account = outer
-	if err == nil {
-		return v, nil
-	}
-	if !Catchable(f, err) {
-		return nil, err
-	}
-	return NewFailure(err), nil
+	return v, err
 }
 
 // NewFailure returns the value of a caught error. A value that was raised again by its
@@ -169,7 +175,7 @@ var OK = Builtin{
 [1, 2]
 `,
 	Run: Do(func(c *Call, a *struct{ List []starlark.Value }) (starlark.Value, error) {
-		return pick(a.List, false), nil
+		return filterFailures(a.List, false), nil
 	}),
 }
 
@@ -184,11 +190,12 @@ var Errors = Builtin{
 1
 `,
 	Run: Do(func(c *Call, a *struct{ List []starlark.Value }) (starlark.Value, error) {
-		return pick(a.List, true), nil
+		return filterFailures(a.List, true), nil
 	}),
 }
 
-func pick(items []starlark.Value, failures bool) *starlark.List {
+// filterFailures returns the items that are failures, or that are not.
+func filterFailures(items []starlark.Value, failures bool) *starlark.List {
 	var out []starlark.Value
 	for _, v := range items {
 		if _, ok := v.(*Failure); ok == failures {

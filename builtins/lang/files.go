@@ -2,6 +2,7 @@ package lang
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // Files are the files that scripts may access: they read below a few roots and write
@@ -95,9 +98,9 @@ func (f *Files) Leave() {
 	})
 }
 
-// Seal makes the directories of include the only ones, for good: neither the working directory,
-// nor that of a script, nor a file that a command line names can be read besides. Relative names
-// are of files below the first of these directories that has them.
+// Seal makes the directories of include the only readable ones, permanently: neither the working
+// directory, nor the directory of a script, nor a file that a command line names can be read.
+// A relative name is looked up below each of these directories, in their order.
 func (f *Files) Seal() {
 	f.sealed, f.named = true, nil
 	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
@@ -179,7 +182,7 @@ func (f *Files) root(dir string) (root, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return root{}, &fileError{f.Short(dir), "no such directory", err}
 		}
-		return root{}, tidy(rename(err, f.Short(dir)))
+		return root{}, shortError(renamePath(err, f.Short(dir)))
 	}
 	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil
 }
@@ -242,7 +245,7 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 		// Do not wait for the writer of a pipe.
 		file, err := r.fs.OpenFile(filepath.ToSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
-			return nil, tidy(rename(err, f.Short(path)))
+			return nil, shortError(renamePath(err, f.Short(path)))
 		}
 		return f.allowed(readUntil(ctx, file), f.Short(path), false)
 	}
@@ -260,8 +263,8 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 // command line names, which can be read only once.
 func (f *Files) exists(ctx context.Context, path string) error {
 	if abs := f.Abs(path); f.named[abs] {
-		_, err := f.under().Stat(abs)
-		return tidy(rename(err, path))
+		_, err := f.underlying().Stat(abs)
+		return shortError(renamePath(err, path))
 	}
 	file, err := f.Open(ctx, path)
 	if err != nil {
@@ -270,8 +273,8 @@ func (f *Files) exists(ctx context.Context, path string) error {
 	return file.Close()
 }
 
-// under returns the underlying file system.
-func (f *Files) under() afero.Fs {
+// underlying returns the underlying file system.
+func (f *Files) underlying() afero.Fs {
 	if f.base != nil {
 		return f.base
 	}
@@ -283,7 +286,7 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 	st, err := file.Stat()
 	switch {
 	case err != nil:
-		err = tidy(rename(err, shown))
+		err = shortError(renamePath(err, shown))
 	case st.IsDir():
 		err = fmt.Errorf("%s: is a directory", shown)
 	case !mayBePipe && !st.Mode().IsRegular():
@@ -306,7 +309,7 @@ func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	if f.base != nil {
 		file, err := f.base.Open(f.Abs(path))
 		if err != nil {
-			return nil, tidy(rename(err, path))
+			return nil, shortError(renamePath(err, path))
 		}
 		return readUntil(ctx, file), nil
 	}
@@ -314,7 +317,7 @@ func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	file, err := OpenNamed(ctx, f.Abs(path))
 	if err != nil {
 		cancel()
-		return nil, tidy(rename(err, path))
+		return nil, shortError(renamePath(err, path))
 	}
 	return file.alsoRelease(cancel), nil
 }
@@ -342,8 +345,8 @@ func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	return readWhole(file, path)
 }
 
-// rename replaces the path in a file system's error by the name that the user knows.
-func rename(err error, path string) error {
+// renamePath replaces the path in a file system's error by the name that the user knows.
+func renamePath(err error, path string) error {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return err
@@ -355,8 +358,8 @@ func rename(err error, path string) error {
 	return &fs.PathError{Op: pe.Op, Path: path, Err: why}
 }
 
-// tidy shortens the Go library's error to "name: no such file".
-func tidy(err error) error {
+// shortError shortens the Go library's error to "name: no such file".
+func shortError(err error) error {
 	var pe *fs.PathError
 	switch {
 	case !errors.As(err, &pe):
@@ -385,3 +388,193 @@ func (f *Files) Allow(v starlark.Value) {
 		f.named[filepath.Clean(f.Abs(string(name)))] = true
 	}
 }
+
+// FSModule is the module fs, for files.
+var FSModule = &starlarkstruct.Module{
+	Name: "fs",
+	Members: starlark.StringDict{
+		"exists": NewFunction(&FSExists),
+		"read":   NewFunction(&FSRead),
+		"write":  NewFunction(&FSWrite),
+	},
+}
+
+// FSExists is fs.exists.
+var FSExists = Builtin{
+	Name:   "fs.exists",
+	Group:  GroupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the directory of the script, of -I or of --out; for code of -c, from a pipe or at the prompt, also below the working directory"}},
+	Doc:    "Reports whether a file exists and can be read.",
+	Example: `
+> fs.exists("net.topo"), fs.exists("net.tpo")
+(True, False)
+`,
+	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
+		err := c.Block(func(ctx context.Context) error { return c.Runtime().Files.exists(ctx, a.Path) })
+		if errors.Is(err, fs.ErrNotExist) {
+			return starlark.False, nil
+		}
+		return starlark.Bool(err == nil), err
+	}),
+}
+
+// FSRead is fs.read.
+var FSRead = Builtin{
+	Name:   "fs.read",
+	Group:  GroupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the directory of the script, of -I or of --out; for code of -c, from a pipe or at the prompt, also below the working directory"}},
+	Doc:    "Returns the text of a whole regular file of at most 64 MB.\nA file that an option or argument of the command line names can be in any directory. The file of --keys cannot be read.",
+	Example: `
+> fs.read("roots.guids")
+0x2c90300000100 # leaf-1
+`,
+	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
+		var data []byte
+		err := c.Block(func(ctx context.Context) (err error) {
+			data, err = c.Runtime().Files.Read(ctx, a.Path)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(data), nil
+	}),
+}
+
+// FSWrite is fs.write, which replaces whole files by renaming.
+var FSWrite = Builtin{
+	Name:  "fs.write",
+	Group: GroupRest,
+	Params: []Param{
+		{Name: "path", Kind: KindPath, Doc: "the file, in the directory of --out; missing directories are created"},
+		{Name: "data", Kind: KindAny, Doc: "a string, or bytes"},
+	},
+	Doc: `Writes a file in the directory of --out and returns its path.
+The file is replaced atomically: readers never see a part of it, and after a failure the old file is unchanged. Links that lead out of the directory are refused. A module cannot write while it is being loaded.`,
+	Example: `
+> fs.write("reports/lids.txt", "1\n2\n")
+"out/reports/lids.txt"
+> fs.read("out/reports/lids.txt")
+1
+2
+`,
+	Run: Do(func(c *Call, a *struct {
+		Path string
+		Data starlark.Value
+	}) (starlark.Value, error) {
+		if loads := c.Fiber().Loads; len(loads) > 0 {
+			return nil, c.Refuse("refused: a module cannot write files while it is being loaded (%s); write in a function that the script calls", loads[len(loads)-1])
+		}
+		var data []byte
+		switch v := a.Data.(type) {
+		case starlark.String:
+			data = []byte(v)
+		case starlark.Bytes:
+			data = []byte(v)
+		default:
+			return nil, ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) return strings", v.Type())
+		}
+		path, err := c.Runtime().Files.Write(a.Path, data)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(path), nil
+	}),
+}
+
+// Write writes a file below the directory of --out and returns its name. It writes a
+// temporary file in the same directory and renames it to path. After a failure
+// nothing has changed, except that directories may have been created.
+func (f *Files) Write(path string, data []byte) (string, error) {
+	if f.out == nil {
+		return "", fmt.Errorf("%s: scripts may write only to the directory of --out; give --out DIR", path)
+	}
+	rel := filepath.Clean(path)
+	if filepath.IsAbs(path) {
+		rel, _ = filepath.Rel(f.out.dir, rel) // on failure "", which is refused below
+	}
+	if !filepath.IsLocal(rel) || rel == "." {
+		return "", fmt.Errorf("%s: scripts may write only below %s, the directory of --out", path, f.Short(f.out.dir))
+	}
+	abs := filepath.Join(f.out.dir, rel)
+	if err := replaceFile(f.out.fs, rel, data); err != nil {
+		return "", shortError(renamePath(err, f.Short(abs)))
+	}
+	return f.Short(abs), nil
+}
+
+// replaceFile writes data to the file called name in fs.
+func replaceFile(fs afero.Fs, name string, data []byte) (err error) {
+	if st, err := fs.Stat(name); err == nil && !st.Mode().IsRegular() {
+		return &os.PathError{Op: "write", Path: name, Err: errors.New("is not a regular file, so it cannot be replaced")}
+	}
+	dir, base := filepath.Split(name)
+	if dir = filepath.Clean(dir); dir != "." {
+		switch err := fs.MkdirAll(dir, 0o755); {
+		case errors.Is(err, os.ErrExist): // a part of the path is not a directory
+			return &os.PathError{Op: "mkdir", Path: name, Err: errors.New("not a directory")}
+		case err != nil:
+			return err
+		}
+	}
+	prefix := "." + base + ".fabsh-"
+	removeStale(fs, dir, prefix)
+	temp := filepath.Join(dir, prefix+rand.Text()[:8])
+	file, err := fs.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	lockFile(file)
+	_, err = file.Write(data)
+	// Without Sync, a crash of the machine could leave an empty file with the new name.
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = fs.Rename(temp, name)
+	}
+	if err != nil {
+		fs.Remove(temp)
+	}
+	return err
+}
+
+// staleAfter is the age from which an unlocked temporary file is considered left over.
+const staleAfter = 10 * time.Second
+
+// removeStale removes the temporary files with the prefix that killed writers have left
+// behind. Files that cannot be removed stay.
+func removeStale(fs afero.Fs, dir, prefix string) {
+	entries, _ := afero.ReadDir(fs, dir)
+	for _, e := range entries {
+		if !e.Mode().IsRegular() || !strings.HasPrefix(e.Name(), prefix) || time.Since(e.ModTime()) < staleAfter {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		if f, err := fs.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			if lockFile(f) {
+				fs.Remove(name)
+			}
+			f.Close()
+		}
+	}
+}
+
+// lockFile locks a file until it is closed; false: another process holds the lock, or the
+// file system has no locks.
+func lockFile(f afero.File) bool {
+	file, ok := f.(*os.File)
+	return ok && syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
+// rootFs is an afero file system over os.Root. The embedded one reads; rootFs adds
+// writing.
+type rootFs struct {
+	afero.Fs
+	root *os.Root
+}
+
+func (f rootFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	return f.root.OpenFile(name, flag, perm)
+}
+
+func (f rootFs) MkdirAll(path string, perm os.FileMode) error { return f.root.MkdirAll(path, perm) }
+func (f rootFs) Rename(from, to string) error                 { return f.root.Rename(from, to) }
+func (f rootFs) Remove(name string) error                     { return f.root.Remove(name) }

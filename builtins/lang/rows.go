@@ -1,28 +1,76 @@
 package lang
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
 
-// Lists and tables have the same methods for rows.
-func init() {
-	for _, b := range RowMethods() {
-		listMethods[b.Name] = starlark.NewBuiltin(b.Name, func(t *starlark.Thread, m *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			return (&Function{Builtin: b, Recv: m.Receiver()}).CallInternal(t, args, kwargs)
-		})
+// View is which rows and columns of the tables that are shown a session wants.
+type View struct {
+	Where   string   // an expression of columns, as in select; "": all rows
+	Columns []string // nil: all
+}
+
+// ViewOf returns v with the rows and columns of the session's view, to be shown in a format.
+// t runs the expression, nil outside an evaluation. A value that is not a table is returned
+// whole, with a warning.
+func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value, format Format) (starlark.Value, error) {
+	if r.View.Where == "" && r.View.Columns == nil {
+		return v, nil
+	}
+	list, ok := tableRows(v)
+	if !ok {
+		r.warnWhole(v)
+		return v, nil
+	}
+	if t == nil {
+		own, release := r.Thread(context.Background(), "--where")
+		defer release()
+		own.SetMaxExecutionSteps(maxViewSteps)
+		t = own
+	}
+	known := map[string]bool{}
+	addColumns(known, list)
+	if r.View.Where != "" {
+		where, err := conditionOf(r, t, starlark.String(r.View.Where), list)
+		if err == nil {
+			list, err = filterRows(list, where)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--where: %w", withoutPosition(err))
+		}
+	}
+	for _, name := range r.View.Columns {
+		if len(known) > 0 && !known[name] {
+			return nil, fmt.Errorf("--columns: unknown column %q%s", name, r.hint(name, sortedNames(known)))
+		}
+	}
+	switch table, _ := v.(*tableValue); {
+	case r.View.Columns == nil && table == nil:
+		return starlark.NewList(list), nil
+	case r.View.Columns == nil:
+		return columnsOf(list, table.columns, table.title, format)
+	case table == nil:
+		return columnsOf(list, r.View.Columns, "", format)
+	default:
+		return columnsOf(list, r.View.Columns, table.title, format)
 	}
 }
 
-// RowMethods returns the methods of lists and tables for rows.
-func RowMethods() []*Builtin { return []*Builtin{&selectRows, &sortRows, &groupRows, &countRows} }
+// rowMethods returns the methods of lists and tables for rows.
+func rowMethods() []*Builtin { return []*Builtin{&selectRows, &sortRows, &groupRows, &countRows} }
 
 // MethodOf returns f as one of these methods, of a list; false: it is another function.
 func MethodOf(f *starlark.Builtin) (*Function, bool) {
 	if _, ok := f.Receiver().(*starlark.List); ok {
-		for _, b := range RowMethods() {
+		for _, b := range rowMethods() {
 			if b.Name == f.Name() {
 				return &Function{Builtin: b, Recv: f.Receiver()}, true
 			}
@@ -33,7 +81,7 @@ func MethodOf(f *starlark.Builtin) (*Function, bool) {
 
 // RowAttr returns one of these methods of v, by name; nil: there is no such method.
 func RowAttr(v starlark.Value, name string) starlark.Value {
-	for _, b := range RowMethods() {
+	for _, b := range rowMethods() {
 		if b.Name == name {
 			return &Function{Builtin: b, Recv: v}
 		}
@@ -44,7 +92,7 @@ func RowAttr(v starlark.Value, name string) starlark.Value {
 // RowAttrNames returns the names of these methods, sorted.
 func RowAttrNames() []string {
 	var names []string
-	for _, b := range RowMethods() {
+	for _, b := range rowMethods() {
 		names = append(names, b.Name)
 	}
 	slices.Sort(names)
@@ -54,7 +102,7 @@ func RowAttrNames() []string {
 // RowMembers describes these methods.
 func RowMembers() []MemberDoc {
 	var members []MemberDoc
-	for _, b := range RowMethods() {
+	for _, b := range rowMethods() {
 		members = append(members, MemberDoc{Name: b.Signature(), Doc: b.Summary(), Method: b})
 	}
 	return members
@@ -65,6 +113,15 @@ func RowTypes() []TypeDoc {
 	return []TypeDoc{
 		{Name: "list", Doc: "A list of Starlark. It also has these methods for rows: values of a fabric, records or dicts.", Members: RowMembers()},
 		{Name: "table", Doc: "A result of table(): rows and columns to show.", Members: RowMembers()},
+	}
+}
+
+// Lists and tables share the methods for rows.
+func init() {
+	for _, b := range rowMethods() {
+		listMethods[b.Name] = starlark.NewBuiltin(b.Name, func(t *starlark.Thread, m *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			return (&Function{Builtin: b, Recv: m.Receiver()}).CallInternal(t, args, kwargs)
+		})
 	}
 }
 
@@ -86,12 +143,12 @@ spine-4  switch   12          8  0x0002c903001000b0
 8
 `,
 	Run: Do(func(c *Call, a *struct{ Where starlark.Value }) (starlark.Value, error) {
-		list := elements(c.Recv)
+		list := Elements(c.Recv)
 		where, err := conditionOf(c.Runtime(), c.Thread, a.Where, list)
 		if err != nil {
 			return nil, ParamError("where", "%w", err)
 		}
-		found, err := selected(list, where)
+		found, err := filterRows(list, where)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +156,8 @@ spine-4  switch   12          8  0x0002c903001000b0
 	}),
 }
 
-// selected returns the rows for which a condition is true, and errors.
-func selected(list []starlark.Value, where func(row starlark.Value) (starlark.Value, error)) ([]starlark.Value, error) {
+// filterRows returns the rows for which a condition is true, and errors.
+func filterRows(list []starlark.Value, where func(row starlark.Value) (starlark.Value, error)) ([]starlark.Value, error) {
 	var found []starlark.Value
 	for _, row := range list {
 		keep := isFailure(row)
@@ -135,7 +192,7 @@ Rows without a value, and errors, come last. The list itself does not change.`,
 		By      starlark.Value
 		Reverse bool
 	}) (starlark.Value, error) {
-		list := elements(c.Recv)
+		list := Elements(c.Recv)
 		keys, err := keysBy(c, a.By, list)
 		if err != nil {
 			return nil, err
@@ -238,7 +295,7 @@ hdr      128
 
 // groupsBy returns a dict of value to rows.
 func groupsBy(c *Call, by starlark.Value) (*starlark.Dict, error) {
-	list := elements(c.Recv)
+	list := Elements(c.Recv)
 	keys, err := keysBy(c, by, list)
 	if err != nil {
 		return nil, err
@@ -294,4 +351,260 @@ func keysBy(c *Call, by starlark.Value, list []starlark.Value) ([]starlark.Value
 func isFailure(v starlark.Value) bool {
 	_, failed := v.(*Failure)
 	return failed
+}
+
+// conditionOf returns the condition that a text or function is.
+func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []starlark.Value) (func(row starlark.Value) (starlark.Value, error), error) {
+	text, ok := starlark.AsString(where)
+	if !ok {
+		if _, ok := where.(starlark.Callable); !ok {
+			return nil, fmt.Errorf("got %s, want an expression as text, or a function", where.Type())
+		}
+		return func(row starlark.Value) (starlark.Value, error) {
+			return starlark.Call(t, where, starlark.Tuple{row}, nil)
+		}, nil
+	}
+	names := map[string]bool{}
+	addColumns(names, list)
+	e, err := Dialect.ParseExpr("<where>", text, 0)
+	if err != nil {
+		return nil, conditionError(err)
+	}
+	env := starlark.StringDict{}
+	var used []string
+	var operands []syntax.Expr
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if id, ok := n.(*syntax.Ident); ok && names[id.Name] && !env.Has(id.Name) {
+			used, env[id.Name] = append(used, id.Name), starlark.None
+		}
+		if b, ok := n.(*syntax.BinaryExpr); ok {
+			operands = append(operands, b.X, b.Y)
+			if b.Op == syntax.EQL || b.Op == syntax.NEQ {
+				warnColumn(r, list, names, b.X, b.Y)
+				warnColumn(r, list, names, b.Y, b.X)
+			}
+		}
+		return true
+	})
+	for _, x := range operands {
+		id, ok := x.(*syntax.Ident)
+		if !ok || names[id.Name] || len(list) == 0 {
+			continue
+		}
+		// A comparison with a function of the language is never meant.
+		if _, isFunction := starlark.Universe[id.Name].(*starlark.Builtin); isFunction {
+			return nil, fmt.Errorf("unknown column %q%s", id.Name, r.hint(id.Name, sortedNames(names)))
+		}
+	}
+	fn, err := starlark.ExprFuncOptions(FileOptions(), "<where>", text, env)
+	if err != nil {
+		var undefined resolve.ErrorList
+		if len(list) == 0 && errors.As(err, &undefined) { // no row shows the names
+			return func(starlark.Value) (starlark.Value, error) { return starlark.False, nil }, nil
+		}
+		if errors.As(err, &undefined) {
+			if name, ok := cutUndefined(undefined[0].Msg); ok {
+				return nil, fmt.Errorf("unknown column %q%s", name, r.hint(name, sortedNames(names)))
+			}
+		}
+		return nil, conditionError(err)
+	}
+	return func(row starlark.Value) (starlark.Value, error) {
+		for _, name := range used {
+			v, err := cellOf(row, name)
+			if err != nil {
+				return nil, err
+			}
+			env[name] = v // the interpreter looks names up when they are used
+		}
+		return starlark.Call(t, fn, nil, nil)
+	}, nil
+}
+
+// warnColumn warns of a comparison of a column with a text, where all its values are numbers,
+// or the reverse.
+func warnColumn(r *Runtime, list []starlark.Value, names map[string]bool, x, y syntax.Expr) {
+	id, ok := x.(*syntax.Ident)
+	l, isLiteral := y.(*syntax.Literal)
+	if !ok || !isLiteral || !names[id.Name] {
+		return
+	}
+	want, has := "int", ""
+	if l.Token == syntax.STRING {
+		want = "string"
+	} else if l.Token != syntax.INT {
+		return
+	}
+	for _, row := range list {
+		if isFailure(row) {
+			continue
+		}
+		v, err := cellOf(row, id.Name)
+		switch {
+		case err != nil, v.Type() != "int" && v.Type() != "string" && v != starlark.None, has != "" && v != starlark.None && v.Type() != has:
+			return
+		case v != starlark.None:
+			has = v.Type()
+		}
+	}
+	if has != "" && has != want {
+		r.WarnOnce("where: column %s has %ss, never %s", id.Name, has, OneLine(l.Raw))
+	}
+}
+
+// conditionError returns the error of an expression without its file, which does not exist.
+func conditionError(err error) error {
+	var se syntax.Error
+	if errors.As(err, &se) {
+		return fmt.Errorf("column %d: %s", se.Pos.Col, se.Msg)
+	}
+	return err
+}
+
+// cutUndefined returns the name in a message of the resolver.
+func cutUndefined(msg string) (string, bool) {
+	var name string
+	n, _ := fmt.Sscanf(msg, "undefined: %s", &name)
+	return name, n == 1
+}
+
+// maxViewSteps limits an expression that no script's limit applies to: about 10 s.
+const maxViewSteps = 1e8
+
+// warnWhole warns of a value of which the session's view selects nothing.
+func (r *Runtime) warnWhole(v starlark.Value) {
+	if r.View.Where != "" || r.View.Columns != nil {
+		r.WarnOnce("--where and --columns: not a table, so it is shown whole: %s", v.Type())
+	}
+}
+
+// withoutPosition returns the error of an expression without its position, which is the whole
+// expression.
+func withoutPosition(err error) error {
+	var ee *starlark.EvalError
+	if errors.As(err, &ee) {
+		return errors.New(strings.TrimPrefix(ee.Msg, "Error: "))
+	}
+	return err
+}
+
+// tableRows returns the rows of a value that is shown as a table.
+func tableRows(v starlark.Value) ([]starlark.Value, bool) {
+	switch v.(type) {
+	case *tableValue:
+	case Factual, starlark.IterableMapping:
+		return nil, false
+	case starlark.Iterable:
+	default:
+		return nil, false
+	}
+	list := Elements(v)
+	for _, row := range list {
+		if _, ok := FactsOf(row); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// columnsOf returns a table of some columns. The structured formats keep errors whole.
+func columnsOf(list []starlark.Value, columns []string, title string, format Format) (starlark.Value, error) {
+	table := &tableValue{title: title, columns: columns}
+	var rows []starlark.Value
+	for _, row := range list {
+		if e, ok := row.(*Failure); ok {
+			table.rows, rows = append(table.rows, e.row(columns[0])), append(rows, e)
+			continue
+		}
+		facts, _ := FactsOf(row)
+		d := starlark.NewDict(len(columns))
+		var cells []Fact
+		for _, name := range columns {
+			f := findFact(facts, name)
+			if f.Value == starlark.None {
+				v, err := cellOf(row, name)
+				if err != nil {
+					return nil, err
+				}
+				f.Value = v
+			}
+			if n, ok := f.Value.(Named); ok {
+				f.Value = starlark.String(n.Name())
+			}
+			f.Code = false
+			cells = append(cells, f)
+			if err := d.SetKey(starlark.String(name), f.Value); err != nil {
+				return nil, err
+			}
+		}
+		table.rows, rows = append(table.rows, cells), append(rows, d)
+	}
+	if format == FormatText {
+		return table, nil
+	}
+	return starlark.NewList(rows), nil
+}
+
+// addColumns adds the names of the columns of rows, and of their attributes.
+func addColumns(names map[string]bool, list []starlark.Value) {
+	types := map[string]bool{}
+	for _, row := range list {
+		mapping, isDict := row.(starlark.IterableMapping)
+		if isDict {
+			for _, kv := range mapping.Items() {
+				if name, ok := keyText(kv[0]); ok {
+					names[name] = true
+				}
+			}
+			continue
+		}
+		if types[row.Type()] || isFailure(row) {
+			continue
+		}
+		types[row.Type()] = true
+		if facts, ok := FactsOf(row); ok {
+			for _, f := range facts {
+				names[f.Name] = true
+			}
+		}
+		if x, ok := row.(starlark.HasAttrs); ok {
+			for _, name := range x.AttrNames() {
+				names[name] = true
+			}
+		}
+	}
+}
+
+func sortedNames(names map[string]bool) []string {
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// cellOf returns the value of a column of a row as a table shows it, or else of an
+// attribute; None if the row has neither.
+func cellOf(row starlark.Value, name string) (starlark.Value, error) {
+	if d, ok := row.(*starlark.Dict); ok {
+		v, found, err := d.Get(starlark.String(name))
+		if err != nil || found {
+			return v, err
+		}
+	}
+	if facts, ok := FactsOf(row); ok {
+		if i := slices.IndexFunc(facts, func(f Fact) bool { return f.Name == name }); i >= 0 {
+			return facts[i].Value, nil
+		}
+	}
+	if x, ok := row.(starlark.HasAttrs); ok {
+		if _, isDict := row.(starlark.IterableMapping); !isDict {
+			v, err := x.Attr(name)
+			if v != nil || err != nil {
+				return v, err
+			}
+		}
+	}
+	return starlark.None, nil
 }

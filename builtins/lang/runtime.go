@@ -60,8 +60,8 @@ func (r *Runtime) Beside() *Runtime {
 	}
 }
 
-// Part returns a runtime for fibers that run together with those of r, and share its state,
-// except that clock and own, pointers to states, are their own.
+// Part returns a runtime for fibers that run together with the fibers of r. It shares the state
+// of r, except clock and the states that own points to.
 func (r *Runtime) Part(clock Clock, own ...any) *Runtime {
 	if r.warned == nil {
 		r.warned = map[string]bool{}
@@ -146,7 +146,7 @@ func (r *Runtime) Warn(format string, args ...any) {
 	}
 }
 
-// WarnOnce writes a warning unless the session has written the same before.
+// WarnOnce writes a warning unless the session has already written it.
 func (r *Runtime) WarnOnce(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if r.warned == nil {

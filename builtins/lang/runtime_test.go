@@ -33,3 +33,21 @@ func TestBeside(t *testing.T) {
 		t.Error("it has the state of the other")
 	}
 }
+
+// TestPart: a part shares the state of its runtime, except for its own.
+func TestPart(t *testing.T) {
+	type shared struct{ n int }
+	type own struct{ n int }
+	r := new(Runtime)
+	clock := NewVirtualClock()
+	p := r.Part(clock, &own{1})
+	StateOf[shared](p).n = 2
+	StateOf[own](r).n = 3
+	if got := [...]int{StateOf[shared](r).n, StateOf[own](p).n, StateOf[own](r).n}; got != [...]int{2, 1, 3} || p.Clock != Clock(clock) || r.Clock != nil {
+		t.Errorf("got %v, clocks %v, %v", got, p.Clock, r.Clock)
+	}
+	p.refused = true
+	if r.Join(p); !r.Refused() {
+		t.Error("the refusal of a part is lost")
+	}
+}

@@ -1,10 +1,28 @@
 package lang
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
+
+// Harmless returns s escaped for a terminal. Line breaks and tabs stay.
+//
+// Any tenant of a fabric can choose names in it. Therefore the following are shown as the
+// escapes of a string literal: control characters, which terminals interpret, including C1
+// (U+0080 to U+009F); changes of the writing direction; line and paragraph separators; and
+// bytes that are not UTF-8.
+func Harmless(s string) string {
+	return escapeRunes(s, func(r rune) bool { return r != '\n' && r != '\t' && isUnsafeRune(r) })
+}
+
+// OneLine returns s escaped for a cell or a line of text: line breaks and tabs are
+// escaped too.
+func OneLine(s string) string { return escapeRunes(s, isUnsafeRune) }
 
 // Fit wraps a text at the width of the session's terminal.
 func (r *Runtime) Fit(s string) string { return Fit(s, r.Columns()) }
@@ -18,29 +36,31 @@ func (r *Runtime) Columns() int {
 }
 
 // Fit wraps the lines of a text for people that are longer than width, between words.
-// The rest of a line such as "name  value" is indented below the value, that of any
-// other by two more columns. A longer word stays whole. Width 0 is unlimited.
+// The rest of a line such as "name  value" is indented below the value, the rest of any
+// other line by two more columns. A longer word stays whole. Width 0 is unlimited.
 func Fit(s string, width int) string {
 	if width <= 0 {
 		return s
 	}
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		fitLine(&b, line, width, hanging(strings.TrimSuffix(line, "\n"), width))
+		fitLine(&b, line, width, hangingIndent(strings.TrimSuffix(line, "\n"), width))
 	}
 	return b.String()
 }
 
 // Prose is Fit for help: the rest of a paragraph is not indented.
 func Prose(s string, width int) string {
-	return wrap(s, width, func(string, string, string) bool { return false })
+	return wrapParagraphs(s, width, func(string, string, string) bool { return false })
 }
 
 // Reflow is Prose for text that is already wrapped: it first joins the lines of a
 // paragraph.
-func Reflow(s string, width int) string { return wrap(s, width, goesOn) }
+func Reflow(s string, width int) string { return wrapParagraphs(s, width, continuesLine) }
 
-func wrap(s string, width int, goesOn func(whole, last, next string) bool) string {
+// wrapParagraphs wraps lines without indenting the rest of prose. continues reports whether
+// next is a part of the line before it.
+func wrapParagraphs(s string, width int, continues func(whole, last, next string) bool) string {
 	if width <= 0 {
 		return s
 	}
@@ -48,10 +68,10 @@ func wrap(s string, width int, goesOn func(whole, last, next string) bool) strin
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i := 0; i < len(lines); {
 		whole := lines[i]
-		for i++; i < len(lines) && goesOn(whole, lines[i-1], lines[i]); i++ {
+		for i++; i < len(lines) && continues(whole, lines[i-1], lines[i]); i++ {
 			whole += " " + strings.TrimLeft(lines[i], " ")
 		}
-		hang := hanging(whole, width)
+		hang := hangingIndent(whole, width)
 		if isProse := strings.HasSuffix(whole, ".") || strings.Contains(whole, ". "); isProse && !strings.HasPrefix(whole, " ") && !strings.Contains(whole, "  ") {
 			hang = 0
 		}
@@ -60,9 +80,9 @@ func wrap(s string, width int, goesOn func(whole, last, next string) bool) strin
 	return b.String()
 }
 
-// goesOn reports whether next continues a wrapped line: of prose, whose last part is
+// continuesLine reports whether next continues a wrapped line: of prose, whose last part is
 // long, with the same indentation; of "name  value", below the value.
-func goesOn(whole, last, next string) bool {
+func continuesLine(whole, last, next string) bool {
 	const long = 56 // columns; wrapped prose has few shorter lines
 	bare := strings.TrimLeft(next, " ")
 	indent := len(next) - len(bare)
@@ -98,9 +118,9 @@ func fitLine(b *strings.Builder, line string, width, hang int) {
 	}
 }
 
-// hanging returns the indentation of the rest of a line that is too long: below the
+// hangingIndent returns the indentation of the rest of a line that is too long: below the
 // text after the last gap of two blanks in its first half, if there is one.
-func hanging(line string, width int) int {
+func hangingIndent(line string, width int) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	hang := indent + 2
 	if gap := strings.Index(line[indent:], "  "); gap > 0 {
@@ -144,4 +164,57 @@ func WrapWords(s string, columns int) string {
 		fitLine(&b, line, columns, 0)
 	}
 	return b.String()
+}
+
+// isUnsafeRune reports whether r has an effect other than its display.
+func isUnsafeRune(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case r == '\u061c', r == '\u200e', r == '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		return true // Unicode standard annex 9, explicit directional formatting
+	}
+	return false
+}
+
+// escapeRunes escapes the runes for which bad returns true, and bytes that are not UTF-8.
+func escapeRunes(s string, bad func(rune) bool) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, bad) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case bad(r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Shades of a cell: numbers from 0, and unknown or absent.
+const (
+	Shades       = 8 // from low to high
+	ShadeUnknown = 8
+	ShadeNone    = 9
+)
+
+// firstCells is the first of the runes that stand for two cells. They are in Unicode's
+// private use area, so that they have no other meaning.
+const firstCells = 0xf_0000
+
+// Cells returns the rune for two cells of these shades, one above the other. The writer
+// to the terminal replaces it by a half block in colour.
+func Cells(upper, lower int) rune { return rune(firstCells + upper<<4 + lower) }
+
+// CellsOf returns the shades of a rune of Cells; false: r is another rune.
+func CellsOf(r rune) (upper, lower int, ok bool) {
+	upper, lower = int(r-firstCells)>>4, int(r-firstCells)&0xf
+	return upper, lower, r >= firstCells && upper <= ShadeNone && lower <= ShadeNone
 }

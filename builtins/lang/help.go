@@ -8,6 +8,35 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
+// Documented is a value that help can describe.
+type Documented interface{ TypeDoc() TypeDoc }
+
+// TypeDoc is the help of a type.
+type TypeDoc struct {
+	Name    string
+	Doc     string
+	Schema  string // of the JSON of its values; "": none
+	Members []MemberDoc
+}
+
+// MemberDoc is the help of an attribute or a method.
+type MemberDoc struct {
+	Name   string // of a method, its signature
+	Doc    string
+	Type   string   // of an attribute, if declared
+	Words  []string // possible words of an attribute, if they are fixed
+	Column bool     // in tables and JSON
+	Method *Builtin
+}
+
+// ShortName returns the name without the signature.
+func (m *MemberDoc) ShortName() string {
+	if m.Method != nil {
+		return m.Method.Name
+	}
+	return m.Name
+}
+
 // Help returns the signature, the parameters, the doc and the example, for people.
 func (f *Function) Help() string {
 	b := f.Builtin

@@ -28,7 +28,7 @@ func OpenNamed(ctx context.Context, path string) (*File, error) {
 	select {
 	case o := <-ch:
 		if o.err != nil {
-			return nil, tidy(rename(o.err, path))
+			return nil, shortError(renamePath(o.err, path))
 		}
 		if st, err := o.f.Stat(); err == nil && st.IsDir() {
 			o.f.Close()

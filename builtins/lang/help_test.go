@@ -1,6 +1,8 @@
 package lang
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestTypeHelp: a member whose parameters take much room does not push the words of the
 // others to the right.

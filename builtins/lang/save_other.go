@@ -2,7 +2,9 @@
 
 package lang
 
-import "os"
+import (
+	"os"
+)
 
 // renameNew renames a file of dir. It replaces a file that another program has created since
 // the caller looked.

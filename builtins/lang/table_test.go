@@ -2,7 +2,6 @@ package lang
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,71 +99,5 @@ node-0001...
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%d (-want +got):\n%s", width, d)
 		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	for _, test := range []struct {
-		width    int
-		in, want string
-	}{
-		{0, "as it is, however long\n", "as it is, however long\n"},
-		{10, "short\n", "short\n"},
-		{10, "one two three four\n", "one two\n  three\n  four\n"},
-		{10, "supercalifragilistic word\n", "supercalifragilistic\n  word\n"},
-		{10, "", ""},
-		{20, "name  value with words\n", "name  value with\n      words\n"},
-		{20, "a very long name  and value\n", "a very long name\n  and value\n"},
-		{14, "  indented text goes on\n", "  indented\n    text goes\n    on\n"},
-		{8, "\u4e2d\u6587 \u4e2d\u6587 \u4e2d\u6587\n", "\u4e2d\u6587\n  \u4e2d\u6587\n  \u4e2d\u6587\n"},
-		{12, "no end of line", "no end of\n  line"},
-		{1, "a b c", "a\nb\nc"},
-	} {
-		if got := Fit(test.in, test.width); got != test.want {
-			t.Errorf("%d %q: got %q, want %q", test.width, test.in, got, test.want)
-		}
-	}
-	// No text hangs it, and no word is lost.
-	for width := range 12 {
-		for _, in := range []string{strings.Repeat(" ", 30) + "x", "x" + strings.Repeat(" ", 30) + "y z", "a  b  c  d  e f g h i j k l m"} {
-			if got := Fit(in, width); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(in), " ") {
-				t.Errorf("%d %q: %q", width, in, got)
-			}
-		}
-	}
-}
-
-// TestReflow: prose that is wrapped fills the width, and what is no prose keeps its lines.
-func TestReflow(t *testing.T) {
-	const text = `An audit is a .star file that defines audit(fabric, *, ...), or one that is
-shipped, by name. Without names the standard set runs.
-
-Usage:
-  fabsh audit [NAME] [flags]
-
-link.width  narrower than both ends support (error). False positives: a cable
-            that carries no more.
-link.flap   the link was up and not active.
-`
-	const want = `An audit is a .star file that defines
-audit(fabric, *, ...), or one that is
-shipped, by name. Without names the
-standard set runs.
-
-Usage:
-  fabsh audit [NAME] [flags]
-
-link.width  narrower than both ends
-            support (error). False
-            positives: a cable that
-            carries no more.
-link.flap   the link was up and not
-            active.
-`
-	if diff := cmp.Diff(want, Reflow(text, 37)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if got := Reflow(text, 0); got != text {
-		t.Errorf("without a width: %q", got)
 	}
 }
