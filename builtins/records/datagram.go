@@ -2,9 +2,17 @@ package records
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -13,7 +21,7 @@ import (
 
 // Datagram returns MAD m as a value that can be shown: the request or answer, the
 // fields of its header, its other parts, its errors, and the bytes without a layout. Its
-// text is the result of Annotate. notes are errors of the headers before it.
+// text explains it. notes are errors of the headers before it.
 func Datagram(m []byte, notes ...string) starlark.Value { return &datagramValue{m, notes} }
 
 type datagramValue struct {
@@ -28,7 +36,7 @@ func (v *datagramValue) Freeze()               {}
 func (v *datagramValue) Truth() starlark.Bool  { return true }
 func (v *datagramValue) Hash() (uint32, error) { return lang.HashBytes(v.m), nil }
 func (v *datagramValue) Schema() string        { return "datagram/1" }
-func (v *datagramValue) Display() string       { return explain(v.m, v.notes) }
+func (v *datagramValue) Display() string       { return datagramText(v.m, v.notes) }
 
 // String returns "" if the header is incomplete.
 func (v *datagramValue) String() string {
@@ -43,7 +51,7 @@ func (v *datagramValue) Facts() []lang.Fact {
 	out := []lang.Fact{{Name: "summary", Value: starlark.String(v.String())}}
 	var parts []starlark.Value
 	for i, p := range layouts {
-		x := &partValue{New(p.Layout, p.Data), p, asked(v.m, p)}
+		x := &partValue{New(p.Layout, p.Data), p, queryMask(v.m, p)}
 		if i == 0 { // the header
 			out = append(out, x.Facts()...)
 			continue
@@ -53,7 +61,7 @@ func (v *datagramValue) Facts() []lang.Fact {
 	return append(out,
 		lang.Fact{Name: "parts", Value: starlark.NewList(parts)},
 		lang.Fact{Name: "problems", Value: lang.Texts(append(slices.Clone(v.notes), mad.Validate(v.m)...))},
-		lang.Fact{Name: "without_layout", Value: bare(v.m, withLayout(v.m, layouts))})
+		lang.Fact{Name: "without_layout", Value: uncoveredRanges(v.m, coveredBytes(v.m, layouts))})
 }
 
 // partValue is a part of a datagram: a record without the fields beyond the end of the
@@ -78,8 +86,8 @@ func (p *partValue) Facts() []lang.Fact {
 	return out
 }
 
-// bare returns the ranges of m that no field covers, without zeros at their ends.
-func bare(m []byte, covered []bool) *starlark.List {
+// uncoveredRanges returns the ranges of m that no field covers, without zeros at their ends.
+func uncoveredRanges(m []byte, covered []bool) *starlark.List {
 	var list []starlark.Value
 	for first, end := 0, 0; first < len(m); first = end + 1 {
 		for end = first; end < len(m) && !covered[end]; {
@@ -91,4 +99,193 @@ func bare(m []byte, covered []bool) *starlark.List {
 		}
 	}
 	return starlark.NewList(list)
+}
+
+// datagramText explains MAD m: the request or answer, notes on the headers before it, its
+// errors, and each field with its place (byte, and bit if it begins within a byte), its length
+// in bits, and its value in scripts. Bytes without a layout follow unless they are 0. Keys are
+// not shown.
+func datagramText(m []byte, notes []string) string {
+	var b strings.Builder
+	if len(m) >= mad.HeaderSize {
+		b.WriteString(headline(m) + "\n")
+	}
+	for _, wrong := range append(slices.Clone(notes), mad.Validate(m)...) {
+		b.WriteString("note: " + wrong + "\n")
+	}
+	if len(m) >= mad.HeaderSize {
+		if c := mad.ParseHeader(m).Class; c.WasReserved() {
+			fmt.Fprintf(&b, "note: MgmtClass %#02x is reserved in version 1.0 of the specification, from 0x20 on\n", uint8(c))
+		}
+	}
+	parts := mad.Dissect(m)
+	var rows []annotation
+	width := [3]int{}
+	for _, p := range parts {
+		rows = append(rows, annotation{title: layoutName(p.Layout)})
+		for _, r := range annotations(p, queryMask(m, p)) {
+			for i, cell := range r.cells[:3] {
+				width[i] = max(width[i], len(cell))
+			}
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range rows {
+		if r.title != "" {
+			b.WriteString("\n" + r.title + "\n")
+			continue
+		}
+		c := r.cells
+		line := text.AlignRight.Apply(c[0], width[0]+2) + text.AlignRight.Apply(c[1], width[1]+2) + "  " + text.Pad(c[2], width[2], ' ') + "  " + c[3]
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	b.WriteString(dumpUncovered(m, coveredBytes(m, parts)))
+	return b.String()
+}
+
+// annotation is a line: the name of a part; or the place, length, name and value of a
+// field.
+type annotation struct {
+	title string
+	cells [4]string
+}
+
+// headline describes the request or answer.
+func headline(m []byte) string {
+	h := mad.ParseHeader(m)
+	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
+	name := fmt.Sprintf("%#04x", uint16(h.Attribute))
+	if named := cmp.Or(a, mad.Lookup(h.Class, h.Attribute)); named != nil { // versions differ in layout, not in numbers
+		name = named.Name
+	}
+	line := fmt.Sprintf("%v%s(%s)", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), name)
+	if !h.Method.IsNamed(h.Class, h.ClassVersion) {
+		line = fmt.Sprintf("%v method %#02x (%s)", h.Class.Family(), uint8(h.Method), name)
+	}
+	if a != nil {
+		for _, p := range a.Modifier {
+			line += fmt.Sprintf(", %s %d", p.Name, h.Modifier>>p.Shift&(1<<p.Bits-1))
+		}
+	}
+	if h.Class == mad.ClassSubnDirected && len(m) >= mad.Size {
+		line += ", route " + mad.RouteOf(m).String()
+	}
+	if h.Method.IsResponse() {
+		line += ": " + h.Status.Text(h.Class)
+	}
+	if a != nil && len(m) >= a.OffsetIn(h.ClassVersion)+mad.AttrSubnNotice.Size && h.Status == 0 && h.Method != mad.MethodGet {
+		if event := eventOf(a, m[a.OffsetIn(h.ClassVersion):]); event != "" {
+			line += ", " + event
+		}
+	}
+	return line
+}
+
+// layoutName returns the name of a layout, with its variant and state.
+func layoutName(a *mad.Attribute) string {
+	name := a.Name
+	if a.Variant != "" {
+		name += " (" + a.Variant + ")"
+	}
+	if !a.Confirmed {
+		name += ", layout unconfirmed"
+	}
+	return name
+}
+
+// trailingZeros matches a long sequence of zeros at the end of an array.
+var trailingZeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`( 0){8,}$`) })
+
+// queryMask returns the mask of the components of p that a query m selects by; the others
+// are 0 and have no meaning. ^0: all components count.
+func queryMask(m []byte, p mad.Part) uint64 {
+	h := mad.ParseHeader(m)
+	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
+		return ^uint64(0)
+	}
+	return binary.BigEndian.Uint64(m[mad.SAPlacesIn(h.ClassVersion).Mask:])
+}
+
+// annotations returns a line for each field of p that is shown.
+func annotations(p mad.Part, mask uint64) []annotation {
+	var rows []annotation
+	for _, x := range New(p.Layout, p.Data).Facts() {
+		if x.Code {
+			continue
+		}
+		f := p.Layout.Field(x.Name)
+		if !isShown(p, f, mask) {
+			continue
+		}
+		at := strconv.Itoa(p.Offset + f.Offset/8)
+		if bit := f.Offset % 8; bit > 0 {
+			at += "." + strconv.Itoa(bit)
+		}
+		bits := strconv.Itoa(f.Bits)
+		if f.Count > 1 {
+			bits = fmt.Sprintf("%dx%d", f.Count, f.Bits)
+		}
+		rows = append(rows, annotation{cells: [4]string{at, bits, x.Name, trailingZeros().ReplaceAllString(x.Cell(), " 0 ...")}})
+	}
+	return rows
+}
+
+// isShown reports whether p contains the whole field, and its component counts or it is
+// not 0.
+func isShown(p mad.Part, f *mad.Field, mask uint64) bool {
+	return fieldEnd(f) <= len(p.Data) && (mask == ^uint64(0) || f.Mask()&mask != 0 || f.Uint(p.Data) != 0)
+}
+
+// fieldEnd returns the first byte after a field and all its elements.
+func fieldEnd(f *mad.Field) int { return (f.Offset + (f.Count-1)*f.Stride + f.Bits + 7) / 8 }
+
+// coveredBytes returns which bytes of m are covered by fields; a key also counts if m ends
+// within it.
+func coveredBytes(m []byte, parts []mad.Part) []bool {
+	covered := make([]bool, len(m))
+	mark := func(first, end int) {
+		for i := first; i < min(end, len(m)); i++ {
+			covered[i] = true
+		}
+	}
+	if len(m) >= mad.HeaderSize {
+		if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
+			mark(at, at+8)
+		}
+	}
+	for _, p := range parts {
+		for i := range p.Layout.Flat() {
+			f := &p.Layout.Flat()[i]
+			if end := fieldEnd(f); f.Key || end <= len(p.Data) {
+				mark(p.Offset+f.Offset/8, p.Offset+end)
+			}
+		}
+	}
+	return covered
+}
+
+// dumpUncovered dumps the bytes without a layout, except zeros, 16 bytes in each line.
+func dumpUncovered(m []byte, covered []bool) string {
+	var b strings.Builder
+	for at := 0; at < len(m); at += 16 {
+		line := m[at:min(at+16, len(m))]
+		seen := false
+		var cells []string
+		for i, c := range line {
+			if covered[at+i] {
+				cells = append(cells, "..")
+				continue
+			}
+			seen = seen || c != 0
+			cells = append(cells, hex.EncodeToString([]byte{c}))
+		}
+		if !seen {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\nbytes without a layout\n")
+		}
+		fmt.Fprintf(&b, "%5d  %s\n", at, strings.Join(cells, " "))
+	}
+	return b.String()
 }

@@ -2,10 +2,15 @@ package records
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -15,6 +20,117 @@ import (
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
+
+// FieldValue returns a field's value for scripts: a number is an int, or with a scale a
+// float; GUIDs, GIDs, texts and the words of an enumeration are strings; the words of a
+// mask are a tuple; an embedded attribute is a record. An array is a tuple of these.
+func FieldValue(f *mad.Field, data []byte) starlark.Value {
+	return eachElement(f, func(i int) starlark.Value { return elementValue(f, data, i) })
+}
+
+// SetNamed writes the value that a script gives for a field, x=word or x_code=number,
+// and returns the field.
+func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
+	f := a.Field(name)
+	if f == nil {
+		if f = CodeField(a, name); f == nil {
+			hint := fabric.DidYouMean(name, fieldNames(a))
+			if hint == "" {
+				hint = fmt.Sprintf("; help(%q) lists its fields", a.Name)
+			}
+			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
+		}
+		number := *f
+		number.Type, number.Words = mad.FieldTypeUint, nil
+		if _, isText := v.(starlark.String); isText {
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, lang.WantType(v, "int"))
+		}
+		if err := setField(&number, data, v); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+		}
+		return f, nil
+	}
+	if err := setField(f, data, v); err != nil {
+		return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+	}
+	return f, nil
+}
+
+// WordsOf lists the words by their numbers.
+func WordsOf(w *mad.Words) []string {
+	codes := make([]uint64, 0, len(w.Word))
+	for n := range w.Word {
+		codes = append(codes, n)
+	}
+	slices.Sort(codes)
+	words := make([]string, len(codes))
+	for i, n := range codes {
+		words[i] = w.Word[n]
+	}
+	return words
+}
+
+// ParseGUID accepts any notation of a GUID: an int, or text with or without 0x, with or
+// without colons or dashes between its parts.
+func ParseGUID(v starlark.Value) (mad.GUID, error) {
+	switch v := v.(type) {
+	case starlark.Int:
+		if n, ok := v.Uint64(); ok {
+			return mad.GUID(n), nil
+		}
+		return 0, fmt.Errorf("%s has more than 64 bits", v)
+	case starlark.String:
+		if g, ok := GUIDText(string(v)); ok {
+			return g, nil
+		}
+		return 0, fmt.Errorf("%s is not a GUID; write 0x and up to 16 hexadecimal digits", v)
+	}
+	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
+}
+
+// GUIDText is ParseGUID for a text; false: it is not a GUID.
+func GUIDText(s string) (mad.GUID, bool) {
+	digits := strings.TrimSpace(s)
+	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
+		digits = digits[2:]
+	}
+	digits = separators.Replace(digits)
+	n, err := strconv.ParseUint(digits, 16, 64)
+	return mad.GUID(n), err == nil && len(digits) <= 16
+}
+
+// ParseGID parses a GID, which has the form of an IPv6 address (IBA 4.1.1, RFC 4291).
+func ParseGID(v starlark.Value) (mad.GID, error) {
+	s, ok := starlark.AsString(v)
+	if !ok {
+		return mad.GID{}, fmt.Errorf("got %s, want a GID as string", v.Type())
+	}
+	addr, err := netip.ParseAddr(strings.TrimSpace(s))
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return mad.GID{}, fmt.Errorf("%q is not a GID; write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
+	}
+	return mad.GID(addr.As16()), nil
+}
+
+// Kinds of parameters for attributes.
+var (
+	KindSMPAttribute  = &lang.Kind{Convert: toAttributeArg, Type: reflect.TypeFor[AttributeArg]()}                       // the name of an attribute of subnet management, or a record of one
+	KindPerfAttribute = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of an attribute of performance management
+	KindRecord        = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string](), Default: lang.TextDefault} // the name of a record of subnet administration
+	KindAttribute     = &lang.Kind{}                                                                                     // the name or the number of an attribute of any other class
+	KindRegister      = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of a register
+	KindFields        = &lang.Kind{Fields: refuseDuplicates}                                                             // ** fields of the attribute, by name
+)
+
+// AttributeArg is the argument of a KindSMPAttribute.
+type AttributeArg struct {
+	Name   string
+	Record *Record // nil: a name was given
+}
+
+// MaskKeys returns code without the values of key fields in keyword arguments and dicts:
+// m_key=...
+func MaskKeys(code string) string { return keyValues().ReplaceAllString(code, "$1...") }
 
 // CompareEqual implements == and != for values without an order.
 func CompareEqual(op syntax.Token, v starlark.Value, equal bool) (bool, error) {
@@ -33,15 +149,8 @@ const (
 	keyHidden = "hidden" // the key is set
 )
 
-// FieldValue returns a field's value for scripts: a number is an int, or with a scale a
-// float; GUIDs, GIDs, texts and the words of an enumeration are strings; the words of a
-// mask are a tuple; an embedded attribute is a record. An array is a tuple of these.
-func FieldValue(f *mad.Field, data []byte) starlark.Value {
-	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
-}
-
-// each returns the value of a field made of the values of its elements.
-func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
+// eachElement returns the value of a field made of the values of its elements.
+func eachElement(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 	if f.Count == 1 {
 		return element(0)
 	}
@@ -96,34 +205,6 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 		return starlark.MakeInt64(int64(f.Number(data, i)))
 	}
 	return starlark.MakeUint64(v)
-}
-
-// SetNamed writes the value that a script gives for a field, x=word or x_code=number,
-// and returns the field.
-func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
-	f := a.Field(name)
-	if f == nil {
-		if f = CodeField(a, name); f == nil {
-			hint := fabric.DidYouMean(name, fieldNames(a))
-			if hint == "" {
-				hint = fmt.Sprintf("; help(%q) lists its fields", a.Name)
-			}
-			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
-		}
-		number := *f
-		number.Type, number.Words = mad.FieldTypeUint, nil
-		if _, isText := v.(starlark.String); isText {
-			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, lang.WantType(v, "int"))
-		}
-		if err := setField(&number, data, v); err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
-		}
-		return f, nil
-	}
-	if err := setField(f, data, v); err != nil {
-		return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
-	}
-	return f, nil
 }
 
 // setField writes v to f. It accepts words, numbers, and for masks both; it fails if the
@@ -280,20 +361,6 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	return 0, lang.WantType(v, "int")
 }
 
-// WordsOf lists the words by their numbers.
-func WordsOf(w *mad.Words) []string {
-	codes := make([]uint64, 0, len(w.Word))
-	for n := range w.Word {
-		codes = append(codes, n)
-	}
-	slices.Sort(codes)
-	words := make([]string, len(codes))
-	for i, n := range codes {
-		words[i] = w.Word[n]
-	}
-	return words
-}
-
 // scriptNames returns the names of an attribute's own fields.
 func scriptNames(a *mad.Attribute) (names []string) {
 	for i := range a.Fields {
@@ -301,3 +368,52 @@ func scriptNames(a *mad.Attribute) (names []string) {
 	}
 	return names
 }
+
+// separators removes the separators in GUIDs.
+var separators = strings.NewReplacer(":", "", "-", "", ".", "")
+
+func toAttributeArg(v starlark.Value) (any, error) {
+	if r, ok := v.(*Record); ok {
+		return AttributeArg{Record: r}, nil
+	}
+	name, err := toAttributeName(v)
+	if err != nil {
+		return nil, err
+	}
+	return AttributeArg{Name: name.(string)}, nil
+}
+
+func toAttributeName(v starlark.Value) (any, error) {
+	if _, ok := v.(starlark.Int); ok {
+		return nil, errors.New("got int, want the name of an attribute; mad_get, mad_set and mad_send accept numbers")
+	}
+	return lang.ToText(v)
+}
+
+// refuseDuplicates refuses a field that is given both by word and by number, x and x_code,
+// because both are one field.
+func refuseDuplicates(fields []starlark.Tuple) error {
+	for i, kv := range fields {
+		name := string(kv[0].(starlark.String))
+		for _, other := range fields[:i] {
+			if o := string(other[0].(starlark.String)); o+"_code" == name || name+"_code" == o {
+				return fmt.Errorf("%s and %s are the same field; give one of them", o, name)
+			}
+		}
+	}
+	return nil
+}
+
+var keyValues = sync.OnceValue(func() *regexp.Regexp {
+	names := map[string]bool{}
+	var words []string
+	for _, a := range mad.Attributes() {
+		for i := range a.Flat() {
+			if f := &a.Flat()[i]; f.Key && !names[f.Script] {
+				names[f.Script] = true
+				words = append(words, f.Script)
+			}
+		}
+	}
+	return regexp.MustCompile(`(\b(?:` + strings.Join(words, "|") + `)["']?\s*[=:]\s*)[^\s=,)}][^,)}]*`)
+})

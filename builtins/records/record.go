@@ -1,16 +1,10 @@
 // Package records has the values of attributes, bytes with a layout that are read and
 // written by field, and their help.
 //
-//	record.go    a record: the bytes of an attribute
-//	field.go     values of fields, both ways
-//	ids.go       GUIDs and GIDs as scripts write them
-//	attrkind.go  parameters that name an attribute, or take its fields
-//	helpattr.go  help on attributes, fields, classes; helprequest.go, on their requests
-//	helpspec.go  help on methods, traps, statuses
-//	origin.go    where a record was read; change.go, what a function has changed in it
-//	datagram.go  a MAD as a value: decode
-//	annotate.go  a whole datagram, explained
-//	mask.go      keys kept out of a text
+// A Record is an attribute in its wire format; its fields are decoded when they are read,
+// and its bytes never change. FieldValue and SetNamed convert fields to values of scripts and
+// back. Datagram shows a whole MAD. AttributesHelp, FieldHelp, ClassHelp and similar
+// functions return help, from the layouts of package mad. Keys are never shown.
 package records
 
 import (
@@ -61,6 +55,13 @@ func NewAnswer(a *mad.Attribute, modifier uint32, data []byte) *Record {
 	return New(a.Resolve(data, modifier), data)
 }
 
+// Encoded returns a record of a decoded attribute, which x encodes.
+func Encoded(a *mad.Attribute, x interface{ Encode([]byte) }) *Record {
+	data := make([]byte, max(a.Size, mad.AttrPortInfo.Size)) // some encode more than their size
+	x.Encode(data)
+	return New(a, data)
+}
+
 // TypeName returns the name of the attribute's type: "port_info".
 func TypeName(a *mad.Attribute) string { return mad.SnakeName(a.Name) }
 
@@ -71,8 +72,7 @@ func (r *Record) Schema() string       { return r.Type() + "/1" }
 
 func (r *Record) Hash() (uint32, error) { return lang.HashBytes(r.Data), nil }
 
-// CompareSameType compares layout and bytes. It is only called for values of the same
-// Type.
+// CompareSameType compares layout and bytes. It is only called for values of one Type.
 func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	o := y.(*Record)
 	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
@@ -128,7 +128,7 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 		return FieldValue(f, r.Data), nil
 	}
 	if f := CodeField(r.Attribute, name); f != nil {
-		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
+		return eachElement(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
 	if name == "data" {
 		return r.Bytes(), nil
@@ -169,7 +169,7 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 	return nil
 }
 
-// AttrNames returns the fields, including those of embedded attributes, and the embedded
+// AttrNames returns the names of all fields, also of embedded attributes, and of the embedded
 // attributes.
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
@@ -209,7 +209,7 @@ func fieldNames(a *mad.Attribute) []string {
 	return names
 }
 
-// Facts returns the origin and the fields, including those of embedded attributes.
+// Facts returns the origin and the fields, also of embedded attributes.
 func (r *Record) Facts() []lang.Fact { return append(r.originFacts(), r.fieldFacts()...) }
 
 func (r *Record) fieldFacts() []lang.Fact {
@@ -222,7 +222,7 @@ func (r *Record) fieldFacts() []lang.Fact {
 		}
 		out = append(out, x)
 		if f.Words != nil {
-			code := each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) })
+			code := eachElement(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) })
 			out = append(out, lang.Fact{Name: f.Script + "_code", Value: code, Code: true})
 		}
 	}
@@ -290,4 +290,169 @@ smp_set(record, target) writes the changed fields. replace itself sends nothing.
 		}
 		return out, nil
 	}),
+}
+
+// Origin is the target that a record was read from. It does not count for equality.
+type Origin struct {
+	Of   starlark.Value // a node, a route, a name; None if only the LID is known
+	LID  starlark.Value // None if unknown
+	Port starlark.Value // None if the record is not about a port
+}
+
+// AskedOf returns r with its origin.
+func (r *Record) AskedOf(o Origin) *Record {
+	r.origin = &o
+	return r
+}
+
+// OriginMembers is the help of the origin.
+var OriginMembers = []lang.MemberDoc{
+	{Name: "of", Doc: "the target that it was read from: its node if known, else the route or name that was given; None for a LID"},
+	{Name: "lid", Type: "int", Doc: "the LID of the target, unless the attribute has such a field; None if unknown"},
+	{Name: "port", Type: "int", Doc: "number of the port that it describes; None if it is not about a port"},
+}
+
+// originFacts returns the columns of the origin, which come first. Text leaves out columns
+// that are None.
+func (r *Record) originFacts() []lang.Fact {
+	if r.origin == nil {
+		return nil
+	}
+	var out []lang.Fact
+	for _, m := range OriginMembers {
+		if r.Attribute.Field(m.Name) != nil {
+			continue
+		}
+		v := r.origin.value(m.Name)
+		if n, ok := v.(lang.Named); ok {
+			v = starlark.String(n.Name())
+		}
+		out = append(out, lang.Fact{Name: m.Name, Value: v, Code: v == starlark.None})
+	}
+	return out
+}
+
+// value returns a part of the origin by name; nil: no such part.
+func (o *Origin) value(name string) starlark.Value {
+	if o == nil {
+		return nil
+	}
+	switch name {
+	case "of":
+		return o.Of
+	case "lid":
+		return o.LID
+	case "port":
+		return o.Port
+	}
+	return nil
+}
+
+// Change is what a function has changed in an attribute.
+type Change struct {
+	Before []byte   // the attribute as it was read before
+	Fields []string // fields to compare, by their names in scripts; nil: all
+	Named  []string // fields that were written: devices do not show keys
+	Link   bool     // the state of the link is what changed, so it needs no name
+	Reset  bool     // the link trained again, even if its state is as before
+	// Planned means that the change was recorded, not sent.
+	Planned bool
+}
+
+var _ lang.Changed = (*Record)(nil)
+
+// ChangedBy returns r, the attribute after a change.
+func (r *Record) ChangedBy(c Change) *Record {
+	if c.Before != nil {
+		c.Before = New(r.Attribute, c.Before).Data
+		r.change = &c
+	}
+	return r
+}
+
+// Changes returns a line with the fields that changed, before and after.
+func (r *Record) Changes() []string {
+	if r.change == nil {
+		return nil
+	}
+	before := &Record{Attribute: r.Attribute, Data: r.change.Before}
+	var parts []string
+	show := func(name string, f *mad.Field) {
+		was, is := lang.Fact{Value: FieldValue(f, before.Data)}, lang.Fact{Value: FieldValue(f, r.Data)}
+		if f.Hex && !f.Key {
+			was.Hex = (f.Bits + 3) / 4
+			is.Hex = was.Hex
+		}
+		parts = append(parts, name+was.Cell()+" -> "+is.Cell())
+	}
+	if r.change.Link {
+		state := r.Attribute.Field("port_physical_state")
+		if sameField(state, before.Data, r.Data) && !r.change.Reset {
+			word := lang.Fact{Value: FieldValue(state, r.Data)}
+			parts = append(parts, word.Cell()+" (unchanged)")
+		} else {
+			show("", state)
+		}
+	}
+	for i := range r.Attribute.Flat() {
+		f := &r.Attribute.Flat()[i]
+		switch {
+		case f.Key && slices.Contains(r.change.Named, f.Script):
+			parts = append(parts, f.Script+" written")
+		case r.change.Fields != nil && !slices.Contains(r.change.Fields, f.Script), sameField(f, before.Data, r.Data):
+		case r.change.Link && (f.Script == "port_physical_state" || f.Script == "port_state"):
+		default:
+			show(f.Script+" ", f)
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"unchanged"}
+	}
+	return []string{ChangeLabel(r.origin, r.change.Planned) + strings.Join(parts, "; ")}
+}
+
+// ChangeLabel returns the begin of a line of a change.
+func ChangeLabel(o *Origin, planned bool) string {
+	if planned {
+		return "planned: " + o.Label() + ": "
+	}
+	return o.Label() + ": "
+}
+
+// sameField reports whether a field is equal in a and b.
+func sameField(f *mad.Field, a, b []byte) bool {
+	if f.Bits > 64 {
+		first := f.Offset / 8
+		end := fieldEnd(f)
+		return end > min(len(a), len(b)) || bytes.Equal(a[first:end], b[first:end])
+	}
+	for i := range f.Count {
+		if f.UintAt(a, i) != f.UintAt(b, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Label returns the target in a few words: leaf-1/3, LID 5 port 3.
+func (o *Origin) Label() string {
+	if o == nil {
+		return "record"
+	}
+	label, sep := "", "/"
+	switch of := o.Of.(type) {
+	case lang.Named:
+		label = of.Name()
+	case starlark.String:
+		label = string(of)
+	case lang.Textual:
+		label, sep = "route "+of.Text(), " port "
+	}
+	if label == "" {
+		label, sep = "LID "+o.LID.String(), " port "
+	}
+	if o.Port != starlark.None {
+		label += sep + o.Port.String()
+	}
+	return lang.OneLine(label)
 }

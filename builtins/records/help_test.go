@@ -7,8 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// TestHelpVariants: the help of an attribute has all its variants, those of
-// classes that share it too.
+// TestHelpVariants: the help of an attribute has all its variants, also of
+// classes that share it.
 func TestHelpVariants(t *testing.T) {
 	for _, a := range mad.Attributes() {
 		text := AttributesHelp(AttributesNamed(a.Name))

@@ -35,7 +35,7 @@ func TestAnnotateAll(t *testing.T) {
 	keys := 0
 	for _, a := range mad.Attributes() {
 		b := datagram(a, mad.MethodGetResp, random)
-		text := Annotate(b)
+		text := datagramText(b, nil)
 		encoded, err := lang.Render(Datagram(b), lang.FormatJSONL)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestHeadline(t *testing.T) {
 		h.Class = mad.ClassSubnAdm
 		m := make([]byte, mad.Size)
 		h.Put(m)
-		if got, _, _ := strings.Cut(Annotate(m), "\n"); got != want {
+		if got, _, _ := strings.Cut(datagramText(m, nil), "\n"); got != want {
 			t.Errorf("version %d: %q, want %q", h.ClassVersion, got, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestHeadline(t *testing.T) {
 // told, nor what there is of a key.
 func TestAnnotateCut(t *testing.T) {
 	b := datagram(mad.AttrPortInfo, mad.MethodGetResp, rand.New(rand.NewPCG(3, 4)))
-	text := Annotate(b[:mad.SMPDataOffset+7])
+	text := datagramText(b[:mad.SMPDataOffset+7], nil)
 	encoded, err := lang.Render(Datagram(b[:mad.SMPDataOffset+7]), lang.FormatJSON)
 	if err != nil || strings.Contains(encoded, "gid_prefix") || strings.Contains(encoded, hex.EncodeToString(b[mad.SMPDataOffset:][:7])) {
 		t.Errorf("%v\n%s", err, encoded)
@@ -128,7 +128,7 @@ func FuzzAnnotate(f *testing.F) {
 		if _, err := lang.Render(Datagram(m), lang.FormatJSON); err != nil {
 			t.Fatal(err)
 		}
-		text := Annotate(m)
+		text := datagramText(m, nil)
 		for line := range strings.Lines(text) {
 			if strings.TrimRight(line, " \n")+"\n" != line || strings.ContainsFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				t.Fatalf("%q", line)
@@ -144,7 +144,7 @@ func TestAnnotateOldRanges(t *testing.T) {
 	for class, want := range map[byte]bool{0x04: false, 0x0a: false, 0x1f: false, 0x20: true, 0x21: true, 0x32: true, 0x4f: true, 0x81: false} {
 		m := make([]byte, mad.Size)
 		m[0], m[1], m[2], m[3] = 1, class, 1, 1
-		if got := strings.Contains(Annotate(m), note); got != want {
+		if got := strings.Contains(datagramText(m, nil), note); got != want {
 			t.Errorf("class %#02x: %v", class, got)
 		}
 	}
