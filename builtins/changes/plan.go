@@ -17,12 +17,12 @@ import (
 // Value is the value `plan`. It never changes.
 type Value struct {
 	*change.Plan
-	rounds, sets *starlark.List // made when asked for
+	rounds, sets *starlark.List // made when first read
 }
 
 var _ lang.Factual = (*Value)(nil)
 
-// PlanType is the type of plans. It is made by init, for its methods make values of it.
+// PlanType is the type of plans. It is made by init, because its methods make values of it.
 var PlanType *lang.Type[*Value]
 
 func init() {
@@ -38,11 +38,11 @@ func init() {
 			return starlark.String(v.verdict())
 		}},
 		lang.Member[*Value]{Name: "rounds", Type: "list of plan_round", Column: true, Doc: "the rounds of the forwarding tables, in their order", Get: rounds},
-		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *change.Report) int64 { return r.Pairs }),
-		number("lost", "pairs that have a path and would have none", func(r *change.Report) int64 { return r.Lost }),
-		number("gained", "pairs that have no path and would have one", func(r *change.Report) int64 { return r.Gained }),
-		number("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *change.Report) int64 { return r.LoadBefore }),
-		number("load_after", "the same, after the change", func(r *change.Report) int64 { return r.LoadAfter }),
+		reportMember("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *change.Report) int64 { return r.Pairs }),
+		reportMember("lost", "pairs that have a path and would have none", func(r *change.Report) int64 { return r.Lost }),
+		reportMember("gained", "pairs that have no path and would have one", func(r *change.Report) int64 { return r.Gained }),
+		reportMember("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *change.Report) int64 { return r.LoadBefore }),
+		reportMember("load_after", "the same, after the change", func(r *change.Report) int64 { return r.LoadAfter }),
 		lang.Member[*Value]{Name: "effect", Type: "link_effect", Column: true, Doc: "the effect of the links that it takes down, predicted; None: it takes no link down", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
 				return starlark.None
@@ -66,7 +66,7 @@ func init() {
 			return lang.Texts(names)
 		}},
 		lang.Member[*Value]{Name: "certificate", Type: "string", Column: true, Doc: "what its certificate proves, which fabsh change check verifies; None without a certificate", Get: func(v *Value) starlark.Value {
-			return lang.TextOrNone(certified(v.Certificate))
+			return lang.TextOrNone(certificateText(v.Certificate))
 		}},
 		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: no manager", Get: func(v *Value) starlark.Value {
 			if v.Base.Manager == nil {
@@ -81,8 +81,8 @@ func init() {
 	)
 }
 
-// number is a member that is a figure of the report; None without a report.
-func number(name, doc string, of func(*change.Report) int64) lang.Member[*Value] {
+// reportMember returns a member that is a figure of the report; None without a report.
+func reportMember(name, doc string, of func(*change.Report) int64) lang.Member[*Value] {
 	return lang.Member[*Value]{Name: name, Type: "int", Column: true, Doc: doc, Get: func(v *Value) starlark.Value {
 		if v.Report == nil {
 			return starlark.None
@@ -164,10 +164,10 @@ func sets(v *Value) starlark.Value {
 	return v.sets
 }
 
-// setsShown is how many Sets the text names.
+// setsShown is the maximum number of Sets that the text names.
 const setsShown = 20
 
-// verdict is the verdict in one line, or, for a plan from a file, its writes.
+// verdict returns the verdict in one line, or, for a plan from a file, its writes.
 func (v *Value) verdict() string {
 	if v.Report == nil {
 		return v.Unverified()
@@ -175,7 +175,7 @@ func (v *Value) verdict() string {
 	return v.Line(v.Report)
 }
 
-// ordered are the rounds.
+// ordered returns the rounds.
 func (v *Value) ordered() []change.Round {
 	if v.Report == nil {
 		return v.CertifiedRounds()
@@ -183,8 +183,8 @@ func (v *Value) ordered() []change.Round {
 	return v.Report.Rounds
 }
 
-// certified describes what a certificate proves; "": no certificate.
-func certified(c *certificate.Certificate) string {
+// certificateText describes what a certificate proves; "": no certificate.
+func certificateText(c *certificate.Certificate) string {
 	switch {
 	case c == nil:
 		return ""
@@ -227,7 +227,7 @@ func (v *Value) Display() string {
 	if v.Static {
 		b.WriteString(lang.OneLine("static routing: "+cmp.Or(v.Disabled(), "adaptive routing was off")) + "\n")
 	}
-	if text := certified(v.Certificate); text != "" {
+	if text := certificateText(v.Certificate); text != "" {
 		b.WriteString("certificate: " + text + "\n")
 	}
 	v.displayReport(&b)
@@ -306,13 +306,13 @@ Where adaptive routing is on, packets do not follow the forwarding table, and a 
 	}),
 }
 
-// Made is the plan of what fn writes, proven; static requests static routing.
+// Made returns a proven plan of the writes of fn; static requests static routing.
 func Made(c *lang.Call, from string, static bool, fn func() error) (starlark.Value, error) {
-	p, err := Record(c, from, static, fn)
+	p, err := recordPlan(c, from, static, fn)
 	if err != nil {
 		return nil, err
 	}
-	if err := Judge(c, p); err != nil {
+	if err := provePlan(c, p); err != nil {
 		return nil, err
 	}
 	return &Value{Plan: p}, nil
@@ -331,14 +331,14 @@ False
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		p := *c.Recv.(*Value).Plan
-		now, err := bind(c, nil, p.From)
+		now, err := newPlan(c, nil, p.From)
 		if err != nil {
 			return nil, err
 		}
 		if since := p.Base.Since(&now.Base); len(since) > 0 {
 			return nil, c.Refuse("the plan is stale: %s; make the plan again", lang.OneLine(strings.Join(since[:min(len(since), 5)], "; ")))
 		}
-		if err := Judge(c, &p); err != nil {
+		if err := provePlan(c, &p); err != nil {
 			return nil, err
 		}
 		return &Value{Plan: &p}, nil
@@ -365,4 +365,32 @@ var saveMethod = lang.Builtin{
 		}
 		return starlark.String(path), nil
 	}),
+}
+
+// EffectType is the type of the effect of links that go down.
+var EffectType = &lang.ResultType{
+	Name: "link_effect",
+	Doc:  "The predicted effect of links that go down. Pairs are those of a port of a CA or router and a LID of another one.",
+	Members: []lang.ResultMember{
+		{Name: "links", Type: "list of string", Doc: `the links: "leaf-2/7 - spine-1/2"`},
+		{Name: "engine", Type: "string", Doc: "the engine whose tables are predicted; None: the current tables are repaired, or stay"},
+		{Name: "through", Doc: "pairs whose packets take the links now"},
+		{Name: "lost", Doc: "pairs that have a path and would have none"},
+		{Name: "rerouted", Doc: "pairs that would take another path"},
+		{Name: "load_before", Doc: "the highest number of pairs on a link"},
+		{Name: "load_after", Doc: "the same, after the change"},
+		{Name: "credit_loop", Type: "string", Doc: "a credit loop of the predicted tables; None: they have none"},
+		{Name: "refusal", Type: "string", Doc: "why the links should stay up: a node loses its last path, packets could deadlock; None: no reason"},
+		{Name: "text", Type: "list of string", Doc: "the effect in words"},
+	},
+}
+
+// effectValue returns e as a value; None: no link goes down.
+func effectValue(e *change.Effect) starlark.Value {
+	if e == nil {
+		return starlark.None
+	}
+	number := starlark.MakeInt64
+	return lang.NewResult(EffectType, lang.Texts(e.Links), lang.TextOrNone(e.Engine), number(e.Through), number(e.Lost), number(e.Rerouted), number(e.LoadBefore), number(e.LoadAfter),
+		lang.TextOrNone(e.CreditLoop), lang.TextOrNone(e.Refusal()), lang.Texts(e.Lines()))
 }

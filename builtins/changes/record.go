@@ -1,35 +1,35 @@
-// Package changes is what scripts say of changes that are planned: plan(), and the
-// value plan.
+// Package changes has the functions and values of scripts for planned changes: plan(), the
+// value plan, and the writes of routes.apply().
 //
-//	record.go   runs code with its writes recorded; recording.go, a whole session
-//	plan.go     the value plan, and plan(); effect.go, the effect of links that go down
-//	check.go    checks a certificate
-//	static.go   where adaptive routing is on: refused, or disabled
-//	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
-//	routes.go   the writes of routes.apply(); choose.go, which tables a plan leads to
+// A plan is made in three steps: the writes of a function or of a session are recorded
+// instead of sent (Made, StartRecording), the fabric is swept again, and an order of the
+// writes is found and proven. Choose finds the tables that a plan leads to, Check checks a
+// certificate, and Make applies a plan, as plan.apply() and fabsh change apply do.
 package changes
 
 import (
 	"context"
 	"errors"
-	"io"
-	"slices"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
-	"fabsh/fabric/device"
-	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
-	"fabsh/mad"
 )
 
-// Record runs fn with its writes recorded instead of sent, and makes a plan of them.
+// Recording is a session whose writes are recorded instead of sent.
+type Recording struct {
+	runtime *lang.Runtime
+	rec     *change.Recorder
+	stop    func()
+}
+
+// recordPlan runs fn with its writes recorded instead of sent, and makes a plan of them.
 // from is the origin of the plan, and static requests static routing.
-func Record(c *lang.Call, from string, static bool, fn func() error) (*change.Plan, error) {
-	rec, stop, err := Start(c, static)
+func recordPlan(c *lang.Call, from string, static bool, fn func() error) (*change.Plan, error) {
+	rec, stop, err := startRecorder(c, static)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,60 @@ func Record(c *lang.Call, from string, static bool, fn func() error) (*change.Pl
 	if err != nil {
 		return nil, err
 	}
-	return Finish(c, rec, from)
+	return finishPlan(c, rec, from)
 }
 
-// Start has the writes of the session recorded instead of sent, until stop is called.
-func Start(c *lang.Call, static bool) (rec *change.Recorder, stop func(), err error) {
+// StartRecording records all writes of a session from now on.
+func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
+	x := &Recording{runtime: r}
+	err := operate(ctx, r, func(c *lang.Call) (err error) {
+		x.rec, x.stop, err = startRecorder(c, false)
+		return err
+	})
+	return x, err
+}
+
+// Stop ends the recording without a plan.
+func (x *Recording) Stop() { x.stop() }
+
+// Finish makes a plan of the recorded writes, with a report. from is the origin of the
+// plan.
+func (x *Recording) Finish(ctx context.Context, from string) (made *change.Plan, err error) {
+	x.stop()
+	err = operate(ctx, x.runtime, func(c *lang.Call) (err error) {
+		if made, err = finishPlan(c, x.rec, from); err != nil {
+			return err
+		}
+		return provePlan(c, made)
+	})
+	return made, err
+}
+
+// OfSets makes a plan of Sets on the fabric as a sweep finds it now, with a report. It is an
+// error if the fabric has changed since the previous sweep, on which the Sets are based. from
+// is the origin of the plan.
+func OfSets(ctx context.Context, r *lang.Runtime, sets []change.Set, from string) (made *change.Plan, err error) {
+	err = operate(ctx, r, func(c *lang.Call) (err error) {
+		before := env(c).Fabric()
+		if made, err = newPlan(c, sets, from); err != nil {
+			return err
+		}
+		if err := checkSettled(c, made, before); err != nil {
+			return err
+		}
+		return provePlan(c, made)
+	})
+	return made, err
+}
+
+// SetRoutes writes the entries of the forwarding tables in which r differs from live,
+// the current tables.
+func SetRoutes(ctx context.Context, rt *lang.Runtime, r, live *routes.Routes) error {
+	return operate(ctx, rt, func(c *lang.Call) error { return WriteRoutes(c, r, live) })
+}
+
+// startRecorder records the writes of the session instead of sending them, until stop is called.
+func startRecorder(c *lang.Call, static bool) (rec *change.Recorder, stop func(), err error) {
 	e, err := topology.EngineOf(c)
 	switch {
 	case err != nil:
@@ -58,22 +107,22 @@ func Start(c *lang.Call, static bool) (rec *change.Recorder, stop func(), err er
 	return rec, func() { e.SetInterceptor(nil) }, nil
 }
 
-// Finish makes a plan of the recorded writes. It sweeps the fabric again: the plan is
-// bound to that.
-func Finish(c *lang.Call, rec *change.Recorder, from string) (*change.Plan, error) {
+// finishPlan makes a plan of the recorded writes. It sweeps the fabric again: the plan is
+// bound to the result.
+func finishPlan(c *lang.Call, rec *change.Recorder, from string) (*change.Plan, error) {
 	before := env(c).Fabric()
-	p, err := bind(c, rec.Sets(), from)
+	p, err := newPlan(c, rec.Sets(), from)
 	if err == nil {
 		p.Target, p.Choice, p.Static = rec.Target, rec.Choice, rec.Static
 	}
-	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
-		err = refused(c, p.Settled(before))
+	if err == nil {
+		err = checkSettled(c, p, before)
 	}
 	return p, err
 }
 
-// bind makes a plan of Sets on the fabric that a sweep finds.
-func bind(c *lang.Call, sets []change.Set, from string) (*change.Plan, error) {
+// newPlan makes a plan of Sets on the fabric that a sweep finds.
+func newPlan(c *lang.Call, sets []change.Set, from string) (*change.Plan, error) {
 	now, err := topology.Sweep(c.Thread)
 	if err != nil {
 		return nil, err
@@ -90,11 +139,20 @@ func bind(c *lang.Call, sets []change.Set, from string) (*change.Plan, error) {
 		return nil, err
 	}
 	p, err := change.NewPlan(from, sets, now.Fabric, sm)
-	return p, refused(c, err)
+	return p, asRefusal(c, err)
 }
 
-// refused returns err, as a refusal with its exit status if it is one.
-func refused(c *lang.Call, err error) error {
+// checkSettled refuses p if the fabric has changed since before, the previous sweep. A previous
+// result that is a part of the fabric, or another view of it, is not compared.
+func checkSettled(c *lang.Call, p *change.Plan, before *fabric.Fabric) error {
+	if before == nil || before.Scope() != "" || before.From() == nil {
+		return nil
+	}
+	return asRefusal(c, p.Settled(before))
+}
+
+// asRefusal returns err, as a refusal with its exit status if it is one.
+func asRefusal(c *lang.Call, err error) error {
 	var r *change.RefusalError
 	if errors.As(err, &r) {
 		return c.Refuse("%s", lang.OneLine(r.Reason))
@@ -102,66 +160,11 @@ func refused(c *lang.Call, err error) error {
 	return err
 }
 
-// Judge finds an order for p on the fabric as it was just swept, and keeps what it
-// finds in p.Report, and the proof in p.Certificate.
-func Judge(c *lang.Call, p *change.Plan) error {
-	live, err := tables(c, p, env(c).Fabric())
-	if err != nil {
-		return err
-	}
-	t, err := provable(c, live)
-	if err == nil {
-		err = judgeAdaptive(c, p, t)
-	}
-	if err != nil {
-		return err
-	}
-	t.Simple = p.Choice != nil && p.Choice.Unproven
-	t.AcceptCreditLoops = env(c).AcceptCreditLoops
-	if env(c).Levels == "" { // else only those of the file are in use
-		t.Target = p.Target
-	}
-	return c.Block(func(ctx context.Context) error {
-		return p.Certify(ctx, t)
-	})
-}
-
-// provable are the tables in force, live, as an order of writes is proven for.
-func provable(c *lang.Call, live *routes.Routes) (*change.Tables, error) {
-	local, err := topology.LocalPort(c)
-	if err != nil {
-		return nil, err
-	}
-	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
-	t := &change.Tables{Live: live, Last: last}
-	levels := change.Levels{Client: env(c).SA, File: env(c).Levels}
-	levels.Open = func(path string) (io.ReadCloser, error) {
-		return c.Runtime().Files.OpenNamed(c.Fiber().Context, path)
-	}
-	levels.InForce(t, env(c).Engine)
-	return t, nil
-}
-
-// tables returns the current forwarding tables, which are read only if p changes some.
-func tables(c *lang.Call, p *change.Plan, f *fabric.Fabric) (*routes.Routes, error) {
-	if !p.NeedsTables(f) && p.Certificate == nil {
-		g, err := graph.New(f, graph.BuildOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return routes.New(g, 0), nil
-	}
-	var live *routes.Routes
-	var failed []device.SwitchError
-	err := c.Block(func(ctx context.Context) (err error) {
-		live, failed, err = device.ReadRoutes(ctx, env(c).Engine, f)
-		return err
-	})
-	if err == nil && len(failed) > 0 {
-		topology.CountUnanswered(c, failed[0].Err)
-		err = lang.Errorf("forwarding table of %s: cannot be read, so no order is proven: %w", failed[0].Switch.Label(), failed[0].Err)
-	}
-	return live, err
-}
-
 func env(c *lang.Call) *topology.Env { return topology.EnvOf(c.Runtime()) }
+
+// operate runs fn as the builtin plan would be.
+func operate(ctx context.Context, r *lang.Runtime, fn func(c *lang.Call) error) error {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	return lang.Operate(t, "plan", fn)
+}

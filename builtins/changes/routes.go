@@ -32,7 +32,7 @@ func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 	if err != nil {
 		return err
 	}
-	static, err := rewritten(c, a.On, isStatic(e), r, live)
+	static, err := switchesToRewrite(c, a.On, isStatic(e), r, live)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func WriteRoutes(c *lang.Call, r, live *routes.Routes) error {
 			return lang.Errorf("%s: %w", n.Label(), device.ErrNoAddress)
 		}
 		t := &device.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: device.NoPortNumber}
-		device.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
+		device.EditLinear(t, changedEntries(r.Row(sd.Switch), rowOf(live, n.GUID())))
 		all = append(all, t)
 	}
-	if err := write(c, e, "forwarding table", all); err != nil {
+	if err := writeTables(c, e, "forwarding table", all); err != nil {
 		return err
 	}
-	return rewrite(c, e, live, static)
+	return rewriteFirstBlocks(c, e, live, static)
 }
 
 // writeLanes writes the virtual lanes of r between ports with a link. Service levels
@@ -92,7 +92,7 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routes.Routes) error {
 		})
 		all = append(all, t)
 	}
-	return write(c, e, "SL2VL", all)
+	return writeTables(c, e, "SL2VL", all)
 }
 
 // lanesOf returns how many virtual lanes for data the link of a port has in use.
@@ -103,8 +103,8 @@ func lanesOf(p *fabric.Port) uint8 {
 	return lanes.Max
 }
 
-// write writes tables of switches, which are called what.
-func write(c *lang.Call, e *engine.Engine, what string, all []*device.Table) error {
+// writeTables writes tables of switches, which are called what.
+func writeTables(c *lang.Call, e *engine.Engine, what string, all []*device.Table) error {
 	if err := topology.Change(c, func(ctx context.Context) error { return device.WriteTables(ctx, e, all...) }); err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func rowOf(r *routes.Routes, switchGUID mad.GUID) []uint8 {
 	return nil
 }
 
-// differing returns the entries of a row that differ from another one.
-func differing(row, old []uint8) map[mad.LID]uint8 {
+// changedEntries returns the entries of a row that differ from another one.
+func changedEntries(row, old []uint8) map[mad.LID]uint8 {
 	entries := map[mad.LID]uint8{}
 	for lid := range row {
 		was := uint8(mad.NoPort)
@@ -137,4 +137,32 @@ func differing(row, old []uint8) map[mad.LID]uint8 {
 		}
 	}
 	return entries
+}
+
+// firstBlock returns the first block of the forwarding table of a switch.
+func firstBlock(live *routes.Routes, n *fabric.Node) []byte {
+	data := make([]byte, mad.LFTBlock)
+	for i := range data {
+		data[i] = mad.NoPort
+	}
+	copy(data, rowOf(live, n.GUID()))
+	return data
+}
+
+// rewriteFirstBlocks writes the first block of the forwarding tables of switches, unchanged.
+func rewriteFirstBlocks(c *lang.Call, e *engine.Engine, live *routes.Routes, switches []*fabric.Node) error {
+	calls := make([]engine.Call, len(switches))
+	open := make([]*engine.Call, len(switches))
+	for i, n := range switches {
+		open[i] = fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}.Put(&calls[i], mad.MethodSet, mad.AttrLinearForwardingTable, 0, firstBlock(live, n))
+	}
+	if err := c.Block(func(ctx context.Context) error { return e.Do(ctx, open...) }); err != nil {
+		return err
+	}
+	for i, n := range switches {
+		if calls[i].Err != nil {
+			return lang.Errorf("the forwarding table of %s: %w", n.Label(), calls[i].Err)
+		}
+	}
+	return nil
 }
