@@ -3,12 +3,16 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -100,125 +104,6 @@ type discoverArgs struct {
 	VportModifier starlark.Callable
 }
 
-// isPartial reports whether only a part of the subnet is requested, which only a sweep by
-// SMPs supports.
-func (a *discoverArgs) isPartial() bool { return a.Around != nil || a.Hops != nil }
-
-// SweepOptions returns the options of a sweep of the whole fabric.
-func (e *Env) SweepOptions() discover.Options {
-	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
-	if e.Current != nil {
-		o.Known = e.Current.Fabric
-	}
-	return o
-}
-
-// sweep discovers the fabric by SMPs. The result becomes the latest fabric. It fails if
-// the first node does not answer or the sweep is stopped; other nodes that do not answer
-// are problems of the result.
-func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
-	s, f := EnvOf(c.Runtime()), c.Fiber()
-	o.Progress = func(nodes int) { c.Runtime().Progress(plural.Count(nodes, "node", "nodes") + " found") }
-	e, err := EngineOf(c)
-	if err != nil {
-		return nil, err
-	}
-	var found *fabric.Fabric
-	err = c.Block(func(ctx context.Context) (err error) {
-		defer c.Runtime().Progress("")
-		if err := s.mayBeginSweep(ctx); err != nil {
-			return err
-		}
-		found, err = discover.Sweep(ctx, e, o)
-		return err
-	})
-	if stopped := f.Stopped(); stopped != nil {
-		return nil, stopped
-	}
-	if err != nil && !inTime(found, err) {
-		CountUnanswered(c, err)
-		failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceOn(c, err)}
-		var send *engine.SendError
-		if errors.As(err, &send) { // virtual functions have no queue pair 0
-			failed.Advice = `or use the subnet administrator: discover(via="sa")`
-		}
-		if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
-			failed.Advice = "check the local device, or increase --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
-			if hasKeys(c) {
-				failed.Advice = "check the local device and its M_Key in --keys, or increase --timeout and --retries"
-			}
-		}
-		return nil, failed
-	}
-	s.Current, s.swept = NewFabric(found), true
-	reportProblems(f, found)
-	return s.Current, nil
-}
-
-// mayBeginSweep calls BeforeSweep.
-func (e *Env) mayBeginSweep(ctx context.Context) error {
-	if e.BeforeSweep == nil {
-		return nil
-	}
-	return e.BeforeSweep(ctx)
-}
-
-// inTime reports whether a usable fabric was found before the deadline.
-func inTime(found *fabric.Fabric, err error) bool {
-	var late *lang.DeadlineError
-	return errors.As(err, &late) && found != nil
-}
-
-// discoverSA is discover(via="sa"): it sends no SMPs and reads the records of the subnet
-// administrator (IBA 15.2.5).
-func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
-	s, f := EnvOf(c.Runtime()), c.Fiber()
-	if _, err := LocalPort(c); err != nil {
-		return nil, err
-	}
-	o.Progress = func(ports int) { c.Runtime().Progress(plural.Count(ports, "port", "ports") + " known") }
-	var found *fabric.Fabric
-	err := c.Block(func(ctx context.Context) (err error) {
-		defer c.Runtime().Progress("")
-		if err := s.mayBeginSweep(ctx); err != nil {
-			return err
-		}
-		found, err = discover.ViaSA(ctx, s.SA, o)
-		return err
-	})
-	if stopped := f.Stopped(); stopped != nil {
-		return nil, stopped
-	}
-	if err != nil && !inTime(found, err) {
-		CountUnanswered(c, err)
-		return nil, SAFailed(c, mad.AttrNodeRecord, err)
-	}
-	s.Current, s.swept = NewFabric(found), false
-	reportProblems(f, found)
-	return s.Current, nil
-}
-
-// maxWarnings is the maximum number of warnings about problems of a sweep; all problems
-// are in fabric.problems.
-const maxWarnings = 10
-
-// reportProblems warns of the problems of a sweep, and counts those that make it
-// incomplete, so that the exit status agrees with the report.
-func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
-	problems := found.Problems()
-	for i, p := range problems {
-		if p.Kind.Missing() {
-			f.Account.Unanswered++
-		}
-		switch {
-		case i < maxWarnings:
-			f.Warn("discover: %s", p.Text)
-		case i == maxWarnings:
-			f.Warn("discover: %s more: see .problems", plural.Count(len(problems)-maxWarnings, "problem", "problems"))
-		}
-	}
-}
-
 // CurrentFabric returns the latest fabric, or sweeps if none exists. It is for entry
 // functions that take a fabric, and for commands.
 func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
@@ -255,4 +140,269 @@ func SweepQuietly(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) 
 		return nil, err
 	}
 	return f.Fabric, nil
+}
+
+// LoadFabric is load_fabric().
+var LoadFabric = lang.Builtin{
+	Name:    "load_fabric",
+	Returns: "fabric",
+	Group:   GroupFabric,
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"}},
+	Doc: `Reads a fabric from a topology file.
+The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it.`,
+	Example: `
+> load_fabric("net.topo").switches[0].name
+"leaf-1"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
+		f, err := OpenFabric(c, a.Path)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}),
+}
+
+// OpenFabric reads a fabric from the file at path.
+func OpenFabric(c *lang.Call, path string) (*Fabric, error) {
+	var f *fabric.Fabric
+	err := c.Block(func(ctx context.Context) error {
+		files := c.Runtime().Files
+		file, err := files.Open(ctx, path)
+		if err != nil {
+			return lang.Errorf("%w", err)
+		}
+		defer file.Close()
+		f, err = format.Load(file, path, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) })
+		if err != nil {
+			return lang.Errorf("%w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
+}
+
+// Known makes f the latest fabric without a sweep, if its nodes are still at their LIDs:
+// it reads NodeInfo at the LID of each. moved describes the first difference.
+func Known(t *starlark.Thread, f *fabric.Fabric) (v *Fabric, moved string, err error) {
+	err = lang.Operate(t, "discover", func(c *lang.Call) error {
+		var calls []*engine.Call
+		var of []*fabric.Node
+		for i := range f.Nodes() {
+			if n := &f.Nodes()[i]; n.LID() != 0 {
+				call := new(engine.Call)
+				fabric.Dest{LID: n.LID(), Guard: n.Guard()}.Put(call, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
+				calls, of = append(calls, call), append(of, n)
+			}
+		}
+		if err := SendProbes(c, calls); err != nil {
+			return err
+		}
+		for i, call := range calls {
+			var info mad.NodeInfo
+			if call.Err == nil {
+				info.Decode(call.Data())
+			}
+			switch {
+			case call.Err != nil:
+				moved = fmt.Sprintf("%s does not answer at LID %d", of[i].Label(), of[i].LID())
+			case info.NodeGUID != of[i].GUID():
+				moved = fmt.Sprintf("LID %[2]d no longer belongs to %[1]s", of[i].Label(), of[i].LID())
+			default:
+				continue
+			}
+			return nil
+		}
+		if len(calls) == 0 {
+			moved = "no node of the file has a LID"
+			return nil
+		}
+		v = NewFabric(f)
+		s := EnvOf(c.Runtime())
+		s.Current, s.swept = v, false
+		return nil
+	})
+	return v, moved, err
+}
+
+// SweepOptions returns the options of a sweep of the whole fabric.
+func (e *Env) SweepOptions() discover.Options {
+	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
+	if e.Current != nil {
+		o.Known = e.Current.Fabric
+	}
+	return o
+}
+
+// isPartial reports whether only a part of the subnet is requested, which only a sweep by
+// SMPs supports.
+func (a *discoverArgs) isPartial() bool { return a.Around != nil || a.Hops != nil }
+
+// sweep discovers the fabric by SMPs. The result becomes the latest fabric. It fails if
+// the first node does not answer or the sweep is stopped; other nodes that do not answer
+// are problems of the result.
+func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
+	s, f := EnvOf(c.Runtime()), c.Fiber()
+	o.Progress = func(nodes int) { c.Runtime().Progress(plural.Count(nodes, "node", "nodes") + " found") }
+	e, err := EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	var found *fabric.Fabric
+	err = c.Block(func(ctx context.Context) (err error) {
+		defer c.Runtime().Progress("")
+		if err := s.mayBeginSweep(ctx); err != nil {
+			return err
+		}
+		found, err = discover.Sweep(ctx, e, o)
+		return err
+	})
+	if stopped := f.Stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !foundBeforeDeadline(found, err) {
+		CountUnanswered(c, err)
+		failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceFor(c, err)}
+		var send *engine.SendError
+		if errors.As(err, &send) { // virtual functions have no queue pair 0
+			failed.Advice = `or use the subnet administrator: discover(via="sa")`
+		}
+		if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
+			failed.Advice = "check the local device, or increase --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+			if hasKeys(c) {
+				failed.Advice = "check the local device and its M_Key in --keys, or increase --timeout and --retries"
+			}
+		}
+		return nil, failed
+	}
+	s.Current, s.swept = NewFabric(found), true
+	reportProblems(f, found)
+	return s.Current, nil
+}
+
+// mayBeginSweep calls BeforeSweep.
+func (e *Env) mayBeginSweep(ctx context.Context) error {
+	if e.BeforeSweep == nil {
+		return nil
+	}
+	return e.BeforeSweep(ctx)
+}
+
+// foundBeforeDeadline reports whether a usable fabric was found before the deadline.
+func foundBeforeDeadline(found *fabric.Fabric, err error) bool {
+	var late *lang.DeadlineError
+	return errors.As(err, &late) && found != nil
+}
+
+// discoverSA is discover(via="sa"): it sends no SMPs and reads the records of the subnet
+// administrator (IBA 15.2.5).
+func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
+	s, f := EnvOf(c.Runtime()), c.Fiber()
+	if _, err := LocalPort(c); err != nil {
+		return nil, err
+	}
+	o.Progress = func(ports int) { c.Runtime().Progress(plural.Count(ports, "port", "ports") + " known") }
+	var found *fabric.Fabric
+	err := c.Block(func(ctx context.Context) (err error) {
+		defer c.Runtime().Progress("")
+		if err := s.mayBeginSweep(ctx); err != nil {
+			return err
+		}
+		found, err = discover.ViaSA(ctx, s.SA, o)
+		return err
+	})
+	if stopped := f.Stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !foundBeforeDeadline(found, err) {
+		CountUnanswered(c, err)
+		return nil, SAFailed(c, mad.AttrNodeRecord, err)
+	}
+	s.Current, s.swept = NewFabric(found), false
+	reportProblems(f, found)
+	return s.Current, nil
+}
+
+// maxWarnings is the maximum number of warnings about problems of a sweep; all problems
+// are in fabric.problems.
+const maxWarnings = 10
+
+// reportProblems warns of the problems of a sweep, and counts those that make it
+// incomplete, so that the exit status agrees with the report.
+func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
+	problems := found.Problems()
+	for i, p := range problems {
+		if p.Kind.Missing() {
+			f.Account.Unanswered++
+		}
+		switch {
+		case i < maxWarnings:
+			f.Warn("discover: %s", p.Text)
+		case i == maxWarnings:
+			f.Warn("discover: %s more: see .problems", plural.Count(len(problems)-maxWarnings, "problem", "problems"))
+		}
+	}
+}
+
+// extend returns f, which was just swept, with what NVIDIA's devices have beyond a sweep, if
+// that is requested. It is then the latest fabric.
+func (a *discoverArgs) extend(c *lang.Call, f *Fabric) (starlark.Value, error) {
+	if !a.Extended {
+		return f, nil
+	}
+	e, err := EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	more := func(read func(ctx context.Context) (fabric.Reading, error)) error {
+		var r fabric.Reading
+		err := c.Block(func(ctx context.Context) (err error) {
+			r, err = read(ctx)
+			return err
+		})
+		for _, p := range r.Problems {
+			c.Fiber().Account.Unanswered++
+			c.Fiber().Warn("%s: %s", c.Name, p.Text)
+		}
+		if err == nil {
+			f = NewFabric(f.With(r))
+		}
+		return err
+	}
+	if err := more(func(ctx context.Context) (fabric.Reading, error) { return device.ReadExtended(ctx, e, f.Fabric) }); err != nil {
+		return nil, err
+	}
+	if a.VportModifier != nil {
+		list, err := a.vports(c, f.Fabric)
+		if err != nil {
+			return nil, err
+		}
+		if err := more(func(ctx context.Context) (fabric.Reading, error) { return device.ReadVPorts(ctx, e, f.Fabric, list) }); err != nil {
+			return nil, err
+		}
+	}
+	EnvOf(c.Runtime()).Current = f
+	return f, nil
+}
+
+// vports returns the virtual ports for which the script has a modifier.
+func (a *discoverArgs) vports(c *lang.Call, f *fabric.Fabric) (list []device.VPort, err error) {
+	for _, v := range f.VirtualPorts() {
+		got, err := starlark.Call(c.Thread, a.VportModifier, starlark.Tuple{Port{v.Port}, starlark.MakeInt(v.Index)}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if got == starlark.None {
+			continue
+		}
+		n, err := lang.ToInt(got)
+		if err != nil || n < 0 || n > 1<<32-1 {
+			return nil, lang.ParamError("vport_modifier", "returned %s, want a modifier of 32 bits or None", got)
+		}
+		list = append(list, device.VPort{Port: v.Port, Modifier: uint32(n)})
+	}
+	return list, nil
 }

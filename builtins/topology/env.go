@@ -1,12 +1,24 @@
+// Package topology has the values and functions of scripts for the fabric: fabrics,
+// nodes, ports, links, directed routes, targets, and how requests reach them.
+//
+// Env is the fabric of a session, and what the session may change (MayChange, Change). A
+// Fabric, from discover() or a file, has the values Node, Port and Link; it never changes, and
+// audits read it from several fibers at the same time. A Resolver turns values of scripts into
+// a Target, and Transact sends the requests. Failed and FailedRequest return their failures,
+// with a remedy. An Observer sees the results of requests, for audits. Sim has the operations
+// on a simulated fabric, of this process or of another one.
 package topology
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/device"
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sa"
@@ -52,7 +64,7 @@ type Env struct {
 	// Forbidden is why no script may change the fabric now, such as "a remedy returns actions";
 	// "": it may.
 	Forbidden string
-	// Confined is set if the scripts are not the user's, but those of a client of a server:
+	// Confined is set if the scripts are not the user's, but come from a client of a server:
 	// refusals name its remedies, and subscriptions are refused.
 	Confined bool
 	// BeforeSweep is called before each sweep; it may wait, and an error prevents the sweep.
@@ -85,7 +97,7 @@ func (e *Env) Fabric() *fabric.Fabric {
 	return e.Current.Fabric
 }
 
-// ValueOf returns the value of f; it is always the same while f is the latest.
+// ValueOf returns the value of f; it does not change while f is the latest.
 func (e *Env) ValueOf(f *fabric.Fabric) *Fabric {
 	if e.Fabric() == f {
 		return e.Current
@@ -115,7 +127,7 @@ func (e *Env) Unload() {
 	}
 }
 
-// ReaderOf returns the engine for reads: EngineOf, or that of the answers in a file.
+// ReaderOf returns the engine for reads: EngineOf, or the engine of the answers in a file.
 func ReaderOf(c *lang.Call) (*engine.Engine, error) {
 	if e := EnvOf(c.Runtime()); e.Engine == nil && e.Stored != nil {
 		return e.Stored, nil
@@ -146,4 +158,103 @@ func LocalPort(c *lang.Call) (p engine.Port, err error) {
 		return err
 	})
 	return p, err
+}
+
+// managerSearchValidity is the time for which the result of a search for a subnet manager is valid.
+const managerSearchValidity = 10 * time.Second
+
+// managerSearch is the result of the last search for a subnet manager.
+type managerSearch struct {
+	sm    *sa.SM
+	until time.Time
+}
+
+// MayChange returns the engine if the script may Set attr. A subnet manager expects that
+// no others change what it sets, so while one is active --override-sm is required.
+func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
+	e, err := EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseLoading(c); err != nil {
+		return nil, err
+	}
+	s, simulated := EnvOf(c.Runtime()), e.Traits().Simulated
+	switch {
+	case s.Forbidden != "":
+		return nil, c.Refuse("refused: %s", s.Forbidden)
+	case e.Interceptor() != nil && slices.Contains(change.PlannedAttributes(), attr):
+		return e, nil
+	case e.Interceptor() != nil:
+		return nil, MayNotPlan(c)
+	case s.Write && e.Write():
+	default:
+		return nil, c.Refuse("%s", s.Refusal(simulated))
+	}
+	if simulated || s.OverrideSM || !attr.SMOwned {
+		return e, nil
+	}
+	guarded, clock := lang.StateOf[managerSearch](c.Runtime()), c.Runtime().Clock
+	if left := guarded.until.Sub(clock.Now()); left < 0 || left > managerSearchValidity { // the clock may have been set back
+		var sm *sa.SM
+		err := c.Block(func(ctx context.Context) (err error) {
+			sm, err = s.SA.FindSM(ctx, s.Fabric())
+			return err
+		})
+		if err != nil {
+			return nil, pkeyError(err)
+		}
+		*guarded = managerSearch{sm: sm, until: clock.Now().Add(managerSearchValidity)}
+	}
+	if guarded.sm != nil {
+		return nil, c.Refuse("refused: %v sets %s and expects no other changes; OpenSM neither detects nor repairs them, because it compares with the values that it remembers; --override-sm allows the change", guarded.sm, attr.Name)
+	}
+	return e, nil
+}
+
+// refuseLoading refuses a change of the fabric while a module is being loaded.
+func refuseLoading(c *lang.Call) error {
+	if loads := c.Fiber().Loads; len(loads) > 0 {
+		return c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s); change it in a function that the script calls", loads[len(loads)-1])
+	}
+	return nil
+}
+
+// Refusal returns why the session may not change the fabric, which may be simulated, and the
+// remedy.
+func (e *Env) Refusal(simulated bool) string {
+	switch {
+	case e.Confined:
+		return "refused: this server only reads; make a plan of the change with the tool plan, and let an operator change the fabric"
+	case simulated:
+		return "refused: this session is read-only; omit --read-only to change the simulated fabric"
+	}
+	return "refused: it would change the fabric; allow changes with --write"
+}
+
+// MayNotPlan refuses an operation that a plan cannot contain, while one is being made.
+func MayNotPlan(c *lang.Call) error {
+	if !Planning(c) {
+		return nil
+	}
+	return c.Refuse("refused: a plan is being made, and it can contain only what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
+}
+
+// Planning reports whether a plan is being made, so that writes are recorded, not sent.
+func Planning(c *lang.Call) bool {
+	e := EnvOf(c.Runtime()).Engine
+	return e != nil && e.Interceptor() != nil
+}
+
+// Change is c.Block for changes of the fabric: it gives a plan that is being made the
+// line of the script that requests the change.
+func Change(c *lang.Call, fn func(context.Context) error) error {
+	cause := change.Cause{Place: c.Fiber().Place}
+	for depth := range c.Thread.CallStackDepth() {
+		if pos := c.Thread.CallFrame(depth).Pos; pos.Line > 0 {
+			cause.Line = fmt.Sprintf("%s:%d", pos.Filename(), pos.Line)
+			break
+		}
+	}
+	return c.Block(func(ctx context.Context) error { return fn(change.WithCause(ctx, cause)) })
 }

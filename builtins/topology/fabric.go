@@ -1,13 +1,16 @@
 package topology
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"sync"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
@@ -20,7 +23,7 @@ type Fabric struct {
 
 var _ lang.Factual = (*Fabric)(nil)
 
-// lists are those of attributes, by their names. Audits read them at the same time.
+// lists are the lists of attributes, by their names. Audits read them from several goroutines.
 type lists struct {
 	mu sync.Mutex
 	by map[string]*starlark.List
@@ -186,3 +189,119 @@ func (p problem) TypeDoc() lang.TypeDoc                    { return ProblemType.
 func (p problem) Schema() string                           { return ProblemType.Schema() }
 func (p problem) Facts() []lang.Fact                       { return ProblemType.Facts(p) }
 func (p problem) Attr(name string) (starlark.Value, error) { return ProblemType.Attr(p, name) }
+
+// nodeMethod is fabric.node(), which finds a node.
+var nodeMethod = lang.Builtin{
+	Name:    "node",
+	Returns: "node",
+	Params:  []lang.Param{{Name: "target", Kind: KindTarget, Doc: "name, GUID, GID or LID of the node or of one of its ports; or a node or port of another fabric"}},
+	Doc: `Returns the node of this fabric with a name, GUID, GID or LID.
+It fails if no node or more than one node matches.`,
+	Example: `
+> f = discover()
+> f.node("leaf-1").lid
+1
+> f.node(13) == f.cas[0], f.node(f.cas[0].guid) == f.cas[0]
+(True, True)
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		t := FindValue(c.Recv.(*Fabric).Fabric, a.Target)
+		if t.Err != nil {
+			return nil, lang.ParamError("target", "%w", t.Err)
+		}
+		return Node{t.Node}, nil
+	}),
+}
+
+// FindValue returns the node or port of f that v names: by name, GUID, GID or LID, or as
+// a node or port of another fabric. A LID names the node.
+func FindValue(f *fabric.Fabric, v starlark.Value) Target {
+	switch v := v.(type) {
+	case starlark.Int:
+		lid, err := lang.ToInt(v)
+		if err == nil && lid > 0 && lid <= int(mad.MaxUnicastLID) {
+			if p := f.PortByLID(mad.LID(lid)); p != nil {
+				return NodeTarget(p.Node())
+			}
+		}
+		return missingTarget(v.String(), "the fabric has no LID %s%s", v, guidAdvice(v))
+	case starlark.String:
+		return FindIn(f, string(v))
+	case Node:
+		return sameNodeIn(f, v.Node)
+	case Port:
+		t := sameNodeIn(f, v.Node())
+		if t.Err == nil && t.Node.Port(v.Num()) != nil {
+			t = portTarget(t.Node.Port(v.Num()))
+		}
+		return t
+	}
+	return missingTarget(v.Type(), "got %s, want a name, a GUID, a GID, a LID, a node or a port", v.Type())
+}
+
+// sameNodeIn returns the node n of another snapshot in f.
+func sameNodeIn(f *fabric.Fabric, n *fabric.Node) Target {
+	if n.Fabric() == f {
+		return NodeTarget(n)
+	}
+	for _, m := range f.NodeByGUID(n.GUID()) {
+		if m.Same(n) {
+			return NodeTarget(m)
+		}
+	}
+	return missingTarget(n.Label(), "the fabric has no node %s", n.Label())
+}
+
+// dumpMethod is fabric.dump().
+var dumpMethod = lang.Builtin{
+	Name:   "dump",
+	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()}},
+	Doc: `Returns the fabric in a file format.
+"ibnl" is a dict of file contents by file name, for the directory of the "topo" file; "snapshot" is bytes, for fs.write, with everything known about the fabric and its tables; all others are strings. No requests are sent.`,
+	Example: `
+> discover().dump("ibnetdiscover").splitlines()[0]
+"#"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Kind string }) (starlark.Value, error) {
+		f, kind := c.Recv.(*Fabric).Fabric, format.FormatName(a.Kind)
+		if kind == format.KindIBNL {
+			return ibnls(f)
+		}
+		var b bytes.Buffer
+		if err := format.Dump(&b, f, kind); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		if kind == format.KindSnapshot {
+			return starlark.Bytes(b.String()), nil
+		}
+		return starlark.String(b.String()), nil
+	}),
+}
+
+// ibnls returns ibdm's descriptions of systems, by file name.
+func ibnls(f *fabric.Fabric) (starlark.Value, error) {
+	files := new(starlark.Dict)
+	err := format.WriteIBNLs(f, func(name string) (io.WriteCloser, error) {
+		return &dictFile{files: files, name: name}, nil
+	})
+	return files, err
+}
+
+// dictFile is a file that becomes an entry of a dict when it is closed.
+type dictFile struct {
+	bytes.Buffer
+	files *starlark.Dict
+	name  string
+}
+
+func (d *dictFile) Close() error {
+	return d.files.SetKey(starlark.String(d.name), starlark.String(d.String()))
+}
+
+// SaveAs writes the fabric as a snapshot.
+func (f *Fabric) SaveAs(suffix string) func(io.Writer) error {
+	if suffix != "fab" {
+		return nil
+	}
+	return func(w io.Writer) error { return format.WriteSnapshot(w, f.Fabric) }
+}

@@ -13,7 +13,7 @@ import (
 	"fabsh/mad"
 )
 
-// Node is the value `node`. Two are equal if they are the same node, also in different
+// Node is the value `node`. Two are equal if they stand for one node, also in different
 // snapshots.
 type Node struct{ *fabric.Node }
 
@@ -40,13 +40,13 @@ func init() {
 		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found; None in a fabric from a file", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
 		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value {
-			return once(n.Fabric(), mad.AttrNodeInfo, n.ID(), func() *records.Record {
-				return encoded(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven)
+			return cachedRecord(n.Fabric(), mad.AttrNodeInfo, n.ID(), func() *records.Record {
+				return encodedRecord(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven)
 			})
 		}},
 		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None if it is not a switch", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
-				return encoded(mad.AttrSwitchInfo, si, n.Node, n.LID(), NoPortGiven)
+				return encodedRecord(mad.AttrSwitchInfo, si, n.Node, n.LID(), NoPortGiven)
 			}
 			return starlark.None
 		}},
@@ -71,6 +71,44 @@ func (n Node) CompareSameType(op syntax.Token, y starlark.Value, depth int) (boo
 }
 
 func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
+
+// routerMembers are the attributes of a node that is a router.
+func routerMembers() []lang.Member[Node] {
+	table := func(name, typ, doc string, rows func(t *fabric.RouterTables) []starlark.Value) lang.Member[Node] {
+		return lang.Member[Node]{Name: name, Type: "list of " + typ, Doc: doc, Get: func(n Node) starlark.Value {
+			if t := n.Router(); t != nil {
+				return starlark.NewList(rows(t))
+			}
+			return starlark.None
+		}}
+	}
+	return []lang.Member[Node]{
+		{Name: "router_info", Type: "router_info", Doc: "RouterInfo of a router, with its ranges of LIDs (FLIDs); None if discover() has not read it (extended=True)", Get: func(n Node) starlark.Value {
+			if t := n.Router(); t != nil {
+				return records.Encoded(mad.AttrRouterInfo, &t.Info)
+			}
+			return starlark.None
+		}},
+		table("next_hops", "next_hop", "the subnets that a router leads to; None if unknown", func(t *fabric.RouterTables) (list []starlark.Value) {
+			for i := range t.NextHops {
+				list = append(list, records.Encoded(mad.LayoutNextHop, &t.NextHops[i]))
+			}
+			return list
+		}),
+		table("adjacent_subnets", "adj_subnet", "the subnets that a router is in; None if unknown", func(t *fabric.RouterTables) (list []starlark.Value) {
+			for i := range t.Adjacent {
+				list = append(list, records.Encoded(mad.LayoutAdjSubnet, &t.Adjacent[i]))
+			}
+			return list
+		}),
+		table("adjacent_lids", "adj_subnet_lids", "the ranges of LIDs of routers (FLIDs) of adjacent subnets; None if unknown", func(t *fabric.RouterTables) (list []starlark.Value) {
+			for i := range t.LIDs {
+				list = append(list, records.Encoded(mad.LayoutAdjSubnetLIDs, &t.LIDs[i]))
+			}
+			return list
+		}),
+	}
+}
 
 // ports is the value `ports`: a node's ports by number. It iterates over the external
 // ports, and `in` takes a port.
@@ -173,22 +211,22 @@ func (it *portIterator) Done() {}
 // GUIDValue returns g in its canonical notation, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded returns the record of an attribute of a node or of one of its ports, which the
-// model keeps decoded. Audits read those of all ports, so it does not make a Target.
-func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, lid mad.LID, port int) *records.Record {
+// encodedRecord returns the record of an attribute of a node or of one of its ports, which the
+// model keeps decoded. Audits read the records of all ports, so it does not make a Target.
+func encodedRecord(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, lid mad.LID, port int) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)
 	t := Target{Node: n, LID: lid, Port: port}
 	return t.Answer(r, NoPortGiven)
 }
 
-// keptRecords are the records of an attribute, by the ID of port or node.
-type keptRecords []atomic.Pointer[records.Record]
+// recordCache are the records of an attribute, by the ID of port or node.
+type recordCache []atomic.Pointer[records.Record]
 
-// once returns the record of the port or node with an ID. It calls encode only for the
+// cachedRecord returns the record of the port or node with an ID. It calls encode only for the
 // first read: records never change, and audits read them many times.
-func once(f *fabric.Fabric, a *mad.Attribute, id int, encode func() *records.Record) *records.Record {
-	kept := f.Derived(a, func() any { return make(keptRecords, len(f.Ports())+len(f.Nodes())) }).(keptRecords)
+func cachedRecord(f *fabric.Fabric, a *mad.Attribute, id int, encode func() *records.Record) *records.Record {
+	kept := f.Derived(a, func() any { return make(recordCache, len(f.Ports())+len(f.Nodes())) }).(recordCache)
 	r := kept[id].Load()
 	if r == nil {
 		r = encode()

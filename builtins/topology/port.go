@@ -12,7 +12,7 @@ import (
 	"fabsh/mad"
 )
 
-// Port is the value `port`. Two are equal if they are the same port, also in different
+// Port is the value `port`. Two are equal if they stand for one port, also in different
 // snapshots.
 type Port struct{ *fabric.Port }
 
@@ -42,7 +42,7 @@ func init() {
 		member("lid", "int", "base LID; for all ports of a switch, that of port 0; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
 		member("lmc", "int", "number of low bits of the LID that the port ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
-		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return known(p, p.PhysicalState()) }),
+		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return knownState(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
@@ -51,7 +51,7 @@ func init() {
 		words("enabled_width", "widest enabled width; None if unknown or disabled", false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(true)) }),
 		words("supported_speed", `fastest supported speed: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(false)) }),
 		words("enabled_speed", "fastest enabled speed; None if unknown or disabled", false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(true)) }),
-		member("peer", "port", "the port at the other end of the cable; None without a cable", true, ofPeer(func(q Port) starlark.Value { return q })),
+		member("peer", "port", "the port at the other end of the cable; None without a cable", true, peerGetter(func(q Port) starlark.Value { return q })),
 		member("link", "link", "the cable; None without a cable", false, func(p Port) starlark.Value {
 			switch q := p.Peer(); {
 			case q == nil:
@@ -62,16 +62,16 @@ func init() {
 				return Link{p.Port, q}
 			}
 		}),
-		member("peer_num", "int", "number of the peer", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
+		member("peer_num", "int", "number of the peer", true, peerGetter(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
-		member("peer_guid", "string", "GUID of the node of the peer", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
-		member("plane", "int", planeDoc, false, plane),
-		words("unhealthy", unhealthyDoc, false, records.WordsOf(mad.WordsUnhealthyReason), unhealthy),
+		member("peer_guid", "string", "GUID of the node of the peer", true, peerGetter(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("plane", "int", planeDoc, false, portPlane),
+		words("unhealthy", unhealthyDoc, false, records.WordsOf(mad.WordsUnhealthyReason), portUnhealthy),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
-				return once(p.Node().Fabric(), mad.AttrPortInfo, p.ID(), func() *records.Record {
-					return encoded(mad.AttrPortInfo, i, p.Node(), p.LID(), p.Num())
+				return cachedRecord(p.Node().Fabric(), mad.AttrPortInfo, p.ID(), func() *records.Record {
+					return encodedRecord(mad.AttrPortInfo, i, p.Node(), p.LID(), p.Num())
 				})
 			}
 			return starlark.None
@@ -85,14 +85,14 @@ const (
 	bestSpeedDoc = `fastest speed that is supported and enabled at both ends: "hdr"; None if unknown`
 )
 
-func portState(p Port) starlark.Value     { return known(p, p.State()) }
+func portState(p Port) starlark.Value     { return knownState(p, p.State()) }
 func portWidth(p Port) starlark.Value     { return whileUp(p, p.Width()) }
 func portSpeed(p Port) starlark.Value     { return whileUp(p, p.Speed()) }
 func portBestWidth(p Port) starlark.Value { return lang.TextOrNone(p.BestWidth()) }
 func portBestSpeed(p Port) starlark.Value { return lang.TextOrNone(p.BestSpeed()) }
 
-// ofPeer returns a getter for the port at the other end; None without a cable.
-func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
+// peerGetter returns a getter for the port at the other end; None without a cable.
+func peerGetter(get func(q Port) starlark.Value) func(p Port) starlark.Value {
 	return func(p Port) starlark.Value {
 		if q := p.Peer(); q != nil {
 			return get(Port{q})
@@ -101,9 +101,9 @@ func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
 	}
 }
 
-// known returns the word of a state; None if no PortInfo is known: a file may have no
+// knownState returns the word of a state; None if no PortInfo is known: a file may have no
 // states.
-func known[T interface {
+func knownState[T interface {
 	~uint8
 	fmt.Stringer
 }](p Port, state T) starlark.Value {
@@ -141,3 +141,154 @@ func (p Port) CompareSameType(op syntax.Token, y starlark.Value, depth int) (boo
 }
 
 func (p Port) Attr(name string) (starlark.Value, error) { return PortType.Attr(p, name) }
+
+// Link is the value `link`: a cable. A is the first port in the fabric's order. Two links
+// are equal if both ends are equal, also in different snapshots.
+type Link struct{ A, B *fabric.Port }
+
+var (
+	_ starlark.Comparable = Link{}
+	_ lang.Factual        = Link{}
+)
+
+// LinkType declares the attributes of a link.
+var LinkType *lang.Type[Link]
+
+func init() {
+	end := func(name, typ, doc string, column bool, get func(l Link) starlark.Value) lang.Member[Link] {
+		return lang.Member[Link]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
+	}
+	words := func(name, doc string, words []string, get func(p Port) starlark.Value) lang.Member[Link] {
+		return lang.Member[Link]{Name: name, Type: "string", Doc: doc, Column: true, Words: words, Get: func(l Link) starlark.Value {
+			if v := get(Port{l.A}); v != starlark.None {
+				return v
+			}
+			return get(Port{l.B})
+		}}
+	}
+	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal if both ends are equal.",
+		end("a", "port", "the first port, in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
+		end("a_num", "int", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
+		end("b", "port", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
+		end("b_num", "int", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
+		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
+		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
+		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
+		words("best_width", bestWidthDoc, mad.Widths(), portBestWidth),
+		words("best_speed", bestSpeedDoc, mad.Speeds(), portBestSpeed),
+		end("degraded", "", "whether it is slower or narrower than both ends support; None while the link is down, or if unknown", true, func(l Link) starlark.Value {
+			if degraded, known := l.A.Degraded(); known {
+				return starlark.Bool(degraded)
+			}
+			return starlark.None
+		}),
+		end("plane", "int", planeDoc, false, func(l Link) starlark.Value { return portPlane(Port{l.A}) }),
+		lang.Member[Link]{Name: "unhealthy", Type: "string", Doc: unhealthyDoc + "; of an end", Words: records.WordsOf(mad.WordsUnhealthyReason), Get: func(l Link) starlark.Value {
+			if v := portUnhealthy(Port{l.A}); v != starlark.None {
+				return v
+			}
+			return portUnhealthy(Port{l.B})
+		}},
+		end("a_guid", "string", "GUID of the node of a", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
+		end("b_guid", "string", "GUID of the node of b", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
+	).AtVersion(2)
+}
+
+func (l Link) String() string        { return fmt.Sprintf("link(%q, %q)", l.A.Name(), l.B.Name()) }
+func (l Link) Type() string          { return "link" }
+func (l Link) Freeze()               {}
+func (l Link) Truth() starlark.Bool  { return true }
+func (l Link) AttrNames() []string   { return LinkType.Names }
+func (l Link) TypeDoc() lang.TypeDoc { return LinkType.TypeDoc() }
+func (l Link) Schema() string        { return LinkType.Schema() }
+
+func (l Link) Facts() []lang.Fact { return LinkType.Facts(l) }
+
+// Hash does not depend on the order of the ends, and neither does CompareSameType.
+func (l Link) Hash() (uint32, error) {
+	a, _ := Port{l.A}.Hash()
+	b, _ := Port{l.B}.Hash()
+	return a + b, nil
+}
+
+func (l Link) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	m := y.(Link)
+	return records.CompareEqual(op, l, l.A.Same(m.A) && l.B.Same(m.B) || l.A.Same(m.B) && l.B.Same(m.A))
+}
+
+func (l Link) Attr(name string) (starlark.Value, error) { return LinkType.Attr(l, name) }
+
+// portPlane returns the plane of a port.
+func portPlane(p Port) starlark.Value {
+	if n := p.Plane(); n > 0 {
+		return starlark.MakeInt(n)
+	}
+	return starlark.None
+}
+
+// portUnhealthy returns why a port is considered unhealthy.
+func portUnhealthy(p Port) starlark.Value {
+	if x := p.ExtendedInfo(); x != nil && x.UnhealthyReason > mad.UnhealthyReasonHealthy {
+		return starlark.String(x.UnhealthyReason.String())
+	}
+	return starlark.None
+}
+
+// Help of the plane and the health of ports and links.
+const (
+	planeDoc     = "plane where adapters have several (XDR): their ports with one GUID are planes 1, 2, ..., by number, and ports of switches have the plane of the adapters that they lead to; None if there is one plane, or it is unknown"
+	unhealthyDoc = `why the device considers it unhealthy: "raw_ber", "credit_watchdog", ...; None if it is healthy, or if discover() has not read it (extended=True)`
+)
+
+// virtualPort is the value `virtual_port`.
+type virtualPort struct{ *fabric.VirtualPort }
+
+// VirtualPortType declares the attributes of a virtual port.
+var VirtualPortType *lang.Type[virtualPort]
+
+func init() {
+	VirtualPortType = lang.NewType("virtual_port", "A port that an adapter's port has besides its own, for a virtual machine, from discover(extended=True).",
+		lang.Member[virtualPort]{Name: "port", Type: "port", Column: true, Doc: "the physical port", Get: func(v virtualPort) starlark.Value { return Port{v.Port} }},
+		lang.Member[virtualPort]{Name: "index", Type: "int", Column: true, Doc: "its number; None if it was read by a modifier of the script", Get: func(v virtualPort) starlark.Value {
+			if v.Index < 0 {
+				return starlark.None
+			}
+			return starlark.MakeInt(v.Index)
+		}},
+		lang.Member[virtualPort]{Name: "state", Type: "string", Column: true, Doc: `"active", "down", ...`, Words: records.WordsOf(mad.WordsPortState), Get: func(v virtualPort) starlark.Value { return starlark.String(v.State.String()) }},
+		lang.Member[virtualPort]{Name: "lid", Type: "int", Column: true, Doc: "its own LID; 0 if it has none, or it is unknown", Get: func(v virtualPort) starlark.Value { return starlark.MakeInt(int(v.LID())) }},
+		lang.Member[virtualPort]{Name: "guid", Type: "string", Column: true, Doc: "port GUID; None if unknown", Get: func(v virtualPort) starlark.Value {
+			if v.GUID() == 0 {
+				return starlark.None
+			}
+			return GUIDValue(v.GUID())
+		}},
+	)
+}
+
+func (v virtualPort) String() string {
+	index := "None"
+	if v.Index >= 0 {
+		index = fmt.Sprint(v.Index)
+	}
+	return fmt.Sprintf("virtual_port(%q, index=%s)", v.Port.Name(), index)
+}
+func (v virtualPort) Type() string                             { return "virtual_port" }
+func (v virtualPort) Freeze()                                  {}
+func (v virtualPort) Truth() starlark.Bool                     { return true }
+func (v virtualPort) Hash() (uint32, error)                    { return lang.HashBytes([]byte(v.String())), nil }
+func (v virtualPort) AttrNames() []string                      { return VirtualPortType.Names }
+func (v virtualPort) TypeDoc() lang.TypeDoc                    { return VirtualPortType.TypeDoc() }
+func (v virtualPort) Schema() string                           { return VirtualPortType.Schema() }
+func (v virtualPort) Facts() []lang.Fact                       { return VirtualPortType.Facts(v) }
+func (v virtualPort) Attr(name string) (starlark.Value, error) { return VirtualPortType.Attr(v, name) }
+
+// virtualPortsOf returns the virtual ports that were read.
+func virtualPortsOf(f *fabric.Fabric) []starlark.Value {
+	all := f.VirtualPorts()
+	list := make([]starlark.Value, len(all))
+	for i := range all {
+		list[i] = virtualPort{&all[i]}
+	}
+	return list
+}

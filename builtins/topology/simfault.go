@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -9,8 +10,198 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/spec"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
+
+// unlinkMethod is sim.unlink().
+var unlinkMethod = lang.Builtin{
+	Name:   "unlink",
+	Params: []lang.Param{{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`}},
+	Doc: `Pulls the cable off a port.
+The switches at its ends send trap 128. The subnet manager reports it, computes other routes, and reports trap 65 for each port that it no longer reaches.`,
+	Example: `
+> f = discover()
+> sim.unlink(f.switches[0].ports[2])
+> discover()
+fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		return changeSim(c, func() error { return s.Cables.Unlink(at.Node, at.Num) })
+	}),
+}
+
+// linkMethod is sim.link().
+var linkMethod = lang.Builtin{
+	Name: "link",
+	Params: []lang.Param{
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "to", Kind: KindTarget, Default: "None", Doc: "the port for the other end; None: the cable that unlink has pulled is plugged in again"},
+	},
+	Doc: `Plugs in a cable: the cable that unlink has pulled, or a new one between two ports.
+Other cables in the two ports are removed. The switches send trap 128, and the subnet manager reports trap 64 for each port that it newly reaches.`,
+	Example: `
+> sim.unlink("leaf-1/2")
+> sim.link("leaf-1/2")
+> discover()
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port, To starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		from, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		if a.To == nil {
+			return changeSim(c, func() error { return s.Cables.Link(from.Node, from.Num) })
+		}
+		to, err := s.portAt(a.To)
+		if err != nil {
+			return nil, lang.ParamError("to", "%w", err)
+		}
+		return changeSim(c, func() error { return s.Cables.Recable([2]sim.Cable{from, to}) })
+	}),
+}
+
+// swapMethod is sim.swap().
+var swapMethod = lang.Builtin{
+	Name: "swap",
+	Params: []lang.Param{
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "other", Kind: KindTarget, Doc: "another"},
+	},
+	Doc: `Exchanges the cables of two ports, as in a cabling error.`,
+	Example: `
+> f = discover()
+> sim.swap("leaf-1/5", "leaf-2/6")
+> f.diff(discover())
+link.swapped  leaf-1/5, leaf-2/6  swap the cables at leaf-1/5 and leaf-2/6
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port, Other starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		p, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		q, err := s.portAt(a.Other)
+		if err != nil {
+			return nil, lang.ParamError("other", "%w", err)
+		}
+		return changeSim(c, func() error { return s.Cables.Swap(p, q) })
+	}),
+}
+
+// speedMethod is sim.speed().
+var speedMethod = lang.Builtin{
+	Name: "speed",
+	Params: []lang.Param{
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: unchanged`},
+		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: unchanged`},
+	},
+	Doc: `Sets the speed and the width of the link at a port.
+The port then has only these enabled. If the two ends did not support them, they do afterwards.`,
+	Example: `
+> sim.speed("leaf-1/2", "edr", width="2x")
+> [(p.width, p.speed) for p in discover().switches if p.name == "leaf-1" for p in p.ports if p.num == 2]
+[("2x", "edr")]
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Port         starlark.Value
+		Speed, Width *string
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		if a.Speed == nil && a.Width == nil {
+			return nil, lang.Errorf("missing argument: speed or width")
+		}
+		return changeSim(c, func() error { return s.Cables.SetLink(at.Node, at.Num, textOrEmpty(a.Speed), textOrEmpty(a.Width)) })
+	}),
+}
+
+func textOrEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// killMethod is sim.kill().
+var killMethod = lang.Builtin{
+	Name:   "kill",
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
+	Doc: `Powers a node off: its links go down and its agents do not answer.
+sim.reboot() powers it on. If the subnet manager was on it, there are no sweeps until then, or until sim.restart_sm() starts one on another node.`,
+	Example: `
+> sim.kill("spine-1")
+> discover()
+fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		return changePower(c, a.Node, (*sim.Cables).Kill)
+	}),
+}
+
+// rebootMethod is sim.reboot().
+var rebootMethod = lang.Builtin{
+	Name:   "reboot",
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
+	Doc: `Restarts a node: its counters are 0, and its tables have their initial values.
+The subnet manager detects that it was gone and is back.`,
+	Example: `
+> f = discover()
+> sim.set_counters("leaf-1/2", symbol_error_counter=9)
+> sim.reboot("leaf-1")
+> perf_get("PortCounters", "leaf-1/2").symbol_error_counter
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		return changePower(c, a.Node, (*sim.Cables).Reboot)
+	}),
+}
+
+func changePower(c *lang.Call, node starlark.Value, do func(*sim.Cables, mad.GUID) error) (starlark.Value, error) {
+	s := c.Recv.(*Sim)
+	guid, err := s.nodeAt(node)
+	if err != nil {
+		return nil, lang.ParamError("node", "%w", err)
+	}
+	return changeSim(c, func() error { return do(s.Cables, guid) })
+}
+
+// restartSMMethod is sim.restart_sm().
+var restartSMMethod = lang.Builtin{
+	Name:   "restart_sm",
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Default: "None", Doc: "the node of the new subnet manager, or its name; None: that of the old one"}},
+	Doc: `Stops the subnet manager and starts another.
+The new one has no subscriptions.`,
+	Example: `
+> sub = sa_subscribe(trap=128)
+> sim.restart_sm()
+> sub.next(timeout="2m").reason
+"the subnet administrator had lost the subscription; subscribed again, but events in between were not reported"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		var guid mad.GUID
+		if a.Node != nil {
+			var err error
+			if guid, err = s.nodeAt(a.Node); err != nil {
+				return nil, lang.ParamError("node", "%w", err)
+			}
+		}
+		return changeSim(c, func() error { return s.SM.Restart(guid) })
+	}),
+}
 
 // lossMethod is sim.loss().
 var lossMethod = lang.Builtin{
@@ -30,7 +221,7 @@ var lossMethod = lang.Builtin{
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Probability, Where starlark.Value }) (starlark.Value, error) {
 		s := c.Recv.(*Sim)
-		p, ok := number(a.Probability)
+		p, ok := rateNumber(a.Probability)
 		if !ok || p > 1 {
 			return nil, lang.ParamError("probability", "got %v, want a number from 0 to 1", a.Probability)
 		}
@@ -41,7 +232,7 @@ var lossMethod = lang.Builtin{
 				return nil, lang.ParamError("where", "%w", err)
 			}
 		}
-		return alter(c, func() error { return s.Faults.SetLoss(p, at.Node, at.Num) })
+		return changeSim(c, func() error { return s.Faults.SetLoss(p, at.Node, at.Num) })
 	}),
 }
 
@@ -60,7 +251,7 @@ var delayMethod = lang.Builtin{
 > sim.delay(0)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Delay, Jitter time.Duration }) (starlark.Value, error) {
-		return alter(c, func() error { return c.Recv.(*Sim).Faults.SetDelay(a.Delay, a.Jitter) })
+		return changeSim(c, func() error { return c.Recv.(*Sim).Faults.SetDelay(a.Delay, a.Jitter) })
 	}),
 }
 
@@ -88,7 +279,7 @@ var busyMethod = lang.Builtin{
 		if err != nil {
 			return nil, lang.ParamError("node", "%w", err)
 		}
-		return alter(c, func() error { return s.Faults.SetBusy(guid, a.Requests) })
+		return changeSim(c, func() error { return s.Faults.SetBusy(guid, a.Requests) })
 	}),
 }
 
@@ -132,7 +323,7 @@ var mkeyMethod = lang.Builtin{
 		if seconds > math.MaxUint16 {
 			return nil, lang.ParamError("lease", "got %v, want at most 65535 seconds", a.Lease)
 		}
-		return alter(c, func() error { return s.Edit.MKey(guid, key, uint8(a.Protect), uint16(seconds)) })
+		return changeSim(c, func() error { return s.Edit.MKey(guid, key, uint8(a.Protect), uint16(seconds)) })
 	}),
 }
 
@@ -171,6 +362,65 @@ The event itself does not happen. Traps 257 to 259 name the addresses of the age
 			}
 			return nil
 		}
-		return alter(c, func() error { return s.Notices.SendTrap(a.Number, at.Node, at.Num, set) })
+		return changeSim(c, func() error { return s.Notices.SendTrap(a.Number, at.Node, at.Num, set) })
+	}),
+}
+
+// arMethod is sim.ar().
+var arMethod = lang.Builtin{
+	Name: "ar",
+	Params: []lang.Param{
+		{Name: "engine", Kind: lang.KindText, Default: `"updn"`, Doc: "routing engine, which determines the ports that may be chosen: " + strings.Join(state.LFTEngines, ", ")},
+		{Name: "options", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "several with +: " + spec.AdaptiveOptionsDoc()},
+	},
+	Doc: `Lets all switches of Mellanox and NVIDIA route adaptively, as with -F sim:ar=ENGINE. The subnet manager computes the tables again. Faults of adaptive routing end.`,
+	Example: `
+> f = discover()
+> sim.ar("updn", options="hbf+pfrn")
+> smp_get("AdaptiveRoutingInfo", "leaf-1").e
+1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Engine, Options string }) (starlark.Value, error) {
+		set, err := spec.ParseAdaptive(a.Engine, a.Options)
+		if err != nil {
+			return nil, lang.ParamError("engine", "%w", err)
+		}
+		return changeSim(c, func() error {
+			c.Recv.(*Sim).Edit.Adaptive(set)
+			return nil
+		})
+	}),
+}
+
+// arFaultMethod is sim.ar_fault().
+var arFaultMethod = lang.Builtin{
+	Name: "ar_fault",
+	Params: []lang.Param{
+		{Name: "switch", Kind: KindTarget, Doc: "a switch, or its name"},
+		{Name: "fault", Kind: lang.KindText, Doc: state.AdaptiveFaultDoc()},
+	},
+	Doc: `Gives a switch a fault of adaptive routing. It must have it: see sim.ar.
+Faults of groups concern one group, and return when the subnet manager computes the tables again.`,
+	Example: `
+> f = discover()
+> sim.ar()
+> sim.ar_fault("leaf-1", "off")
+> smp_get("AdaptiveRoutingInfo", "leaf-1").e
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Switch starlark.Value
+		Fault  string
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		guid, err := s.nodeAt(a.Switch)
+		if err != nil {
+			return nil, lang.ParamError("switch", "%w", err)
+		}
+		fault, err := state.AdaptiveFaultNamed(a.Fault)
+		if err != nil {
+			return nil, lang.ParamError("fault", "%w", err)
+		}
+		return changeSim(c, func() error { return s.Edit.BreakAdaptive(guid, fault) })
 	}),
 }

@@ -29,7 +29,7 @@ From then on the devices of the fabric have registers (reg_get), as with -F sim:
 95.5
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Where, Celsius starlark.Value }) (starlark.Value, error) {
-		celsius, err := within(a.Celsius, -128, 127)
+		celsius, err := numberWithin(a.Celsius, -128, 127)
 		if err != nil {
 			return nil, lang.ParamError("celsius", "%w", err)
 		}
@@ -137,7 +137,7 @@ var firmwareMethod = lang.Builtin{
 			}
 			version[i] = uint32(n)
 		}
-		if err := fits("psid", a.PSID, len(mad.MGIR{}.PSID)); err != nil {
+		if err := checkLength("psid", a.PSID, len(mad.MGIR{}.PSID)); err != nil {
 			return nil, err
 		}
 		return editHardware(c, "node", a.Node, func(h *state.Hardware) error {
@@ -190,7 +190,7 @@ var moduleMethod = lang.Builtin{
 			if n.value == nil {
 				continue
 			}
-			x, err := within(n.value, 0, n.most)
+			x, err := numberWithin(n.value, 0, n.most)
 			if err != nil {
 				return nil, lang.ParamError(n.name, "%w", err)
 			}
@@ -200,7 +200,7 @@ var moduleMethod = lang.Builtin{
 			param string
 			given *string
 		}{{"vendor", a.Vendor}, {"part", a.Part}, {"serial", a.Serial}} {
-			if err := fits(text.param, text.given, len(mad.SFF8636{}.VendorName)); err != nil {
+			if err := checkLength(text.param, text.given, len(mad.SFF8636{}.VendorName)); err != nil {
 				return nil, err
 			}
 		}
@@ -256,8 +256,8 @@ var downReasonMethod = lang.Builtin{
 	}),
 }
 
-// within returns a number if it is from low to high.
-func within(v starlark.Value, low, high float64) (float64, error) {
+// numberWithin returns a number if it is from low to high.
+func numberWithin(v starlark.Value, low, high float64) (float64, error) {
 	x, ok := starlark.AsFloat(v)
 	if _, isBool := v.(starlark.Bool); isBool || !ok || !(low <= x && x <= high) {
 		return 0, fmt.Errorf("got %v, want a number from %g to %g", v, low, high)
@@ -265,8 +265,8 @@ func within(v starlark.Value, low, high float64) (float64, error) {
 	return x, nil
 }
 
-// fits checks that a text, if given, has at most most bytes, the size of its field.
-func fits(param string, s *string, most int) error {
+// checkLength checks that a text, if given, has at most most bytes, the size of its field.
+func checkLength(param string, s *string, most int) error {
 	if s != nil && len(*s) > most {
 		return lang.ParamError(param, "got %d bytes, want at most %d", len(*s), most)
 	}
@@ -280,7 +280,7 @@ func editHardware(c *lang.Call, param string, node starlark.Value, change func(h
 	if err != nil {
 		return nil, lang.ParamError(param, "%w", err)
 	}
-	return alter(c, func() error { return s.Edit.Hardware(guid, 0, change) })
+	return changeSim(c, func() error { return s.Edit.Hardware(guid, 0, change) })
 }
 
 // editPort changes the module in a port; param is the parameter's name.
@@ -293,7 +293,7 @@ func editPort(c *lang.Call, param string, port starlark.Value, change func(m *st
 	if at.Num == 0 {
 		return nil, lang.ParamError(param, "port 0 of a switch has no cable")
 	}
-	return alter(c, func() error {
+	return changeSim(c, func() error {
 		return s.Edit.Hardware(at.Node, at.Num, func(h *state.Hardware) error {
 			m := h.Module(at.Num)
 			change(&m)
