@@ -1,6 +1,8 @@
 package datagrams
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -8,6 +10,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -168,4 +171,270 @@ func (a *perfArgs) port(c *lang.Call, attr *mad.Attribute, t *topology.Target) (
 		return mad.AllPorts, nil
 	}
 	return portOf(c, attr, a.Port, t)
+}
+
+// perfSetArgs are the arguments of perf_set.
+type perfSetArgs struct {
+	perfGetArgs
+	Fields []starlark.Tuple
+}
+
+// PerfSet is perf_set, which sets fields of an attribute of performance management.
+var PerfSet = lang.Builtin{
+	Name:    "perf_set",
+	Returns: "record of attr",
+	Group:   GroupMAD,
+	Params: []lang.Param{
+		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target names none; 255 means all ports"},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		variantParam,
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields to set and their new values, as words or numbers"},
+	},
+	Doc: `Sets counters, or another attribute of performance management.
+Only the named counters change. The other fields of any other attribute are sent with the values that were read. It returns the attribute, read back. A request that is not answered is not sent again; the attribute that is read back shows its effect. It requires --write; a refusal ends the script with status 2.`,
+	Example: `
+> p = discover().switches[0].ports[3]
+> perf_set("PortCounters", p, symbol_error_counter=7).symbol_error_counter
+7
+`,
+	Run: lang.Do(func(c *lang.Call, a *perfSetArgs) (starlark.Value, error) {
+		attr, err := a.settable()
+		if err != nil {
+			return nil, err
+		}
+		given := make([]byte, attr.Size)
+		var named []*mad.Field
+		for _, kv := range a.Fields {
+			f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
+			if err != nil {
+				return nil, lang.Errorf("%w", err)
+			}
+			if f.Script == "port_select" {
+				return nil, lang.Errorf("give the port in the parameter port: %s(%q, target, 1)", c.Name, attr.Name)
+			}
+			named = append(named, f)
+		}
+		if len(named) == 0 {
+			return nil, lang.Errorf("nothing to set; name fields, %s(%q, target, field=value)", c.Name, attr.Name)
+		}
+		modifier, err := modifierOf(a.Modifier)
+		if err != nil {
+			return nil, err
+		}
+		return runPerfChange(c, &a.perfArgs, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
+	}),
+}
+
+// perfClearArgs are the arguments of perf_clear.
+type perfClearArgs struct {
+	perfArgs
+	Counters starlark.Value
+}
+
+// PerfClear is perf_clear, which sets counters to 0.
+var PerfClear = lang.Builtin{
+	Name:    "perf_clear",
+	Returns: "record of attr",
+	Group:   GroupMAD,
+	Params: []lang.Param{
+		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the target names none; 255 clears the counters of all ports"},
+		{Name: "counters", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "names of the counters to clear: one, or a list (default: all of the attribute)"},
+		variantParam,
+	},
+	Doc: `Clears counters of performance management.
+It returns the attribute, read back; with traffic, the counters have increased again. A request that is not answered is not sent again, because it would clear what was counted after the first. It requires --write; a refusal ends the script with status 2.`,
+	Example: `
+> p = discover().switches[0].ports[3]
+> c = perf_set("PortCounters", p, symbol_error_counter=7, link_downed_counter=1)
+> c = perf_clear("PortCounters", p, counters=["symbol_error_counter"])
+> (c.symbol_error_counter, c.link_downed_counter)
+(0, 1)
+> [c.link_downed_counter for c in perf_clear("PortCounters", discover().switches[0].ports)]
+[0, 0, 0, 0, 0, 0, 0, 0]
+`,
+	Run: lang.Do(func(c *lang.Call, a *perfClearArgs) (starlark.Value, error) {
+		attr, err := a.settable()
+		if err != nil {
+			return nil, err
+		}
+		change := &perfChange{attr: attr, data: make([]byte, attr.Size)}
+		all := CounterNames(attr)
+		if len(all) == 0 {
+			return nil, lang.Errorf("%s has no counters", attr.Name)
+		}
+		names := all
+		if a.Counters != nil {
+			if names, err = textsOf("counters", a.Counters); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				return nil, lang.ParamError("counters", "%s has no counter %q%s", attr.Name, name, fabric.DidYouMean(name, all))
+			}
+			change.named = append(change.named, attr.Field(name))
+		}
+		switch {
+		case len(names) == 0:
+			return nil, lang.ParamError("counters", "the list is empty; name at least one, or leave it out")
+		case a.Counters == nil && len(attr.Variants) > 0: // the counters of other variants are unknown
+			f := attr.Field("counter_select")
+			f.SetUint(change.data, f.Max())
+		}
+		return runPerfChange(c, &a.perfArgs, change)
+	}),
+}
+
+// settable returns the attribute that the arguments name, which must support Set.
+func (a *perfArgs) settable() (*mad.Attribute, error) {
+	attr, err := attributeOf(mad.ClassPerf, a.Attr)
+	if err != nil {
+		return nil, err
+	}
+	if err := mad.Allowed(attr.Class, attr.Version, mad.MethodSet, attr.ID); err != nil {
+		return nil, lang.Errorf("%w", err)
+	}
+	as, err := a.variant(attr, 0)
+	if err != nil || a.Variant == nil {
+		return attr, err
+	}
+	return as(nil), nil
+}
+
+// textsOf converts an argument that is a string or an iterable of strings.
+func textsOf(param string, v starlark.Value) ([]string, error) {
+	values := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		values = lang.Collect(it)
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		text, ok := starlark.AsString(v)
+		if !ok {
+			return nil, lang.ParamError(param, "%w", lang.WantType(v, "string"))
+		}
+		list[i] = text
+	}
+	return list, nil
+}
+
+// CounterNames returns the counters that a Set of the attribute can select.
+func CounterNames(attr *mad.Attribute) []string {
+	var names []string
+	for _, c := range attr.Counters() {
+		names = append(names, c.Script)
+	}
+	return names
+}
+
+// perfChange is a Set of some fields of an attribute.
+type perfChange struct {
+	attr     *mad.Attribute
+	modifier uint32
+	data     []byte       // the values
+	named    []*mad.Field // the fields to set
+}
+
+// request returns the data for an agent whose attribute was read as before.
+func (p *perfChange) request(before []byte) []byte {
+	counters := p.attr.Counters()
+	if len(counters) == 0 { // a Set writes all fields
+		out := slices.Clone(before[:p.attr.Size])
+		for _, f := range p.named {
+			copyField(f, out, p.data)
+		}
+		return out
+	}
+	out := slices.Clone(p.data)
+	for _, c := range counters {
+		if slices.Contains(p.named, p.attr.Field(c.Script)) {
+			c.Select.SetUint(out, c.Select.Uint(out)|c.Mask())
+		}
+	}
+	return out
+}
+
+// runPerfChange reads the attribute, sets it, and reads it back, each step for all
+// targets.
+func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Value, error) {
+	p, err := newPerfTargets(c, a, change.attr)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := topology.MayChange(c, change.attr); err != nil {
+		return nil, err
+	}
+	before, err := p.send(mad.MethodGet, change.modifier, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range before {
+		p.answered(i, before[i].Err)
+	}
+	sets, err := p.send(mad.MethodSet, change.modifier, func(i int) []byte { return change.request(before[i].Data()) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets {
+		if !engine.Unanswered(sets[i].Err) { // otherwise the read below shows its effect
+			p.answered(i, sets[i].Err)
+		}
+	}
+	after, err := p.send(mad.MethodGet, change.modifier, nil)
+	if err != nil {
+		return nil, err
+	}
+	var named []string
+	for _, f := range change.named {
+		named = append(named, f.Script)
+	}
+	for i := range after {
+		if !p.answered(i, after[i].Err) {
+			continue
+		}
+		err := change.compare(before[i].Data(), after[i].Data())
+		if err != nil && sets[i].Err != nil {
+			err = sets[i].Err
+		}
+		if p.answered(i, err) {
+			p.values[i] = p.answer(i, records.NewAnswer(change.attr, change.modifier, after[i].Data())).ChangedBy(records.Change{Before: before[i].Data(), Fields: named})
+		}
+	}
+	return p.results()
+}
+
+// compare checks that the fields have the values that were sent. Counters continue to
+// count, so they may be higher; but if all that should be lower are as high as before,
+// they were not set.
+func (p *perfChange) compare(before, after []byte) error {
+	counts := map[string]bool{}
+	for _, name := range CounterNames(p.attr) {
+		counts[name] = true
+	}
+	var unchanged *mad.Field
+	changed := false
+	for _, f := range p.named {
+		for e := range f.Count {
+			was, want, is := f.UintAt(before, e), f.UintAt(p.data, e), f.UintAt(after, e)
+			switch {
+			case is == want:
+				changed = changed || was != want
+			case len(counts) > 0 && !counts[f.Script]: // it selects counters
+			case !counts[f.Script], is < want:
+				return fmt.Errorf("the Set was sent, but %s is %d, not %d", f.Script, is, want)
+			case is >= was && was > want:
+				unchanged = f
+			default:
+				changed = true
+			}
+		}
+	}
+	if unchanged != nil && !changed {
+		return fmt.Errorf("the Set was sent, but %s is still %d", unchanged.Script, unchanged.Uint(after))
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ var (
 	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "maximum time for the link to reach a stable state"}
 )
 
-// linkDoc is the end of the help of all of them.
+// linkDoc is the end of the help of the functions that take links down or up.
 const linkDoc = ` It returns PortInfo after the link has reached a stable state, or a list of them for a list of targets. The Set is sent once; if it is not answered, the port is read to determine its effect. The same requests are refused as with smp_set.`
 
 // linkGuardDoc is the help of the parameter force.
@@ -100,7 +100,7 @@ It then runs at the best width and speed that both ends have enabled (see port_s
 	}),
 }
 
-// changePorts takes the links of ports down or up, all at the same time.
+// changePorts takes the links of ports down or up, all at once.
 func changePorts(c *lang.Call, action device.Action, a *linkArgs, force bool) (starlark.Value, error) {
 	targets, at, many, err := portTargets(c, &a.portArgs)
 	if err != nil {
@@ -143,7 +143,7 @@ func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []dev
 		t := &targets[i]
 		p := &at[i]
 		*p = device.PortTarget{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
-		if p.Num, err = portsTable(c, a.Port, t); err != nil {
+		if p.Num, err = requiredTablePort(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
 		if t.Node != nil && p.Num >= 0 {

@@ -1,11 +1,16 @@
 package datagrams
 
 import (
+	"context"
+	"slices"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/device"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -95,4 +100,148 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		topology.Observe(c, attr, targets, values)
 		return topology.Results(values, many)
 	}),
+}
+
+// smpSetArgs are the arguments of smp_set.
+type smpSetArgs struct {
+	smpArgs
+	Known  []starlark.Value
+	Fields []starlark.Tuple
+}
+
+// SMPSet is smp_set, which changes fields of an attribute of subnet management.
+var SMPSet = lang.Builtin{
+	Name:    "smp_set",
+	Returns: "record of attr",
+	Group:   GroupMAD,
+	Params: slices.Concat([]lang.Param{
+		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record from replace(), whose changed fields are written`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
+	}, smpModifiers, []lang.Param{
+		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, from the latest discover() or a later answer: neither the attribute nor node GUIDs are then read again"},
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
+	}),
+	Doc: `Changes fields of an attribute of subnet management.
+It reads the attribute, changes the named fields, writes it, checks the response, and returns it.
+Fields whose writing has an effect (states, enabled widths and speeds, bits that 1 clears) are sent as "no change" unless they are named. For a node or port of a fabric, the node GUID is first read and checked. It requires --write, and --override-sm if a subnet manager owns the attribute; a refusal ends the script with status 2.`,
+	Example: `
+> sw = discover().switches[0]
+> smp_set("SwitchInfo", sw, life_time_value=20).life_time_value
+20
+> p = smp_get("PortInfo", sw, 1)
+> smp_set(p.replace(hoq_life=16), sw.ports[1]).hoq_life
+16
+`,
+	Run: lang.Do(func(c *lang.Call, a *smpSetArgs) (starlark.Value, error) {
+		attr, given, named, err := a.fieldsToSet()
+		if err != nil {
+			return nil, err
+		}
+		r := &topology.Resolver{Call: c}
+		targets, many, err := r.Targets(a.Target)
+		if err != nil {
+			return nil, err
+		}
+		if a.Known != nil && len(a.Known) != len(targets) {
+			return nil, lang.ParamError("known", "got %s for %s", plural.Count(len(a.Known), "record", "records"), plural.Count(len(targets), "target", "targets"))
+		}
+		values := make([]starlark.Value, len(targets))
+		changes := make([]*device.Set, len(targets))
+		var open []*device.Set
+		for i := range targets {
+			t := &targets[i]
+			modifier, err := a.modifier(c, attr, t)
+			if err != nil {
+				return nil, err
+			}
+			if err := t.Reachable(); err != nil {
+				values[i] = lang.NewFailure(topology.FailedRequest(c, t, err))
+				continue
+			}
+			changes[i] = &device.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
+				for _, name := range named {
+					copyField(attr.Field(name), data, given)
+				}
+			}}
+			if a.Known != nil {
+				r, ok := a.Known[i].(*records.Record)
+				if !ok || r.Attribute != attr || len(r.Named) > 0 || !t.Read(c, r, modifierPort(attr, modifier)) {
+					return nil, lang.ParamError("known", "element %d: got %s, want the %s of %s from the latest discover() or a later answer", i, a.Known[i].Type(), attr.Name, t.Label)
+				}
+				changes[i].Before = r.Data
+			}
+			open = append(open, changes[i])
+		}
+		e, err := topology.MayChange(c, attr)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
+			if err := topology.MayNotPlan(c); err != nil {
+				return nil, err
+			}
+		}
+		if err := topology.Change(c, func(ctx context.Context) error { return device.SetAttributes(ctx, e, open...) }); err != nil {
+			return nil, err
+		}
+		for i, set := range changes {
+			switch {
+			case set == nil:
+			case set.Err != nil:
+				values[i] = topology.Failed(c, &targets[i], set.Err)
+			default:
+				values[i] = targets[i].Answer(records.New(attr, set.After), modifierPort(attr, set.Modifier)).ChangedBy(records.Change{Before: set.Before, Named: set.Named, Planned: topology.Planning(c)})
+			}
+		}
+		return topology.Results(values, many)
+	}),
+}
+
+// fieldsToSet returns the fields that the call names, with their values in an otherwise
+// empty attribute.
+func (a *smpSetArgs) fieldsToSet() (attr *mad.Attribute, given []byte, named []string, err error) {
+	if r := a.Attr.Record; r != nil {
+		attr, given, named = r.Attribute, slices.Clone(r.Data), slices.Clone(r.Named)
+		if attr.Class.Family() != mad.ClassSubn {
+			return nil, nil, nil, lang.ParamError("attr", "got %s, want a record of subnet management", r.Type())
+		}
+	} else {
+		if attr, err = attributeOf(mad.ClassSubn, a.Attr.Name); err != nil {
+			return nil, nil, nil, err
+		}
+		given = make([]byte, attr.Size)
+	}
+	if !slices.Contains(attr.Methods, mad.MethodSet) {
+		return nil, nil, nil, lang.Errorf("%s cannot be set", attr.Name)
+	}
+	for _, kv := range a.Fields {
+		f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
+		if err != nil {
+			return nil, nil, nil, lang.Errorf("%w", err)
+		}
+		if !slices.Contains(named, f.Script) {
+			named = append(named, f.Script)
+		}
+	}
+	if len(named) == 0 && !(attr == mad.AttrSMInfo && a.Modifier != nil) { // its modifier is the request
+		return nil, nil, nil, lang.Errorf("nothing to change; name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", attr.Name)
+	}
+	for _, name := range named {
+		if attr.Field(name).ReadOnly {
+			return nil, nil, nil, lang.Errorf("%s.%s is read-only; agents ignore it", attr.Name, name)
+		}
+	}
+	return attr, given, named, nil
+}
+
+// copyField copies all elements of a field.
+func copyField(f *mad.Field, to, from []byte) {
+	if f.Bits > 64 {
+		f.SetBytes(to, f.Bytes(from))
+		return
+	}
+	for i := range f.Count {
+		f.SetUintAt(to, i, f.UintAt(from, i))
+	}
 }

@@ -12,10 +12,12 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // arValue is the value ar: the adaptive routing of a switch as it was read. It never changes.
@@ -85,23 +87,16 @@ func init() {
 			if v.a.PFRN == nil {
 				return starlark.None
 			}
-			return recordOf(mad.AttrPFRNConfig, v.a.PFRN)
+			return records.Encoded(mad.AttrPFRNConfig, v.a.PFRN)
 		}),
 		member("info", "adaptive_routing_info", "AdaptiveRoutingInfo, as read last; None if the switch does not announce it, or a file does not have it", false, func(v *arValue) starlark.Value {
 			if v.a.Info == nil {
 				return starlark.None
 			}
-			return recordOf(mad.AttrAdaptiveRoutingInfo, v.a.Info)
+			return records.Encoded(mad.AttrAdaptiveRoutingInfo, v.a.Info)
 		}),
 		member("unknown", "string", "the reason why the tables of the switch could not be determined: they are read by inferred modifiers, and failed a check; None: they are known", true, func(v *arValue) starlark.Value { return lang.TextOrNone(v.a.Tables.Unknown) }),
 	)
-}
-
-// recordOf returns the record of a decoded attribute.
-func recordOf(a *mad.Attribute, of interface{ Encode([]byte) }) starlark.Value {
-	data := make([]byte, mad.AttrPortInfo.Size)
-	of.Encode(data)
-	return records.New(a, data)
 }
 
 // table returns the table of the entries; nil: adaptive routing is off.
@@ -181,7 +176,7 @@ func (v *arValue) Len() int {
 	return 0
 }
 
-// entry returns that of lid; None if packets are dropped.
+// entry returns the entry of lid; None if packets are dropped.
 func (v *arValue) entry(lid int) starlark.Value {
 	if t := v.table(); t != nil {
 		if e := t.Entry(mad.LID(lid)); e.Port != mad.NoPort || e.State != adaptive.Static {
@@ -334,4 +329,185 @@ func storedAR(c *lang.Call, t *topology.Target) *device.AR {
 		}
 	}
 	return x
+}
+
+// plftValue is the value plft: the private forwarding tables of a switch. It never changes.
+type plftValue struct{ p *device.PLFT }
+
+// PLFTType declares the attributes of a plft.
+var PLFTType *lang.Type[plftValue]
+
+func init() {
+	member := func(name, typ, doc string, column bool, get func(v plftValue) starlark.Value) lang.Member[plftValue] {
+		return lang.Member[plftValue]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
+	}
+	PLFTType = lang.NewType("plft", "The private forwarding tables of a switch: which exist, and which packets use them. The entries of table 0 are those of get_ar.",
+		member("announced", "bool", "whether the switch announces private forwarding tables in GeneralInfo", false, func(v plftValue) starlark.Value { return starlark.Bool(v.p.Info != nil) }),
+		member("enabled", "bool", "whether they are on", true, func(v plftValue) starlark.Value { return starlark.Bool(v.enabled()) }),
+		member("mode", "int", "the mode in use; 0: they are off", true, func(v plftValue) starlark.Value {
+			if v.p.Info == nil {
+				return starlark.MakeInt(0)
+			}
+			return starlark.MakeInt(int(v.p.Info.ActiveMode))
+		}),
+		member("num_tables", "int", "the number of tables that the switch can have", true, func(v plftValue) starlark.Value {
+			if v.p.Info == nil {
+				return starlark.MakeInt(0)
+			}
+			return starlark.MakeInt(v.p.Len())
+		}),
+		member("used", "tuple of int", "the tables that packets of some port and service level use", true, func(v plftValue) starlark.Value {
+			var used [256]bool
+			for _, row := range v.p.Rows() {
+				for _, id := range row {
+					used[id] = true
+				}
+			}
+			var list starlark.Tuple
+			for id, is := range used {
+				if is {
+					list = append(list, starlark.MakeInt(id))
+				}
+			}
+			return list
+		}),
+		member("ports", "dict", "a dict of input port to a tuple of the tables of packets by their service level; empty while they are off", false, func(v plftValue) starlark.Value {
+			d := new(starlark.Dict)
+			for port, row := range v.p.Rows() {
+				tables := make(starlark.Tuple, len(row))
+				for sl, id := range row {
+					tables[sl] = starlark.MakeInt(int(id))
+				}
+				d.SetKey(starlark.MakeInt(port), tables)
+			}
+			return d
+		}),
+		member("tables", "dict", "a dict of table to a dict: lid_offset and lid_space (LIDs), bank (a byte of the index of the bank and a flag, which the public source does not divide), top (the last LID, or None), ports (that are mapped to it without regard to service levels)", false, plftValue.tables),
+	)
+}
+
+func (v plftValue) enabled() bool { return v.p.Info != nil && v.p.Info.ActiveMode != 0 }
+
+// plftUnit is the unit of sizes and places of private LFTs, in LIDs (ib_types.h
+// ib_plft_def_element_t).
+const plftUnit = 512
+
+// tables returns the place and the ports of each table that has a size or a map.
+func (v plftValue) tables() starlark.Value {
+	d := new(starlark.Dict)
+	for id, m := range v.p.Maps {
+		t := new(starlark.Dict)
+		set := func(key string, x starlark.Value) { t.SetKey(starlark.String(key), x) }
+		if id < len(v.p.Places) {
+			at := v.p.Places[id]
+			set("lid_offset", starlark.MakeInt(int(at.LIDOffset)*plftUnit))
+			set("lid_space", starlark.MakeInt(int(at.LIDSpace)*plftUnit))
+			set("bank", starlark.MakeInt(int(at.ForceSubGroup0Bank)))
+		}
+		set("top", starlark.None)
+		if top, ok := v.p.Top(id); ok {
+			set("top", starlark.MakeInt(int(top)))
+		}
+		ports := starlark.Tuple{}
+		if m != nil && m.PortMaskEnable {
+			for port := range adaptive.PortsOfMask(m.PortGroupMask).All() {
+				ports = append(ports, starlark.MakeInt(int(port)))
+			}
+		}
+		set("ports", ports)
+		d.SetKey(starlark.MakeInt(id), t)
+	}
+	return d
+}
+
+func (v plftValue) String() string {
+	switch {
+	case v.p.Info == nil:
+		return "plft(not announced)"
+	case !v.enabled():
+		return "plft(off)"
+	}
+	return fmt.Sprintf("plft(mode=%d, %s)", v.p.Info.ActiveMode, plural.Count(v.p.Len(), "table", "tables"))
+}
+
+func (v plftValue) Type() string                             { return "plft" }
+func (v plftValue) Freeze()                                  {}
+func (v plftValue) Truth() starlark.Bool                     { return true }
+func (v plftValue) Hash() (uint32, error)                    { return lang.HashBytes([]byte(v.String())), nil }
+func (v plftValue) AttrNames() []string                      { return PLFTType.Names }
+func (v plftValue) TypeDoc() lang.TypeDoc                    { return PLFTType.TypeDoc() }
+func (v plftValue) Schema() string                           { return PLFTType.Schema() }
+func (v plftValue) Facts() []lang.Fact                       { return PLFTType.Facts(v) }
+func (v plftValue) Attr(name string) (starlark.Value, error) { return PLFTType.Attr(v, name) }
+
+// GetPLFT is get_plft, which reads the plft of each switch.
+var GetPLFT = lang.Builtin{
+	Name:    "get_plft",
+	Returns: "plft",
+	Group:   topology.GroupTable,
+	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
+	Doc: `Reads the private forwarding tables of a switch: where they are, and which packets use them, by input port and service level.
+It returns a plft, or a list of them for a list of switches. They are requested only from switches that announce them. The entries of table 0 are those of get_ar; how others are read is not public.`,
+	Example: `
+> get_plft(discover().switches[0]).enabled
+False
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return readVendor(c, a.Target, mad.AttrPrivateLFTMap, func(t *topology.Target) *device.PLFT {
+			x := &device.PLFT{Dest: t.Dest(), GUID: t.GUID()}
+			if n := justSwept(c, t); n != nil {
+				x.Known, x.Node = true, *n.Info()
+			}
+			return x
+		}, func(ctx context.Context, r *vendorRead[*device.PLFT]) error {
+			return device.ReadPLFTs(ctx, r.engine, r.open...)
+		}, func(x *device.PLFT) (starlark.Value, error) { return plftValue{x}, x.Err })
+	}),
+}
+
+// vendorRead is a read of several attributes of a vendor, of many nodes at once.
+type vendorRead[T any] struct {
+	engine *engine.Engine
+	open   []T // of the targets that can be reached
+}
+
+// readVendor makes a T for each target, reads them, and returns the values, or for each
+// target that failed its failure. attr is the attribute in notes on this.
+func readVendor[T any](c *lang.Call, target starlark.Value, attr *mad.Attribute, begin func(*topology.Target) T, read func(context.Context, *vendorRead[T]) error, value func(T) (starlark.Value, error)) (starlark.Value, error) {
+	e, err := topology.ReaderOf(c)
+	if err != nil {
+		return nil, err
+	}
+	targets, many, err := (&topology.Resolver{Call: c}).Targets(target)
+	if err != nil {
+		return nil, err
+	}
+	r := &vendorRead[T]{engine: e}
+	values := make([]starlark.Value, len(targets))
+	var of []int
+	for i := range targets {
+		if err := targets[i].Reachable(); err != nil {
+			values[i] = topology.Failed(c, &targets[i], err)
+			continue
+		}
+		r.open, of = append(r.open, begin(&targets[i])), append(of, i)
+	}
+	if err := c.Block(func(ctx context.Context) error { return read(ctx, r) }); err != nil {
+		return nil, err
+	}
+	for at, i := range of {
+		if values[i], err = value(r.open[at]); err != nil {
+			values[i] = topology.Failed(c, &targets[i], err)
+		}
+	}
+	topology.Observe(c, attr, targets, values)
+	return topology.Results(values, many)
+}
+
+// justSwept returns the node of a target if an audit's sweep has just read it; else nil.
+func justSwept(c *lang.Call, t *topology.Target) *fabric.Node {
+	if n := t.Node; n != nil && n.Route() != nil && topology.JustSwept(c, n.Fabric()) {
+		return n
+	}
+	return nil
 }
