@@ -74,7 +74,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 		return nil, err
 	}
 	o := PageOptions{FailOn: failOn, Deep: a.Deep, Commands: []string{a.call()}}
-	defer audits.Apart(r)()
+	defer audits.CollectApart(r)()
 	var text bytes.Buffer
 	err = c.Block(func(ctx context.Context) error {
 		in := script.Of(r)

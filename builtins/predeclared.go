@@ -56,7 +56,7 @@ func moduleFunctions() []*lang.Builtin {
 	return slices.Concat([]*lang.Builtin{
 		&lang.JSONEncode, &lang.JSONEncodeIndent,
 		&lang.FSExists, &lang.FSRead, &lang.FSWrite,
-		&routing.ListExpand, &routing.ListFold,
+		&routing.HostListExpand, &routing.HostListFold,
 		&lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub,
 		&lang.YAMLDecode, &lang.YAMLEncode,
 	}, expectFunctions())
@@ -88,7 +88,7 @@ func predeclared(r *lang.Runtime) starlark.StringDict {
 	globals := starlark.StringDict{
 		"expect":   expectModule(),
 		"fs":       lang.FSModule,
-		"hostlist": routing.ListModule,
+		"hostlist": routing.HostListModule,
 		"json":     lang.JSONModule,
 		"math":     libmath.Module,
 		"re":       lang.REModule,

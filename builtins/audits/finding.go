@@ -1,32 +1,33 @@
-// Package audits has the values of audits: findings, metrics and rates of counters; and the
-// report of a run.
+// Package audits runs audits on a fabric, and has the values that they work with: findings,
+// metrics, rates of counters, the ports of the host, and the report of a run.
 //
-//	finding.go   finding(): its arguments, and the value; unjudged.go, not_judged() and detail()
-//	subject.go   makes a subject from a value
-//	collector.go collects findings while audits run
-//	metric.go    metric(): its arguments, and the value
-//	report.go    the report of a run; text.go, for people; health.go, hosts with states;
-//	             acks.go, acknowledgements
-//	thishost.go  this_host(), the ports of the host
-//	past.go      observations of earlier runs; poll.go, counters read repeatedly
-//	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
-//	             the previous run
-//	expect.go    expect.findings(), for tests of audits
-//	portrates.go the rates of a port; portcounts.go, the summary of its counters;
-//	             ber.go, its bit error rates
-//	thresholds.go  load_thresholds()
+// [LoadAudits] loads the audits of a command line, and [Selection.Run] runs them: it sweeps the
+// fabric, calls the audits, reads findings again before they are reported, and returns an
+// audit.Report. Scripts report faults by finding(), figures by metric(), and read counters by
+// perf_rates(). [WrapReport] shows a report; [WriteReportMetrics] writes it for Prometheus;
+// [ExitStatus] and [RunStatus] determine the exit status. fabric.matrix() draws the links of a
+// fabric. ReadFabric, ReadRates, ReadRoutes, ReadLanes and ReadAnswers read for commands written in
+// Go, with the warnings, the counts of unanswered requests and the error texts that scripts get.
+//
+// Rules for findings, coverage and state between runs are in fabric/audit. What scripts report is
+// kept with the lang.Runtime of the session, until a function of this package takes it.
+//
+// Some audits of a run are executed at the same time, each with a runtime of its own; otherwise the
+// functions are called by the goroutine that runs the scripts of the session.
 package audits
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 )
@@ -34,10 +35,10 @@ import (
 // GroupAudit is the heading of audits in the overview.
 const GroupAudit = "Audits"
 
-// kindCause is a finding, or the ID of one.
+// kindCause is the kind of a parameter that takes a finding, or the ID of one.
 var kindCause = &lang.Kind{}
 
-// kindSeverity is a word.
+// kindSeverity is the kind of a parameter that takes a severity.
 var kindSeverity = &lang.Kind{Convert: lang.ToText, Type: lang.KindText.Type, Default: lang.TextDefault}
 
 // Finding is finding(), which reports a fault.
@@ -112,7 +113,7 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 		return f, lang.ParamError("cause", "got %s, want a finding, or the id of one", cause.Type())
 	}
 	f.Parts = a.Parts
-	for _, v := range listed(a.Covers) {
+	for _, v := range elementsOf(a.Covers) {
 		s, err := SubjectOf(v)
 		if err != nil {
 			return f, lang.ParamError("covers", "%w", err)
@@ -120,7 +121,7 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 		f.Members = append(f.Members, s)
 		f.Absorbed = append(f.Absorbed, f.Check+":"+s.Key())
 	}
-	for _, v := range listed(a.Absorbs) {
+	for _, v := range elementsOf(a.Absorbs) {
 		id, ok := starlark.AsString(v)
 		if !ok {
 			return f, lang.ParamError("absorbs", "got %s, want ids of findings", v.Type())
@@ -139,8 +140,8 @@ func (a *findingArgs) finding() (f audit.Finding, err error) {
 	return f, nil
 }
 
-// counts are the names of the figures that state how much there is of a fault.
-var counts = []string{"count", "counts", "errors", "packets", "dropped", "downs", "reboots", "ticks"}
+// countNames are the names of the figures that state how much there is of a fault.
+var countNames = []string{"count", "counts", "errors", "packets", "dropped", "downs", "reboots", "ticks"}
 
 // countOf returns how much there is of a fault by its figures, per hour if they have a window;
 // 0: they have no count.
@@ -150,7 +151,7 @@ func countOf(data []audit.Datum) (count float64) {
 		switch {
 		case d.Name == "window_s":
 			window = sumOf(d.Value.(starlark.Value))
-		case count == 0 && slices.Contains(counts, d.Name):
+		case count == 0 && slices.Contains(countNames, d.Name):
 			count = sumOf(d.Value.(starlark.Value))
 		}
 	}
@@ -163,7 +164,7 @@ func countOf(data []audit.Datum) (count float64) {
 	return count
 }
 
-// sumOf returns a number, or the sum of those in a dict, which may contain dicts.
+// sumOf returns a number, or the sum of the numbers in a dict, which may contain dicts.
 func sumOf(v starlark.Value) (sum float64) {
 	if d, ok := v.(*starlark.Dict); ok {
 		for _, kv := range d.Items() {
@@ -175,8 +176,8 @@ func sumOf(v starlark.Value) (sum float64) {
 	return sum
 }
 
-// listed returns the elements of a list, none of another value.
-func listed(v starlark.Value) []starlark.Value {
+// elementsOf returns the elements of a list, none of another value.
+func elementsOf(v starlark.Value) []starlark.Value {
 	if list, ok := v.(starlark.Iterable); ok {
 		return lang.Collect(list)
 	}
@@ -245,4 +246,362 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 // String returns the finding in one line.
 func (v *findingValue) String() string {
 	return fmt.Sprintf("finding(%q, %q, %q)", v.f.Severity, v.f.ID(), strings.TrimSpace(v.f.Message))
+}
+
+// SubjectOf returns the subject that a value names.
+func SubjectOf(v starlark.Value) (audit.Subject, error) {
+	switch v := v.(type) {
+	case *topology.Fabric:
+		return audit.OfFabric(), nil
+	case topology.Node:
+		return audit.OfNode(v.Node), nil
+	case topology.Port:
+		return audit.OfPort(v.Port), nil
+	case topology.Link:
+		return audit.OfLink(v.A, v.B), nil
+	case starlark.String:
+		text, port, hasPort := strings.Cut(string(v), "/")
+		num := audit.NoPort
+		if hasPort {
+			n, err := strconv.ParseUint(port, 10, 8)
+			if err != nil {
+				return audit.Subject{}, fmt.Errorf("invalid subject %s; want GUID/PORT", v)
+			}
+			num = int(n)
+		}
+		g, ok := records.GUIDText(text)
+		if !ok {
+			return audit.Subject{}, fmt.Errorf("invalid subject %s; want a GUID or GUID/PORT, or the node, port or link: names are not unique", v)
+		}
+		return audit.OfGUID(g, num, ""), nil
+	}
+	return audit.Subject{}, lang.WantType(v, "the fabric, a node, a port or a link of it, or a GUID")
+}
+
+// NotJudged is not_judged(), which reports a check that was not done.
+var NotJudged = lang.Builtin{
+	Name:  "not_judged",
+	Group: GroupAudit,
+	Params: []lang.Param{
+		{Name: "check", Kind: lang.KindText, Doc: `the check: "cc.uniform"`},
+		{Name: "lacked", Kind: lang.KindText, Doc: "what was missing, in words"},
+	},
+	Doc: `Reports a check that could not be done, so that its silence is not taken for health.
+The report of fabsh audit lists it, and is not complete. For information that a file may lack, an audit declares instead what its checks need, in a global dict needs.`,
+	Example: `
+> not_judged("site.power", "the nodes did not answer")
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Check, Lacked string }) (starlark.Value, error) {
+		if !audit.CheckName().MatchString(a.Check) {
+			return nil, lang.ParamError("check", `invalid check %q; want words in lower case, separated by dots: "link.width"`, a.Check)
+		}
+		x := collectorOf(c.Runtime())
+		u := audit.Unjudged{Audit: x.audit, Check: a.Check, Needs: "answers", Lacked: a.Lacked}
+		if !slices.Contains(x.skipped, u) {
+			x.skipped = append(x.skipped, u)
+		}
+		return starlark.None, nil
+	}),
+}
+
+// takeUnjudged returns the checks that scripts have named since the last call.
+func takeUnjudged(r *lang.Runtime) []audit.Unjudged {
+	c := collectorOf(r)
+	list := c.skipped
+	c.skipped = nil
+	return list
+}
+
+// forgetUnjudged drops the checks that an audit has named, because it runs again.
+func forgetUnjudged(r *lang.Runtime, name string) {
+	c := collectorOf(r)
+	c.skipped = slices.DeleteFunc(c.skipped, func(u audit.Unjudged) bool { return u.Audit == name })
+}
+
+// Detail is detail(): requests for details of findings.
+var Detail = lang.Builtin{
+	Name:  "detail",
+	Group: GroupAudit,
+	Params: []lang.Param{
+		{Name: "fn", Kind: lang.KindFunction, Doc: "the function to call"},
+		{Name: "*args", Kind: lang.KindAny, Doc: "its arguments"},
+		{Name: "**kwargs", Kind: lang.KindAny, Doc: "its keyword arguments"},
+	},
+	Doc: `Calls a function as catch() does, for requests that only add detail to findings.
+In an audit, missing answers to such requests are a note of the report: they do not change the coverage or the exit status.`,
+	Example: `
+> type(detail(reg_get, "PDDR", "leaf-1", page_select="link_down"))
+"error"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		FN     starlark.Callable
+		Args   starlark.Tuple
+		Kwargs []starlark.Tuple
+	}) (starlark.Value, error) {
+		o := lang.StateOf[topology.Observer](c.Runtime())
+		o.Detail++
+		defer func() { o.Detail-- }()
+		return lang.CallCatching(c, a.FN, a.Args, a.Kwargs)
+	}),
+}
+
+// AckType is the type of an acknowledgement in a list.
+var AckType = &lang.ResultType{
+	Name: "audit_ack",
+	Doc:  "An acknowledgement of findings, as fabsh audit ack list shows it.",
+	Members: []lang.ResultMember{
+		{Name: "id", Type: "string", Doc: "ids of the findings; * is any text"},
+		{Name: "subject", Doc: "name of the subject when it was acknowledged; None if unknown"},
+		{Name: "holds", Type: "bool", Doc: "True until the end of the last day"},
+		{Name: "until", Type: "string", Doc: "the last day"},
+		{Name: "by", Type: "string", Doc: "who acknowledged it"},
+		{Name: "reason", Type: "string", Doc: "why"},
+		{Name: "count", Doc: "how much there was of the fault: errors per hour, or the number of findings; None if unknown, until a run of a job finds it. Ten times as much is reported again"},
+	},
+}
+
+// WrapAcks returns acks as a list of AckType.
+func WrapAcks(acks audit.Acks, now time.Time) *starlark.List {
+	return lang.List(acks, func(a audit.Ack) starlark.Value {
+		return lang.NewResult(AckType, starlark.String(a.Pattern), lang.TextOrNone(a.Name), starlark.Bool(a.InForce(now)),
+			starlark.String(a.Until.Format(time.DateOnly)), starlark.String(a.By), starlark.String(a.Reason), lang.OrNone(a.Count > 0, starlark.Float(a.Count)))
+	})
+}
+
+// collector collects findings and metrics. It is the state that audits keep with a
+// lang.Runtime.
+type collector struct {
+	audit   string // the one that runs
+	found   audit.Collection
+	skipped []audit.Unjudged // by not_judged()
+	metrics []audit.Metric
+	index   map[string]int // of metrics, by name and labels
+}
+
+func collectorOf(r *lang.Runtime) *collector { return lang.StateOf[collector](r) }
+
+// add records a finding of the audit that runs, and returns its value.
+func (c *collector) add(f audit.Finding) *findingValue {
+	f.Audit = c.audit
+	c.found.Add(f)
+	return wrapFinding(f, nil)
+}
+
+// CollectApart collects findings and metrics separately until back is called, which drops them and
+// restores the earlier ones.
+func CollectApart(r *lang.Runtime) (back func()) {
+	of := collectorOf(r)
+	before := *of
+	*of = collector{audit: before.audit}
+	return func() { *of = before }
+}
+
+// partRuntime returns a runtime for one of several audits that run together: it collects its own
+// findings and metrics until join is called, which adds them to the collector of r.
+func partRuntime(r *lang.Runtime, clock lang.Clock, name string, o *topology.Observer) (part *lang.Runtime, join func()) {
+	own := &collector{audit: name}
+	part = r.Part(clock, own, o)
+	return part, func() {
+		c := collectorOf(r)
+		c.found.Join(&own.found)
+		c.skipped = append(c.skipped, own.skipped...)
+		before := c.audit
+		c.audit = name
+		for i := range own.metrics {
+			c.addMetric(&own.metrics[i]) // it fails only outside of audits
+		}
+		c.audit = before
+		r.Join(part)
+	}
+}
+
+// WrapFindings returns findings as a list for scripts.
+func WrapFindings(found []audit.Finding) starlark.Value {
+	return &findings{lang.List(found, func(f audit.Finding) starlark.Value { return wrapFinding(f, nil) }), found}
+}
+
+// findings is a list of findings, displayed as in a report.
+type findings struct {
+	*starlark.List
+	found []audit.Finding
+}
+
+// Display returns the findings as text.
+func (v *findings) Display() string { return findingsText(v.found, false) }
+
+// TakeFindings returns the findings since its last call.
+func TakeFindings(r *lang.Runtime) []audit.Finding {
+	c := collectorOf(r)
+	list := c.found.List()
+	c.found = audit.Collection{}
+	return list
+}
+
+// ExpectFindings is expect.findings.
+var ExpectFindings = lang.Builtin{
+	Name:    "expect.findings",
+	Returns: "list of finding",
+	Group:   lang.GroupTest,
+	Params: []lang.Param{
+		{Name: "audit", Kind: lang.KindFunction, Doc: `an audit: load("@std//audit/links.star", links="audit")`},
+		{Name: "want", Kind: lang.KindAny, Default: "[]", Doc: `expected findings: texts of check and subject as in a report, "link.width leaf-1/3" (one end of a link is enough); or pairs of check and a node, port, link or the fabric`},
+		{Name: "fabric", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fabric; by default, a sweep reads the current one"},
+		{Name: "**options", Kind: lang.KindAny, Doc: "options of the audit, and those that the command passes: deep=True, baseline=F"},
+	},
+	Doc: `Runs an audit, and fails unless its findings are exactly the expected ones.
+The error lists missing and unexpected findings. Findings are not re-read. They are returned, and not reported elsewhere.`,
+	Example: `
+> down = lambda fabric: [finding("port.down", p, "there is no link") for p in fabric.switches[0].ports if not p.peer]
+> expect.findings(down)
+> sim.unlink("leaf-1/5")
+> expect.findings(down, ["port.down leaf-1/5"])[0].severity
+"error"
+> print(catch(expect.findings, down, ["link.width leaf-1/3"]).message)
+expect.findings: 1 missing, 1 too many
+  missing:  link.width leaf-1/3
+  too many: port.down leaf-1/5: there is no link
+`,
+	Run: lang.Do(func(c *lang.Call, a *expectArgs) (starlark.Value, error) {
+		want, err := expectedFindings(a.Want)
+		if err != nil {
+			return nil, lang.ParamError("want", "%w", err)
+		}
+		found, err := a.run(c)
+		if err != nil {
+			return nil, err
+		}
+		if text := compareFindings(want, found); text != "" {
+			return nil, lang.Errorf("%s", text)
+		}
+		return WrapFindings(found), nil
+	}),
+}
+
+// expectArgs are the arguments of expect.findings.
+type expectArgs struct {
+	Audit   starlark.Callable
+	Want    starlark.Value
+	Fabric  starlark.Value
+	Options []starlark.Tuple
+}
+
+// run returns the findings of the audit. Earlier findings stay unchanged.
+func (a *expectArgs) run(c *lang.Call) ([]audit.Finding, error) {
+	var err error
+	f, ok := a.Fabric.(*topology.Fabric)
+	switch {
+	case a.Fabric == nil:
+		if f, err = topology.Sweep(c.Thread); err != nil {
+			return nil, err
+		}
+	case !ok:
+		return nil, lang.ParamError("fabric", "%w", lang.WantType(a.Fabric, "a fabric"))
+	}
+	defer CollectApart(c.Runtime())()
+	if _, err := starlark.Call(c.Thread, a.Audit, starlark.Tuple{f}, a.Options); err != nil {
+		return nil, err
+	}
+	return collectorOf(c.Runtime()).found.List(), nil
+}
+
+// expectedFinding is an expected finding: a check, and the subject, or the subject's name.
+type expectedFinding struct {
+	check, name string
+	subject     *audit.Subject // nil: by name
+}
+
+func (w *expectedFinding) String() string { return w.check + " " + w.name }
+
+// matches reports whether f is the expected finding.
+func (w *expectedFinding) matches(f *audit.Finding) bool {
+	switch {
+	case f.Check != w.check:
+		return false
+	case w.subject != nil:
+		return f.Subject.Key() == w.subject.Key() || f.Subject.Kind == audit.KindLink && w.subject.Kind == audit.KindPort && f.Subject.Covers(*w.subject)
+	case f.Subject.Name() == w.name:
+		return true
+	}
+	return f.Subject.Kind == audit.KindLink && slices.ContainsFunc(f.Subject.Ends, func(e audit.End) bool { return e.Label() == w.name })
+}
+
+// expectedFindings reads the argument want.
+func expectedFindings(v starlark.Value) (list []*expectedFinding, err error) {
+	items, ok := v.(starlark.Iterable)
+	if v != nil && !ok {
+		return nil, lang.WantType(v, "a list")
+	}
+	if v == nil {
+		return nil, nil
+	}
+	for i, x := range lang.Collect(items) {
+		w := new(expectedFinding)
+		switch x := x.(type) {
+		case starlark.String:
+			w.check, w.name, _ = strings.Cut(string(x), " ")
+			w.name = strings.TrimSpace(w.name)
+		case starlark.Tuple:
+			check, ok := starlark.String(""), len(x) == 2
+			if ok {
+				check, ok = x[0].(starlark.String)
+			}
+			if !ok {
+				return nil, fmt.Errorf("element %d: invalid pair %s; want (check, subject)", i, lang.Brief(x))
+			}
+			subject, err := SubjectOf(x[1])
+			if err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+			w.check, w.name, w.subject = string(check), subject.Name(), &subject
+		}
+		if w.name == "" || !audit.CheckName().MatchString(w.check) {
+			return nil, fmt.Errorf("element %d: invalid finding %s; want check and subject: \"link.width leaf-1/3\"", i, lang.Brief(x))
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// maxListed is the largest number of findings of a kind that an error lists.
+const maxListed = 20
+
+// compareFindings returns how findings differ from the expected ones, "" if they do not.
+func compareFindings(want []*expectedFinding, found []audit.Finding) string {
+	var missing, more []string
+	matched := make([]bool, len(found))
+	for _, w := range want {
+		i := slices.IndexFunc(found, func(f audit.Finding) bool { return w.matches(&f) })
+		if i < 0 {
+			missing = append(missing, w.String())
+		} else {
+			matched[i] = true
+		}
+	}
+	for i := range found {
+		if f := &found[i]; !matched[i] {
+			more = append(more, fmt.Sprintf("%s %s: %s", f.Check, f.Subject.Name(), f.Message))
+		}
+	}
+	var parts []string
+	text := ""
+	for _, k := range []struct {
+		count, label string
+		list         []string
+	}{{"missing", "missing: ", missing}, {"too many", "too many:", more}} {
+		if len(k.list) == 0 {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", len(k.list), k.count))
+		for i, line := range k.list {
+			if i == maxListed {
+				text += fmt.Sprintf("\n  and %d more", len(k.list)-i)
+				break
+			}
+			text += "\n  " + k.label + " " + line
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return strings.Join(parts, ", ") + text
 }

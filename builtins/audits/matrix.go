@@ -1,14 +1,9 @@
-// Package pictures draws matrices of the links of a fabric.
-//
-//	matrix.go  fabric.matrix(), and its value
-//	figure.go  the figures that a matrix has
-//	draw.go    a matrix on a terminal, or as text; svg.go, as an image
-
 package audits
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,10 +12,13 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/traffic"
 )
 
 // MatrixMethod is fabric.matrix().
@@ -28,9 +26,9 @@ var MatrixMethod = lang.Builtin{
 	Name:    "matrix",
 	Returns: "matrix",
 	Params: []lang.Param{
-		{Name: "rows", Kind: kindWord, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or its number, from 0 (the hosts) up; or a list of nodes`},
-		{Name: "columns", Kind: kindWord, Default: `"spine"`, Doc: "the same"},
-		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `value of a cell: "links", their number; "lids", the number of LIDs of CAs and routers whose packets leave by the port; "use", data sent, in % of the link's rate; "wait", PortXmitWait in % of the time of waiting and sending; "errors", per second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
+		{Name: "rows", Kind: kindTextOrValue, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or its number, from 0 (the hosts) up; or a list of nodes`},
+		{Name: "columns", Kind: kindTextOrValue, Default: `"spine"`, Doc: "the same"},
+		{Name: "value", Kind: kindTextOrValue, Default: `"links"`, Keyword: true, Doc: `value of a cell: "links", their number; "lids", the number of LIDs of CAs and routers whose packets leave by the port; "use", data sent, in % of the link's rate; "wait", PortXmitWait in % of the time of waiting and sending; "errors", per second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
 		{Name: "over", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "for use, wait, errors and ber: the time between the two reads of the counters, 2s or more"},
 		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use the ports of the columns, at the other ends of the links"},
 	},
@@ -52,10 +50,10 @@ A cell is the highest value of its links. Unknown values are None. Pairs without
 		f := c.Recv.(*topology.Fabric).Fabric
 		m := &Matrix{far: a.Far}
 		var err error
-		if m.rows, m.from, err = level(c, f, "rows", a.Rows); err != nil {
+		if m.rows, m.from, err = tierNodes(c, f, "rows", a.Rows); err != nil {
 			return nil, err
 		}
-		if m.columns, m.to, err = level(c, f, "columns", a.Columns); err != nil {
+		if m.columns, m.to, err = tierNodes(c, f, "columns", a.Columns); err != nil {
 			return nil, err
 		}
 		var parts []*picture.Matrix
@@ -70,8 +68,8 @@ A cell is the highest value of its links. Unknown values are None. Pairs without
 	}),
 }
 
-// kindWord is a word, or another value that the parameter accepts.
-var kindWord = &lang.Kind{
+// kindTextOrValue is the kind of a parameter that takes a word or other values.
+var kindTextOrValue = &lang.Kind{
 	Convert: func(v starlark.Value) (any, error) { return v, nil },
 	Type:    reflect.TypeFor[starlark.Value](),
 	Default: func(text string) any {
@@ -83,8 +81,8 @@ var kindWord = &lang.Kind{
 	},
 }
 
-// level returns the nodes of a parameter, and their name.
-func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (nodes []*fabric.Node, name string, err error) {
+// tierNodes returns the nodes of a parameter, and their name.
+func tierNodes(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (nodes []*fabric.Node, name string, err error) {
 	tier := -1
 	switch v := v.(type) {
 	case starlark.String:
@@ -137,7 +135,7 @@ func matrixNodes(f *fabric.Fabric, param string, list starlark.Iterable) (nodes 
 // Matrix is the value `matrix`.
 type Matrix struct {
 	rows, columns   []*fabric.Node
-	from, to        string // names of these
+	from, to        string // names of the two tiers
 	far             bool
 	figure          figure
 	parts           []matrixPart
@@ -147,7 +145,7 @@ type Matrix struct {
 	list            *starlark.List // of parts, as values; nil: not made yet
 }
 
-// matrixPart is the nodes that some of the links join.
+// matrixPart has the nodes that some of the links join, with their figures.
 type matrixPart struct {
 	*picture.Matrix
 	figures [][]picture.Figure
@@ -185,8 +183,8 @@ var MatrixType = lang.NewType("matrix", "Values of the links between two tiers, 
 	lang.Member[*Matrix]{Name: "unit", Column: true, Doc: "of cells, in words", Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.unit) }},
 	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: unknown", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.lowest)) }},
 	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: unknown", Get: func(m *Matrix) starlark.Value { return lang.OrNone(m.known > 0, starlark.Float(m.highest)) }},
-	lang.Member[*Matrix]{Name: "rows", Type: "list of node", Doc: "the nodes of the one tier", Get: func(m *Matrix) starlark.Value { return nodes(m.rows) }},
-	lang.Member[*Matrix]{Name: "columns", Type: "list of node", Doc: "the nodes of the other", Get: func(m *Matrix) starlark.Value { return nodes(m.columns) }},
+	lang.Member[*Matrix]{Name: "rows", Type: "list of node", Doc: "the nodes of the one tier", Get: func(m *Matrix) starlark.Value { return nodeValues(m.rows) }},
+	lang.Member[*Matrix]{Name: "columns", Type: "list of node", Doc: "the nodes of the other", Get: func(m *Matrix) starlark.Value { return nodeValues(m.columns) }},
 	lang.Member[*Matrix]{Name: "unlinked", Column: true, Doc: "number of nodes without a link to the others, which are in no part", Get: func(m *Matrix) starlark.Value { return starlark.MakeInt(m.alone) }},
 	lang.Member[*Matrix]{Name: "parts", Type: "list of matrix_part", Column: true, Doc: "the parts that these links join, by the first row", Get: (*Matrix).values},
 )
@@ -222,7 +220,8 @@ func (m *Matrix) String() string {
 
 func (m *Matrix) Attr(name string) (starlark.Value, error) { return MatrixType.Attr(m, name) }
 
-func nodes(list []*fabric.Node) starlark.Value {
+// nodeValues returns nodes as a list of values.
+func nodeValues(list []*fabric.Node) starlark.Value {
 	return lang.List(list, func(n *fabric.Node) starlark.Value { return topology.Node{Node: n} })
 }
 
@@ -245,4 +244,169 @@ func (m *Matrix) values() starlark.Value {
 	m.list = starlark.NewList(parts)
 	m.list.Freeze()
 	return m.list
+}
+
+// figure is a value of ports that a matrix shows.
+type figure struct {
+	name, unit string
+	count      bool // the number of links of a cell, which can be 0
+	value      picture.Value
+	scale      func(lowest, highest float64) picture.Scale
+}
+
+// counterFigures are the figures computed from counters.
+var counterFigures = map[string]struct {
+	unit  string
+	scale picture.Scale
+	value func(w *audit.Window, bits float64) (float64, bool)
+}{
+	"use":    {"% of the link's rate", picture.Scale{0, 12.5, 25, 37.5, 50, 62.5, 75, 87.5}, percent((*audit.Window).Use)},
+	"wait":   {"% of the time waiting for credits", picture.Scale{0, math.SmallestNonzeroFloat64, 1, 5, 10, 25, 50, 75}, percent(func(w *audit.Window, _ float64) (float64, bool) { return w.WaitShare() })},
+	"errors": {"errors a second", nil, errorsOf},
+	"ber":    {"bit error rate", picture.Scale{0, math.SmallestNonzeroFloat64, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5}, (*audit.Window).BitErrorRate},
+}
+
+// percent returns share as a percentage.
+func percent(share func(*audit.Window, float64) (float64, bool)) func(*audit.Window, float64) (float64, bool) {
+	return func(w *audit.Window, bits float64) (float64, bool) {
+		v, known := share(w, bits)
+		return 100 * v, known
+	}
+}
+
+// errorsOf returns the sum of the rates of errors in a window.
+func errorsOf(w *audit.Window, _ float64) (sum float64, known bool) {
+	rates, known := w.ErrorRates()
+	for _, r := range rates {
+		sum += r.PerSecond()
+	}
+	return sum, known
+}
+
+// figureWords are the names of all figures.
+var figureWords = []string{"ber", "errors", "lids", "links", "use", "wait"}
+
+// figureOf returns the figure that a script requests, after reading its data.
+func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Duration, parts []*picture.Matrix, far bool) (figure, error) {
+	if fn, ok := v.(starlark.Callable); ok {
+		return functionFigure(c, fn, parts, far)
+	}
+	name, ok := starlark.AsString(v)
+	switch {
+	case !ok:
+		return figure{}, lang.ParamError("value", "got %s, want a word or a function", v.Type())
+	case !slices.Contains(figureWords, name):
+		return figure{}, lang.ParamError("value", "unknown value %q%s; supported: %s, or a function", name, fabric.DidYouMean(name, figureWords), strings.Join(figureWords, ", "))
+	case name == "links":
+		counted := func(*fabric.Port) (float64, bool) { return 1, true }
+		return figure{name: name, unit: "links", count: true, value: counted, scale: picture.Steps}, nil
+	case name == "lids":
+		return lidFigure(c, f)
+	case over < audit.MinWindow:
+		return figure{}, lang.ParamError("over", "got %v, want %v or more: agents do not update counters at each read", over, audit.MinWindow)
+	}
+	ports := portsOf(parts, far)
+	read, err := ratesOver(c, ports, over)
+	if err != nil {
+		return figure{}, err
+	}
+	rates := make(map[*fabric.Port]*audit.Window, len(read))
+	for i := range read {
+		if !read[i].Answered() {
+			continue
+		}
+		w := read[i].Newest()
+		if _, ok := w.Length(); ok {
+			rates[read[i].Port] = &w
+		}
+	}
+	x := counterFigures[name]
+	value := func(p *fabric.Port) (float64, bool) {
+		w := rates[p]
+		if w == nil {
+			return 0, false
+		}
+		return x.value(w, audit.LinkBits(p.Width(), p.Speed()))
+	}
+	scale := func(_, highest float64) picture.Scale { return picture.Powers(highest) }
+	if x.scale != nil {
+		scale = func(_, _ float64) picture.Scale { return x.scale }
+	}
+	return figure{name: name, unit: x.unit, value: value, scale: scale}, nil
+}
+
+// portsOf returns the ports of a matrix.
+func portsOf(parts []*picture.Matrix, far bool) (list []*fabric.Port) {
+	for _, m := range parts {
+		for _, row := range m.Links {
+			for _, cell := range row {
+				for _, p := range cell {
+					if far {
+						p = p.Peer()
+					}
+					list = append(list, p)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// lidFigure returns the number of LIDs whose packets leave through a port.
+func lidFigure(c *lang.Call, f *fabric.Fabric) (figure, error) {
+	r, err := values.ReadRoutes(c.Thread, f, false)
+	if err != nil {
+		return figure{}, err
+	}
+	var b *traffic.Balance
+	if err := c.Block(func(ctx context.Context) (err error) {
+		b, err = traffic.MeasureBalance(ctx, r, 0, nil)
+		return err
+	}); err != nil {
+		return figure{}, err
+	}
+	value := func(p *fabric.Port) (float64, bool) {
+		n, known := b.LIDsBy(p)
+		return float64(n), known
+	}
+	return figure{name: "lids", unit: "LIDs", value: value, scale: picture.Steps}, nil
+}
+
+// functionFigure returns the results of a script's function, which it calls for each port, in the
+// order of the matrix.
+func functionFigure(c *lang.Call, fn starlark.Callable, parts []*picture.Matrix, far bool) (figure, error) {
+	figures := map[*fabric.Port]float64{}
+	for _, p := range portsOf(parts, far) {
+		v, err := starlark.Call(c.Thread, fn, starlark.Tuple{topology.PortOf(p)}, nil)
+		if err != nil {
+			return figure{}, err
+		}
+		x, ok := starlark.AsFloat(v)
+		switch {
+		case v == starlark.None:
+			continue
+		case v == starlark.True || v == starlark.False:
+			x, ok = 0, true
+			if v == starlark.True {
+				x = 1
+			}
+		}
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			return figure{}, lang.ParamError("value", "%s returned %s of %s, want a number, or None where it is unknown", fn.Name(), v.Type(), p.Name())
+		}
+		figures[p] = x
+	}
+	value := func(p *fabric.Port) (float64, bool) {
+		x, known := figures[p]
+		return x, known
+	}
+	return figure{name: fn.Name(), value: value, scale: linear}, nil
+}
+
+// linear returns a scale of equal steps, of integers if both ends are.
+func linear(lowest, highest float64) picture.Scale {
+	if lowest == math.Trunc(lowest) && highest == math.Trunc(highest) {
+		return picture.Steps(lowest, highest)
+	}
+	return picture.Even(lowest, highest)
 }

@@ -2,16 +2,21 @@ package audits
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
 // portRates is the value `port_rates`: the rates of a port's counters.
@@ -59,6 +64,7 @@ const whyDoc = `"not_supported", the agent does not have the counter; "no_answer
 
 var _ lang.Factual = (*portRates)(nil)
 
+// newest returns the newest window.
 func (r *portRates) newest() *audit.Window {
 	w := r.Newest()
 	return &w
@@ -179,4 +185,173 @@ func (r *portRates) unknown() starlark.Value {
 	}
 	d.Freeze()
 	return d
+}
+
+// summary has the counters of a port that need attention. Most ports have none.
+type summary struct {
+	moving, saturated, silent []int // indices of counters
+	fell, reset, quiet        bool
+}
+
+// summed returns the summary, which it makes once.
+func (r *portRates) summed() *summary {
+	if r.summary != nil {
+		return r.summary
+	}
+	s := new(summary)
+	newest := r.newest()
+	s.moving, s.saturated, s.silent = newest.Errors()
+	s.fell, s.reset = newest.Fell()
+	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell && r.quietBefore()
+	r.summary = s
+	return s
+}
+
+// quietBefore reports whether no symbol error and no link down was counted in the windows
+// other than the newest one.
+func (r *portRates) quietBefore() bool {
+	newest := true
+	for w := range r.Windows() {
+		if newest {
+			newest = false
+			continue
+		}
+		for _, counter := range longCounters() {
+			if x := w.Rate(counter); x.Why == audit.Known && x.Count > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// longCounters are the counters that audits compare in all windows, by index.
+var longCounters = sync.OnceValue(func() []int {
+	return []int{audit.CounterIndex("symbol_error_counter"), audit.CounterIndex("link_downed_counter")}
+})
+
+// names returns the names of counters as a list.
+func (r *portRates) names(counters []int) starlark.Value {
+	var names []string
+	for _, i := range counters {
+		names = append(names, audit.Counters()[i].Name)
+	}
+	list := lang.Texts(names)
+	list.Freeze()
+	return list
+}
+
+// countMethod is port_rates.count().
+var countMethod = lang.Builtin{
+	Name: "count",
+	Params: []lang.Param{
+		{Name: "counter", Kind: lang.KindText, Doc: `its name, as in counts: "link_downed_counter"`},
+		{Name: "within", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "use the longest window to a read that is kept, up to this length; 0s: use window"},
+	},
+	Doc: "Returns the increase of a counter, None if unknown.",
+	Example: `
+> perf_rates(discover().switches[0].ports[3], over="2s").count("link_downed_counter", within="12h")
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Counter string
+		Within  time.Duration
+	}) (starlark.Value, error) {
+		counter := audit.CounterIndex(a.Counter)
+		if counter < 0 {
+			var names []string
+			for _, c := range audit.Counters() {
+				names = append(names, c.Name)
+			}
+			return nil, lang.ParamError("counter", "unknown counter %q%s", a.Counter, fabric.DidYouMean(a.Counter, names))
+		}
+		r := c.Recv.(*portRates)
+		best := r.newest().Rate(counter)
+		for w := range r.Windows() {
+			if x := w.Rate(counter); x.Why == audit.Known && x.Window <= a.Within && x.Window > best.Window {
+				best = x
+			}
+		}
+		if best.Why != audit.Known {
+			return starlark.None, nil
+		}
+		return starlark.MakeUint64(best.Count), nil
+	}),
+}
+
+// BERType is the type of the result of port_rates.ber().
+var BERType = &lang.ResultType{
+	Name: "bit_errors",
+	Doc:  "The bit errors of a link in a window, judged by an allowed bit error rate.",
+	Members: []lang.ResultMember{
+		{Name: "verdict", Doc: `"ok"; "exceeded"; "window_too_short", too few bits to judge so few errors; "unknown", if the errors or the rate of the link are unknown`},
+		{Name: "errors", Doc: "number of symbol errors in the window, None if unknown"},
+		{Name: "allowed", Doc: "number of errors that the target allows: rate x seconds x target; None if unknown"},
+		{Name: "window", Doc: "length of the window in seconds, None if unknown"},
+		{Name: "needs", Doc: "length in seconds that a window needs for the verdict ok, None if unknown"},
+		{Name: "target", Doc: "the allowed bit error rate"},
+		{Name: "gbps", Doc: "data rate of the link in Gb/s, None if unknown"},
+	},
+}
+
+// kindBER is the kind of a parameter that takes a bit error rate.
+var kindBER = &lang.Kind{
+	Convert: toBER,
+	Type:    reflect.TypeFor[float64](),
+	Default: func(text string) any {
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return f
+		}
+		return nil
+	},
+}
+
+// toBER converts a bit error rate.
+func toBER(v starlark.Value) (any, error) {
+	f, ok := starlark.AsFloat(v)
+	if !ok || !(f > 0) || f > 1 {
+		return nil, fmt.Errorf("invalid bit error rate %s; want a number such as 1e-15", v)
+	}
+	return f, nil
+}
+
+// berMethod is port_rates.ber().
+var berMethod = lang.Builtin{
+	Name:   "ber",
+	Params: []lang.Param{{Name: "target", Kind: kindBER, Default: "1e-15", Doc: "the allowed bit error rate"}},
+	Doc: `Judges the symbol errors of the link by a bit error rate.
+It uses the shortest window to an earlier read that is kept in which the target allows three errors, or the longest window if none does. If the target allows fewer than three errors, the verdict is exceeded if the probability of so many errors is below 1 in 1000 (Poisson); one error never exceeds the target.`,
+	Example: `
+> r = perf_rates(discover().switches[0].ports[3])
+> r.ber(1e-11).verdict, r.ber(1e-15).verdict
+("ok", "window_too_short")
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target float64 }) (starlark.Value, error) {
+		r := c.Recv.(*portRates)
+		bits := 0.0 // the PortInfo of a link that is down has arbitrary values
+		if r.Port.PhysicalState() == mad.PortPhysicalStateLinkUp {
+			bits = audit.LinkBits(r.Port.Width(), r.Port.Speed())
+		}
+		return r.ber(a.Target, bits), nil
+	}),
+}
+
+// ber returns the verdict of the shortest window that has one, else of the longest window.
+func (r *portRates) ber(target, bits float64) starlark.Value {
+	best := audit.BER{Verdict: audit.BERUnknown}
+	counter := audit.CounterIndex("symbol_error_counter")
+	known := false
+	for w := range r.Windows() {
+		x := w.Rate(counter)
+		if x.Why != audit.Known || known && x.Window < best.Window {
+			continue
+		}
+		best, known = audit.JudgeBER(x.Count, x.Window, bits, target), true
+		if best.Verdict == audit.BEROK || best.Verdict == audit.BERExceeded {
+			break
+		}
+	}
+	return lang.NewResult(BERType, starlark.String(best.Verdict), lang.OrNone(known, starlark.MakeUint64(best.Errors)),
+		lang.OrNone(known && bits > 0, starlark.Float(best.Allowed)), lang.OrNone(known, seconds(best.Window)), lang.OrNone(best.Needs > 0, seconds(best.Needs)),
+		starlark.Float(target), lang.OrNone(bits > 0, starlark.Float(bits/1e9)))
 }

@@ -13,11 +13,12 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
-// span is what a read is compared with: a read some time earlier, the previous run, a file,
-// or the fabric of a file.
+// span identifies the earlier read that a read is compared with: some time before, of the previous
+// run, of a file, or of the fabric of a file.
 type span struct {
 	time time.Duration
 	last bool
@@ -28,7 +29,7 @@ type span struct {
 // overLast is the word for the read of the previous run.
 const overLast = "last"
 
-// kindOver is a span.
+// kindOver is the kind of the parameter over.
 var kindOver = &lang.Kind{
 	Convert: toSpan,
 	Type:    reflect.TypeFor[span](),
@@ -40,6 +41,7 @@ var kindOver = &lang.Kind{
 	},
 }
 
+// toSpan converts a duration, the word "last", the path of a snapshot, or a fabric.
 func toSpan(v starlark.Value) (any, error) {
 	if f, ok := v.(*topology.Fabric); ok {
 		return span{file: f}, nil
@@ -51,7 +53,7 @@ func toSpan(v starlark.Value) (any, error) {
 	d, err := lang.KindDuration.Convert(v)
 	switch {
 	case err == nil:
-	case isText && strings.ContainsAny(text, "./"): // no duration has a name like that
+	case isText && strings.ContainsAny(text, "./"): // no duration contains these
 		return span{path: text}, nil
 	default:
 		return nil, fmt.Errorf("%w; also valid: %q, and the path of a snapshot such as ./FILE", err, overLast)
@@ -101,11 +103,11 @@ Unknown rates are absent; unknown has the reasons. A port that did not answer Po
 		case a.Over.path != "" || a.Over.file != nil:
 			return sinceFile(c, r, a.Over)
 		case topology.EnvOf(c.Runtime()).Engine == nil:
-			return onlyRead(c, r)
+			return readOnce(c, r)
 		case a.Over.last:
 			return sinceLast(c, r)
 		}
-		return twice(c, r, a.Over.time)
+		return readTwice(c, r, a.Over.time)
 	}),
 }
 
@@ -135,25 +137,25 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	case window <= 0:
 		return nil, lang.ParamError("over", "%s: its counters were read at %s, not before those compared with it, at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
 	}
-	run := keepingOf(c.Runtime()).run
+	run := rateStoreOf(c.Runtime()).run
 	run.join(read)
-	return r.rates(ports, since(read, append([]*audit.Read{before}, run.earlier()...)...))
+	return r.rates(ports, compareReads(read, append([]*audit.Read{before}, run.earlier()...)...))
 }
 
-// onlyRead returns the counters of a file, which were read once.
-func onlyRead(c *lang.Call, r *reader) (starlark.Value, error) {
+// readOnce returns the counters of a file, which were read once.
+func readOnce(c *lang.Call, r *reader) (starlark.Value, error) {
 	ports, read, err := r.read()
 	if err != nil {
 		return nil, err
 	}
-	if run := keepingOf(c.Runtime()).run; run != nil {
+	if run := rateStoreOf(c.Runtime()).run; run != nil {
 		run.file = true
 	}
-	return r.rates(ports, since(read))
+	return r.rates(ports, compareReads(read))
 }
 
-// twice reads, waits, and reads again.
-func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) {
+// readTwice reads, waits, and reads again.
+func readTwice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) {
 	clock := c.Runtime().Clock
 	var before, after []audit.PortRead
 	var first, second *audit.Read
@@ -171,7 +173,7 @@ func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	run := keepingOf(c.Runtime()).run
+	run := rateStoreOf(c.Runtime()).run
 	run.join(second)
 	between := new(audit.Comparison)
 	between.AddPorts(second, first, after, before)
@@ -181,8 +183,8 @@ func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) 
 	return r.rates(after, between)
 }
 
-// since compares a read with earlier ones, the newest first.
-func since(read *audit.Read, earlier ...*audit.Read) *audit.Comparison {
+// compareReads compares a read with earlier ones, the newest first.
+func compareReads(read *audit.Read, earlier ...*audit.Read) *audit.Comparison {
 	c := new(audit.Comparison)
 	for _, e := range earlier {
 		c.Add(read, e)
@@ -199,7 +201,7 @@ func (r *reader) rates(after []audit.PortRead, since *audit.Comparison) (starlar
 
 // compare returns the rates, and stores their values in r.
 func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audit.PortRates {
-	x := keepingOf(r.c.Runtime()).run
+	x := rateStoreOf(r.c.Runtime()).run
 	for gap := range since.Gaps() {
 		x.rate(gap)
 	}
@@ -214,4 +216,88 @@ func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audi
 	x.noteAll(rates)
 	r.forget(rates)
 	return rates
+}
+
+// Poller reads the counters of ports repeatedly, and compares each read with the previous
+// one. The zero value is ready to use.
+type Poller struct {
+	last   *audit.Read
+	agents audit.Agents
+}
+
+// Read returns the rates of the counters of ports since the previous Read. After the first
+// one, and for a port that is new, the windows have no rates. A port that did not answer has
+// no windows; an error is of the host or the session.
+func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, error) {
+	targets := make(starlark.Tuple, len(ports))
+	for i, port := range ports {
+		targets[i] = topology.PortOf(port)
+	}
+	r, err := newReader(c, targets, &p.agents)
+	if err != nil {
+		return nil, err
+	}
+	after, read, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	before := new(audit.Comparison)
+	if p.last != nil {
+		before.Add(read, p.last)
+	}
+	p.last = read
+	return r.compare(after, before), nil
+}
+
+// ratesOver reads the counters of ports twice, and returns their rates between the reads.
+func ratesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.PortRates, error) {
+	var p Poller
+	if _, err := p.Read(c, ports); err != nil {
+		return nil, err
+	}
+	if err := c.Sleep(remaining(c.Runtime().Clock, over, p.last.Began)); err != nil {
+		return nil, err
+	}
+	return p.Read(c, ports)
+}
+
+// remaining returns the rest of a duration since began; all of it if the clock was set back
+// since.
+func remaining(clock lang.Clock, over time.Duration, began time.Time) time.Duration {
+	return min(over, over-clock.Now().Sub(began))
+}
+
+// LoadThresholds is load_thresholds().
+var LoadThresholds = lang.Builtin{
+	Name:   "load_thresholds",
+	Group:  GroupAudit,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; as for fs.read"}},
+	Doc: `Reads limits of counters from a file in the format of infiniband-diags' error_thresholds.
+It has lines such as SymbolErrorCounter=10 or LinkErrorRecoveryCounter=5/min; # begins a comment. Returns a dict of counter names, as in port_rates.counts, to tuples: the number, and its window in seconds, None for a window of any length. infiniband-diags compares the number with the total since the counter was cleared.`,
+	Example: `
+> load_thresholds("error_thresholds")
+{"symbol_error_counter": (10, None), "link_error_recovery_counter": (5, 60.0)}
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
+		var list []audit.Threshold
+		err := c.Block(func(ctx context.Context) error {
+			file, err := c.Runtime().Files.Open(ctx, a.Path)
+			if err != nil {
+				return lang.Errorf("%w", err)
+			}
+			defer file.Close()
+			if list, err = audit.ReadThresholds(file, a.Path); err != nil {
+				return lang.Errorf("%w", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		d := starlark.NewDict(len(list))
+		for _, t := range list {
+			d.SetKey(starlark.String(t.Counter), starlark.Tuple{starlark.MakeUint64(t.Count), lang.OrNone(t.Per > 0, seconds(t.Per))})
+		}
+		return d, nil
+	}),
 }

@@ -1,34 +1,27 @@
-// Package run runs audits on a fabric and makes their report.
-//
-//	run.go      a run, phase by phase
-//	load.go     which audits run; options.go: their options
-//	fabric.go   the fabric that is audited: of a file, or of a sweep
-//	judge.go    runs the audits: those that may, together; part.go: one of them
-//	observe.go  counts their requests in the coverage of the report
-//	reread.go   re-reads findings before they are reported
-//	manager.go  activity of the subnet manager during the run
-//	status.go   the exit status
-//
-// The report is in fabric/audit; the values of findings and metrics in scripts are in
-// builtins/audits.
-
 package audits
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
-	"go.starlark.net/starlark"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // RunOptions are the settings of a run of audits.
@@ -76,37 +69,37 @@ func (set *Selection) Run(ctx context.Context, in *script.Interpreter, o RunOpti
 	defer lang.StateOf[topology.Observer](r).Begin(x.judge.requests.observe)()
 	defer r.Progress("")
 	if clock := r.Clock; env.Engine != nil && env.Engine.Traits().Simulated {
-		r.Clock = &hastyClock{Clock: clock}
+		r.Clock = &advancingClock{Clock: clock}
 		defer func() { r.Clock = clock }()
 	}
 	defer dropRun(r)
 	return report, lang.Finish(ctx, "audit", func() error {
-		before := sent(env)
+		before := datagramsSent(env)
 		report.Began = r.Clock.Now()
-		defer func() { report.Ended, report.Datagrams = r.Clock.Now(), sent(env)-before }()
+		defer func() { report.Ended, report.Datagrams = r.Clock.Now(), datagramsSent(env)-before }()
 		return x.run(in, set.List)
 	})
 }
 
-// hastyClock is the clock of a run on a simulated fabric, where nothing changes while audits
+// advancingClock is the clock of a run on a simulated fabric, where nothing changes while audits
 // wait: Sleep advances the clock and returns at once. Otherwise time passes, unlike with a
 // lang.VirtualClock, because audits measure response times.
-type hastyClock struct {
+type advancingClock struct {
 	lang.Clock
-	ahead atomic.Int64 // nanoseconds
-	whole *hastyClock  // of a part, the clock of the run, which the simulated subnet has
+	ahead atomic.Int64    // nanoseconds
+	whole *advancingClock // of a part, the clock of the run, which is also the clock of the simulated subnet
 }
 
-func (c *hastyClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *advancingClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
 
-func (c *hastyClock) Uptime() (boot string, up time.Duration) {
+func (c *advancingClock) Uptime() (boot string, up time.Duration) {
 	if clock, ok := c.Clock.(lang.UptimeClock); ok {
 		boot, up = clock.Uptime()
 	}
 	return boot, up + time.Duration(c.ahead.Load())
 }
 
-func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
+func (c *advancingClock) Sleep(ctx context.Context, d time.Duration) error {
 	ahead := c.ahead.Add(int64(max(0, d)))
 	for c = c.whole; c != nil; c = c.whole {
 		for was := c.ahead.Load(); was < ahead && !c.ahead.CompareAndSwap(was, ahead); was = c.ahead.Load() {
@@ -115,8 +108,8 @@ func (c *hastyClock) Sleep(ctx context.Context, d time.Duration) error {
 	return context.Cause(ctx)
 }
 
-// sent returns how many datagrams have been sent.
-func sent(env *topology.Env) uint64 {
+// datagramsSent returns how many datagrams have been sent.
+func datagramsSent(env *topology.Env) uint64 {
 	if env.Engine == nil {
 		return 0
 	}
@@ -136,7 +129,7 @@ type auditRun struct {
 	missed  []string        // what the latest sweep could not read, in words
 }
 
-// run runs all phases, from the sweep to the report.
+// run executes all phases, from the sweep to the report.
 func (x *auditRun) run(in *script.Interpreter, list []*Audit) error {
 	manager := beginFindSM(x.ctx, x.env)
 	f, err := x.readBoth(in, ofFabric(list))
@@ -219,7 +212,7 @@ func (x *auditRun) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, er
 	for _, a := range list {
 		n, err := a.expected(t, f, x.judge.deep)
 		switch {
-		case late(x.ctx) != nil:
+		case deadlineError(x.ctx) != nil:
 			return list, nil // judge reports it
 		case err == nil:
 			a.count = n
@@ -257,8 +250,8 @@ func (x *auditRun) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Fin
 	return append(found, more...), err
 }
 
-// unjudged lists the checks that were not done: those that scripts named, those of audits that
-// did not run, and those that need what the run did not have.
+// unjudged lists the checks that were not done: checks that scripts named, checks of audits that
+// did not run, and checks that need information that the run did not have.
 func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Coverage) {
 	r := x.report
 	r.Unjudged = takeUnjudged(x.runtime)
@@ -302,7 +295,7 @@ func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.C
 	}
 }
 
-// settled returns the report as it would be with these findings.
+// settled returns the report that the run would have with these findings.
 func (x *auditRun) settled(found []audit.Finding) *audit.Report {
 	report := &audit.Report{Coverage: x.report.Coverage.Clone(), Failures: x.report.Failures}
 	report.Settle(slices.Clone(found), x.acks, x.known, x.runtime.Clock.Now())
@@ -328,4 +321,311 @@ func (x *auditRun) keep(f *topology.Fabric, found []audit.Finding) {
 		names = append(names, "...")
 	}
 	x.report.Note("%s gone since the previous run: %s", plural.Count(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
+}
+
+// Rail is a subnet that was audited from another port of the host.
+type Rail struct {
+	Port   string // of the host: "mlx5_0/1"
+	Subnet fabric.Subnet
+}
+
+// judge runs the audits of a run.
+type judge struct {
+	ctx      context.Context
+	runtime  *lang.Runtime
+	report   *audit.Report // gets the audits that fail
+	requests *observer
+	stopped  bool // an audit ended so that no other may run; see lang.Fiber.Exclusive
+
+	// Arguments of audits.
+	deep     bool
+	past     bool
+	baseline *fabric.Fabric
+	rails    []Rail
+}
+
+// mostTogether is the largest number of audits that run at the same time: some wait for answers,
+// while others compute. More would need more memory.
+const mostTogether = 2
+
+// thread returns a thread for code that belongs to no audit. Requests without an answer count for
+// the report, not for the session.
+func (j *judge) thread(name string) (t *starlark.Thread, release func()) {
+	return lang.NewThread(&lang.Fiber{Runtime: j.runtime, Context: j.ctx, Sink: j.runtime, Account: new(lang.Account)}, name)
+}
+
+// all runs audits on f, in their order, and returns their findings. An audit that fails, is
+// stopped at the deadline, or does not start because of that, is among the failures of the
+// report; the others run. run is for audits that judge the run.
+func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
+	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(j.deep), railsOption: railValues(j.rails), runOption: run}
+	if topology.EnvOf(j.runtime).Engine != nil && j.past && slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
+		own[pastOption] = j.pastOf(f)
+	}
+	if j.baseline != nil {
+		own[baselineOption] = topology.NewFabric(j.baseline)
+	}
+	for _, v := range own { // audits share it
+		v.Freeze()
+	}
+	TakeFindings(j.runtime) // drops findings of the top levels of scripts
+	if err := j.run(list, f, own); err != nil {
+		return nil, err
+	}
+	return TakeFindings(j.runtime), nil
+}
+
+// run runs audits: first the audits that may run together, at the same time, then the others one
+// by one. Audits that send most begin first, so that none runs alone at the end. It returns an error
+// if no other audit may run.
+func (j *judge) run(list []*Audit, f *topology.Fabric, own starlark.StringDict) error {
+	var together []*auditPart
+	for _, a := range list {
+		if a.together {
+			together = append(together, j.part(a))
+		}
+	}
+	order := slices.SortedStableFunc(slices.Values(together), func(p, q *auditPart) int { return cmp.Compare(q.audit.count, p.audit.count) })
+	fibers := make([]*lang.Fiber, len(order))
+	for i, p := range order {
+		fibers[i] = p.fiber
+	}
+	lang.RunTogether(fibers, mostTogether, func(i int) { order[i].run(f, own) })
+	for _, a := range list {
+		var p *auditPart
+		if a.together {
+			p, together = together[0], together[1:]
+		} else {
+			p = j.part(a)
+			p.fiber.Sink = j.runtime // no other part prints
+			p.run(f, own)
+		}
+		if p.ended != nil {
+			return p.ended
+		}
+		p.join()
+		if p.err != nil {
+			// The report omits audits of the standard set that need what the fabric does not have.
+			skipped := !p.audit.byName && (errors.Is(p.err, topology.ErrNoFabric) || errors.Is(p.err, topology.ErrNotInFile))
+			j.report.Failures = append(j.report.Failures, audit.Failure{Audit: p.audit.Name, Err: p.err, Skipped: skipped})
+		}
+	}
+	return nil
+}
+
+// pastOf returns the observations of the ports of f in earlier runs.
+func (j *judge) pastOf(f *topology.Fabric) starlark.Value {
+	t, release := j.thread("audit")
+	defer release()
+	v, err := pastRuns(t, f.Fabric)
+	if err != nil {
+		j.report.Note("observations of ports in earlier runs are unknown: %v", err)
+	}
+	return v
+}
+
+// deadlineError returns the error of a run that was stopped at its deadline, else nil.
+func deadlineError(ctx context.Context) error {
+	var late *lang.DeadlineError
+	if !errors.As(context.Cause(ctx), &late) {
+		return nil
+	}
+	return late
+}
+
+// ofRun reports whether the audit judges the run, after all others.
+func (a *Audit) ofRun() bool { return slices.Contains(a.own, runOption) }
+
+// railValues returns rails for audits: dicts of port, prefix, and sm, the GUID of the master.
+func railValues(rails []Rail) *starlark.List {
+	return lang.List(rails, func(r Rail) starlark.Value {
+		return lang.DictOf("port", starlark.String(r.Port), "prefix", topology.GUIDValue(mad.GUID(r.Subnet.Prefix)), "sm", topology.GUIDValue(r.Subnet.SM))
+	})
+}
+
+// auditPart is an audit within a run. It has its own findings, output and counts of requests,
+// because others may run at the same time.
+type auditPart struct {
+	audit   *Audit
+	judge   *judge
+	fiber   *lang.Fiber
+	output  output
+	collect func() // adds its findings to the findings of the run
+
+	err   error // why it did not run or finish
+	ended error // why no other may run
+}
+
+// part returns a part of the run for an audit.
+func (j *judge) part(a *Audit) *auditPart {
+	p := &auditPart{audit: a, judge: j}
+	whole := lang.StateOf[topology.Observer](j.runtime)
+	observed := whole.Part()
+	if whole.Report != nil {
+		observed.Report = (&observer{coverage: j.requests.coverage, details: j.requests.details, audit: a.Name, state: observed}).observe
+	}
+	p.fiber = &lang.Fiber{Context: j.ctx, Sink: &p.output, Account: new(lang.Account)}
+	clock := j.runtime.Clock
+	if whole, ok := clock.(*advancingClock); ok { // the sleeps of others are not its own
+		clock = whole.part()
+	}
+	p.fiber.Runtime, p.collect = partRuntime(j.runtime, clock, a.Name, observed)
+	return p
+}
+
+// run runs the audit.
+func (p *auditPart) run(f *topology.Fabric, own starlark.StringDict) {
+	j, a := p.judge, p.audit
+	stopped := false
+	p.fiber.Exclusive(func() {
+		if stopped = j.stopped; !stopped && deadlineError(j.ctx) == nil {
+			j.runtime.Progress("audit " + a.Name)
+		}
+	})
+	if p.err = deadlineError(j.ctx); p.err != nil || stopped {
+		return
+	}
+	t, release := lang.NewThread(p.fiber, a.script)
+	defer release()
+	err := lang.Protect(a.script, func() error {
+		_, err := starlark.Call(t, a.Entry.Fn, starlark.Tuple{f}, a.arguments(own))
+		return notExit(err)
+	})
+	switch late := deadlineError(j.ctx); {
+	case err == nil:
+	case late != nil: // it only computed; the findings of others remain
+		p.err = late
+	case !lang.Catchable(p.fiber, err):
+		p.ended = err
+		p.fiber.Exclusive(func() { j.stopped = true })
+	default:
+		p.err = err
+	}
+}
+
+// join adds the findings and the output of the audit to the run.
+func (p *auditPart) join() {
+	p.collect()
+	for _, l := range p.output {
+		p.judge.runtime.Emit(l.stream, l.text)
+	}
+}
+
+// output is the text that an audit has printed while others ran.
+type output []struct {
+	stream lang.Stream
+	text   string
+}
+
+// Emit keeps text.
+func (o *output) Emit(stream lang.Stream, text string) error {
+	*o = append(*o, struct {
+		stream lang.Stream
+		text   string
+	}{stream, text})
+	return nil
+}
+
+// part returns a clock for one of several audits that run together.
+func (c *advancingClock) part() *advancingClock {
+	p := &advancingClock{Clock: c.Clock, whole: c}
+	p.ahead.Store(c.ahead.Load())
+	return p
+}
+
+// observer counts the requests of audits.
+type observer struct {
+	coverage *audit.Coverage
+	audit    string // the audit that they belong to; "" if requests do not count
+	state    *topology.Observer
+	details  *details
+}
+
+// details counts requests of detail() without an answer.
+type details struct {
+	rows  []detail
+	index map[detail]int // by audit and attribute
+}
+
+// detail has the number of such requests of an audit for an attribute.
+type detail struct {
+	audit, attribute string
+	n                int
+}
+
+// count counts a request.
+func (d *details) count(audit, attribute string) {
+	key := detail{audit, attribute, 0}
+	i, ok := d.index[key]
+	if !ok {
+		if d.index == nil {
+			d.index = map[detail]int{}
+		}
+		i = len(d.rows)
+		d.index[key] = i
+		d.rows = append(d.rows, key)
+	}
+	d.rows[i].n++
+}
+
+// forget drops the requests of an audit, because it runs again.
+func (d *details) forget(audit string) {
+	for i := range d.rows {
+		if d.rows[i].audit == audit {
+			d.rows[i].n = 0
+		}
+	}
+}
+
+// notes adds a note for each attribute, by audit.
+func (d *details) notes(r *audit.Report) {
+	rows := slices.Clone(d.rows)
+	slices.SortStableFunc(rows, func(a, b detail) int {
+		return slices.Index(r.Audits, a.audit) - slices.Index(r.Audits, b.audit)
+	})
+	for _, x := range rows {
+		if x.n > 0 {
+			r.Note("%s of %s: no answer to %s; only details of findings are missing", x.attribute, x.audit, plural.Count(x.n, "request", "requests"))
+		}
+	}
+}
+
+// observe counts a request of the audit that runs.
+func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
+	if o.audit == "" || errors.Is(err, topology.ErrNoFabric) || errors.Is(err, engine.ErrUnsupported) { // no request was sent
+		return
+	}
+	outcome := outcomeOf(err)
+	if o.state.Detail > 0 && (outcome == audit.TimedOut || outcome == audit.Failed) {
+		o.details.count(o.audit, a.Name)
+		return
+	}
+	s := audit.OfFabric()
+	if t.Node != nil && (outcome == audit.TimedOut || outcome == audit.Failed) { // else the subject is not needed
+		s = audit.OfNode(t.Node)
+		if t.Port != topology.NoPortGiven {
+			if p := t.Node.Port(t.Port); p != nil {
+				s = audit.OfPort(p)
+			}
+		}
+	}
+	o.coverage.Count(o.audit, a.Name, s, outcome, 1)
+}
+
+// outcomeOf returns the outcome of a request.
+func outcomeOf(err error) audit.Outcome {
+	var me *engine.Error
+	var unsupported *device.UnsupportedError
+	var register *datagrams.RegisterError
+	switch {
+	case err == nil:
+		return audit.Answered
+	case errors.As(err, &unsupported), errors.Is(err, engine.ErrUnsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile), errors.Is(err, engine.ErrCut):
+		return audit.Unsupported
+	case engine.Unanswered(err):
+		return audit.TimedOut
+	case errors.As(err, &me) && me.Err == nil && (me.Status == mad.StatusBadMethodAttribute || me.Status == mad.StatusBadMethod):
+		return audit.Unsupported
+	}
+	return audit.Failed
 }

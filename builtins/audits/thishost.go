@@ -114,7 +114,7 @@ func ownPort(p *localhost.HostPort, rates starlark.Value) starlark.Value {
 		starlark.MakeInt(int(p.SMLID)), topology.GUIDValue(mad.GUID(p.GIDPrefix)), starlark.NewList(keys), rates, text(p.CountersErr), starlark.Bool(p.Asked), text(p.NeighborErr))
 }
 
-// observeOwn counts what was read of a port in the coverage of the report.
+// observeOwn counts the attributes that were read of a port in the coverage of the report.
 func observeOwn(c *lang.Call, p *localhost.HostPort) {
 	t := &topology.Target{Label: p.Name(), Port: topology.NoPortGiven}
 	if p.Port != nil {
@@ -129,7 +129,7 @@ func observeOwn(c *lang.Call, p *localhost.HostPort) {
 	}
 }
 
-// readExpected reads what is expected; None: nothing.
+// readExpected reads the ports that the host should have; None: none are expected.
 func readExpected(c *lang.Call, text string) (starlark.Value, error) {
 	if text == "" {
 		return starlark.None, nil
@@ -170,7 +170,7 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 	for i := range rates {
 		rates[i] = starlark.None
 	}
-	k := keepingOf(c.Runtime())
+	k := rateStoreOf(c.Runtime())
 	if k.run == nil {
 		return rates, gone, "they are compared only in fabsh audit"
 	}
@@ -209,7 +209,7 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 	after, read := answers.Read()
 	k.run.join(read)
 	earlier := k.run.earlier()
-	compared := since(read, earlier...)
+	compared := compareReads(read, earlier...)
 	for gap := range compared.Gaps() {
 		k.run.rate(gap)
 	}

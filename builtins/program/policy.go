@@ -30,8 +30,8 @@ type Policy struct {
 }
 
 // LoadPolicy runs the top level of a policy and reads the words of its options.
-// name is a .star file or the name of a shipped policy. flags are those of the
-// command that runs it, for suggestions about misspelled ones.
+// name is a .star file or the name of a shipped policy. flags are the flags of
+// the command that runs it, for suggestions about misspelled ones.
 func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*Policy, error) {
 	path, err := script.Policies.Locate(name)
 	if err != nil {
@@ -55,21 +55,22 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routes.Routes,
 	return p.run(ctx, f, func(*starlark.Thread) {})
 }
 
-// ComputeKeeping is Compute where live are the tables in force, of which engines keep what
-// their rules allow. kept reports whether any entries were kept that they would choose
+// ComputeKeeping runs the policy like Compute. Engines keep entries of live, the tables in force,
+// as far as their rules allow. kept reports whether any entries were kept that they would choose
 // otherwise.
 func (p *Policy) ComputeKeeping(ctx context.Context, f *fabric.Fabric, live *routes.Routes) (r *routes.Routes, kept bool, err error) {
-	were := func() bool { return false }
-	r, err = p.run(ctx, f, func(t *starlark.Thread) { were = values.StayNear(t, live) })
-	return r, were(), err
+	keptAny := func() bool { return false }
+	r, err = p.run(ctx, f, func(t *starlark.Thread) { keptAny = values.KeepEntries(t, live) })
+	return r, keptAny(), err
 }
 
-// Repair is Compute with old, the policy's tables for the earlier fabric: engines repair
-// their tables, and the policy treats these like new tables.
+// Repair runs the policy with old, its tables for the earlier fabric: engines repair them instead
+// of a new run, and the policy treats the result like new tables.
 func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routes.Routes) (*routes.Routes, error) {
 	return p.run(ctx, f, func(t *starlark.Thread) { values.StartWith(t, old) })
 }
 
+// run calls route() on a thread that prepare has prepared.
 func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starlark.Thread)) (r *routes.Routes, err error) {
 	err = p.in.Runtime.Evaluate(ctx, p.script, func(t *starlark.Thread) error {
 		prepare(t)
@@ -93,7 +94,7 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 // nameOf returns the name of a script in messages.
 func nameOf(script string) string { return strings.TrimSuffix(path.Base(script), ".star") }
 
-// parse reads the policy's options. Files that they name may be read from any directory.
+// parse reads the options of the policy. Files that they name may be read from any directory.
 func (p *Policy) parse(words, flags []string) (err error) {
 	e := script.NewEntry(path.Base(p.script), p.fn, "")
 	e.CommandFlags, e.ProgramFlags = flags, p.in.Flags

@@ -36,7 +36,7 @@ type TopologyKind struct {
 }
 
 // LoadTopology runs the top level of a script and reads the words of its options. name
-// is a .star file or the name of a shipped one. flags are those of the command that
+// is a .star file or the name of a shipped one. flags are the flags of the command that
 // runs it, for suggestions about misspelled ones.
 func LoadTopology(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*TopologyKind, error) {
 	path, err := script.Topologies.Locate(name)
@@ -86,10 +86,10 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	return nil
 }
 
-// hostParameter is the parameter for the host of a text.
+// hostParameter is the parameter for the only host of a text.
 const hostParameter = "host"
 
-// withHost returns the arguments of the functions of the kind.
+// withHost returns the arguments of a function of the script: first, and the host if it takes one.
 func (k *TopologyKind) withHost(first starlark.Value) starlark.Tuple {
 	if !k.ofHost {
 		return starlark.Tuple{first}
@@ -139,6 +139,7 @@ func (k *TopologyKind) Read(ctx context.Context, text string) (*values.HostsFile
 	return file, nil
 }
 
+// call calls a function of the script.
 func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	err = k.in.Runtime.Evaluate(ctx, k.script, func(t *starlark.Thread) (err error) {
 		v, err = starlark.Call(t, fn, args, slices.Clone(kwargs))

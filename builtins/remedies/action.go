@@ -1,34 +1,43 @@
-// Package remedies has the values of remedies: scripts that turn findings into actions, of which
-// fabsh makes a plan.
+// Package remedies runs remedies: scripts that turn findings into actions, of which fabsh makes a
+// plan.
 //
-//	action.go    isolate(), restore(), reset() and ticket(), which make actions
-//	past.go      the past of links, as remedies get it
-//	decision.go  decisions, in the result of a run and in the log
+// [Load] loads the remedies of a command line. [Selection.Decide] runs them one after the other,
+// with the findings and the past of links, and decides on their actions; [Plan] makes the plan of
+// the decisions. Remedies make actions by isolate(), restore(), reset() and ticket(), and change
+// nothing themselves.
 //
-// A run of remedies is in builtins/remedies/run.
+// The rules that hold for every remedy, and the log of decisions, are in fabric/remedy.
 package remedies
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/remedy"
 )
 
 // GroupRemedy is the heading of remedies in the overview.
 const GroupRemedy = "Remedies"
 
-// Running is set while actions may be made: in remedies, and in tests of scripts. It is the
-// state that remedies keep with a lang.Runtime.
-type Running bool
+// ActionsAllowed is set while scripts may make actions: in remedies, and in tests of scripts. It
+// is the state that remedies keep with a lang.Runtime.
+type ActionsAllowed bool
 
+// linkParam is the parameter for the link of an action.
 var linkParam = lang.Param{Name: "link", Kind: lang.KindAny, Doc: "a link, or a port at one of its ends"}
 
-// reasonParam is why an action is requested, and declinedParam why it is not.
+// reasonParam is the reason of an action, and declinedParam the reason why it is not planned.
 var (
 	reasonParam   = lang.Param{Name: "reason", Kind: lang.KindText, Doc: "why, for people: it is in the log of decisions"}
 	declinedParam = lang.Param{Name: "declined", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: `a rule of the remedy by which it does not do this, with the reason: "budget: 10 links are isolated". The action is reported and logged, and not planned`}
@@ -55,6 +64,7 @@ The plan disables the port of the switch; of two switches, that nearer to this h
 	Run: lang.Do(func(c *lang.Call, a *actionArgs) (starlark.Value, error) { return linkAction(c, remedy.Isolate, a) }),
 }
 
+// rulesDoc ends the help of functions that make actions.
 const rulesDoc = ` "fabsh remedy --help" lists the rules that hold for every remedy.`
 
 // Restore is restore().
@@ -113,7 +123,7 @@ fabsh reports and logs it, and sends it nowhere: "fabsh -o jsonl remedy" and "fa
 		Subject starlark.Value
 		Text    string
 	}) (starlark.Value, error) {
-		if err := mayMake(c, a.Text); err != nil {
+		if err := checkAction(c, a.Text); err != nil {
 			return nil, err
 		}
 		subject, err := audits.SubjectOf(a.Subject)
@@ -127,9 +137,9 @@ fabsh reports and logs it, and sends it nowhere: "fabsh -o jsonl remedy" and "fa
 // maxText is the longest text of an action, in bytes.
 const maxText = 4096
 
-// mayMake returns why no action can be made of these texts.
-func mayMake(c *lang.Call, texts ...string) error {
-	if !*lang.StateOf[Running](c.Runtime()) {
+// checkAction returns an error if no action can be made with these texts.
+func checkAction(c *lang.Call, texts ...string) error {
+	if !*lang.StateOf[ActionsAllowed](c.Runtime()) {
 		return lang.Errorf("only a remedy makes actions: define remedy(fabric, findings), and run it with fabsh remedy FILE.star")
 	}
 	for _, text := range texts {
@@ -142,7 +152,7 @@ func mayMake(c *lang.Call, texts ...string) error {
 
 // linkAction makes an action on a link or port.
 func linkAction(c *lang.Call, kind remedy.ActionKind, a *actionArgs) (starlark.Value, error) {
-	if err := mayMake(c, a.Reason, a.Declined); err != nil {
+	if err := checkAction(c, a.Reason, a.Declined); err != nil {
 		return nil, err
 	}
 	var p *fabric.Port
@@ -176,6 +186,7 @@ type action struct {
 	a remedy.Action
 }
 
+// newAction returns the value of a, an action on port, which is None for a ticket.
 func newAction(a remedy.Action, port starlark.Value) *action {
 	return &action{lang.NewResult(ActionType, starlark.String(a.Kind), starlark.String(a.Subject.Name()), port, starlark.String(a.Reason), lang.TextOrNone(a.Declined)), a}
 }
@@ -187,4 +198,141 @@ func actionOf(v starlark.Value) (remedy.Action, bool) {
 		return remedy.Action{}, false
 	}
 	return x.a, true
+}
+
+// DecisionType is the type of decisions, in the result of a run and in the log.
+var DecisionType = &lang.ResultType{
+	Name: "remedy_decision",
+	Doc:  "What was decided about an action of a remedy, or what became of it.",
+	Members: []lang.ResultMember{
+		{Name: "at", Doc: "time, in RFC 3339"},
+		{Name: "decision", Type: "string", Doc: `"planned", "declined", "kept" (a link passed its test), "ticket"; in the log also "applied" (a plan was applied) and "released" (another changed the port)`},
+		{Name: "action", Doc: `"isolate", "restore", "reset", "ticket"; None if another changed the port`},
+		{Name: "subject", Type: "string", Doc: "name of the link, or of the subject of a ticket"},
+		{Name: "remedy", Doc: "name of the remedy; None if another changed the port"},
+		{Name: "reason", Doc: "why the remedy wants it, or the text of the ticket"},
+		{Name: "rule", Doc: "the rule by which it is declined; None if it is not"},
+		{Name: "why", Doc: "why the rule applies; None if none does"},
+		{Name: "port", Doc: "GUID and number of the port that is changed; None for a ticket"},
+		{Name: "cost", Doc: "the predicted effect of the plan with this action and those before it; None if unknown"},
+	},
+}
+
+// RunType is the type of the result of fabsh remedy.
+var RunType = &lang.ResultType{
+	Name: "remedy",
+	Doc:  "The result of fabsh remedy: what remedies decided, and the plan.",
+	Members: []lang.ResultMember{
+		{Name: "remedies", Doc: "names of the remedies, separated by blanks"},
+		{Name: "findings_at", Doc: "time of the findings, in RFC 3339"},
+		{Name: "decisions", Doc: "a list of remedy_decision"},
+		{Name: "plan", Doc: "the plan; None if there is nothing to do, or the fabric is a file"},
+	},
+}
+
+// Outcome is a run of remedies with its decisions.
+type Outcome struct {
+	Names     string
+	Of, Now   time.Time
+	Decisions []remedy.Decision
+	Plan      *change.Plan // may be nil
+}
+
+// Wrap returns o as a value to show in a format: one value, or for formats with lines a list of
+// the decisions.
+func (o *Outcome) Wrap(format lang.Format) starlark.Value {
+	var list []starlark.Value
+	entries := remedy.Entries(o.Decisions, o.Now, o.Of)[1:]
+	for i := range entries {
+		list = append(list, decisionOf(&entries[i], o.Decisions[i].Cost))
+	}
+	if format == lang.FormatJSONL || format == lang.FormatCSV || format == lang.FormatRawCSV {
+		return starlark.NewList(list)
+	}
+	made := starlark.Value(starlark.None)
+	if o.Plan != nil {
+		made = &changes.Value{Plan: o.Plan}
+	}
+	return &outcome{o, entries, lang.NewResult(RunType, starlark.String(o.Names), starlark.String(o.Of.UTC().Format(time.RFC3339)), starlark.NewList(list), made)}
+}
+
+// outcome is the value of RunType.
+type outcome struct {
+	o       *Outcome
+	entries []remedy.Entry
+	*lang.Result
+}
+
+// Display returns the decisions, each with its reason, and the plan.
+func (v *outcome) Display() string {
+	var b strings.Builder
+	planned, declined := 0, 0
+	for i := range v.entries {
+		e := &v.entries[i]
+		word := decisionWord(e)
+		switch word {
+		case "planned", "kept":
+			planned++
+		case "declined":
+			declined++
+		}
+		fmt.Fprintf(&b, "%-9s %-8s %s: %s\n", word, e.Action, lang.OneLine(e.Name), lang.OneLine(e.Reason))
+		if e.Rule != "" {
+			fmt.Fprintf(&b, "%18s rule %s: %s\n", "", lang.OneLine(e.Rule), lang.OneLine(e.Why))
+		}
+		if cost := v.o.Decisions[i].Cost; cost != "" {
+			fmt.Fprintf(&b, "%18s %s\n", "", strings.ReplaceAll(lang.Harmless(cost), "\n", "\n"+strings.Repeat(" ", 19)))
+		}
+	}
+	if len(v.entries) == 0 {
+		b.WriteString("nothing to do\n")
+	} else {
+		fmt.Fprintf(&b, "%s: %d planned, %d declined\n", plural.Count(len(v.entries), "action", "actions"), planned, declined)
+	}
+	if v.o.Plan != nil {
+		text, err := lang.Render(&changes.Value{Plan: v.o.Plan}, lang.FormatText)
+		if err != nil {
+			text = lang.OneLine(err.Error())
+		}
+		b.WriteString("\n" + text)
+	}
+	return b.String()
+}
+
+// decisionWord returns the word for a decision.
+func decisionWord(e *remedy.Entry) string {
+	switch {
+	case e.Kind == remedy.KindApplied:
+		return "applied"
+	case e.Kind == remedy.KindReleased:
+		return "released"
+	case e.Rule != "":
+		return "declined"
+	case e.Action == remedy.Ticket:
+		return "ticket"
+	case e.Kept:
+		return "kept"
+	}
+	return "planned"
+}
+
+// decisionOf returns the value of a decision.
+func decisionOf(e *remedy.Entry, cost string) starlark.Value {
+	port := ""
+	if e.Port != (remedy.Place{}) {
+		port = e.Port.String()
+	}
+	return lang.NewResult(DecisionType, starlark.String(e.At.UTC().Format(time.RFC3339)), starlark.String(decisionWord(e)), lang.TextOrNone(string(e.Action)), starlark.String(e.Name),
+		lang.TextOrNone(e.Remedy), lang.TextOrNone(e.Reason), lang.TextOrNone(e.Rule), lang.TextOrNone(e.Why), lang.TextOrNone(port), lang.TextOrNone(cost))
+}
+
+// WrapLog returns the decisions of a log as a list, the oldest first.
+func WrapLog(entries []remedy.Entry) starlark.Value {
+	var list []starlark.Value
+	for i := range entries {
+		if entries[i].Kind != remedy.KindRun {
+			list = append(list, decisionOf(&entries[i], ""))
+		}
+	}
+	return starlark.NewList(list)
 }

@@ -1,18 +1,11 @@
-// Package run runs remedies, and decides on their actions.
-//
-//	run.go     a run; the plan of its decisions
-//	load.go    which remedies run, with their options
-//	effect.go  the predicted effect of links that go down
-//
-// The values of actions and decisions are in builtins/remedies; the rules that hold for every
-// remedy, and the log of decisions, in fabric/remedy.
-
 package remedies
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +21,7 @@ import (
 	"fabsh/fabric/remedy"
 )
 
-// Input is what remedies get.
+// Input is the input of a run of remedies.
 type Input struct {
 	Fabric   *fabric.Fabric
 	Findings []audit.Finding
@@ -63,13 +56,13 @@ func Plan(ctx context.Context, r *lang.Runtime, o *Outcome) (err error) {
 // run runs the remedies one after the other, and returns all their actions. They may read the
 // fabric, and not change it. An error of one ends the run: its actions are unknown.
 func (set *Selection) run(ctx context.Context, in *script.Interpreter, input *Input) (actions []remedy.Action, err error) {
-	env, running := topology.EnvOf(in.Runtime), lang.StateOf[Running](in.Runtime)
+	env, running := topology.EnvOf(in.Runtime), lang.StateOf[ActionsAllowed](in.Runtime)
 	before, was := env.Forbidden, *running
 	env.Forbidden, *running = "a remedy returns actions, and changes nothing itself", true
 	defer func() { env.Forbidden, *running = before, was }()
-	findings := audits.Wrap(input.Findings)
+	findings := audits.WrapFindings(input.Findings)
 	findings.Freeze()
-	past := pastOf(&Past{Fabric: input.Fabric, State: input.State, Of: input.Of, Judged: input.Judged}, in.Runtime.Clock.Now())
+	past := pastOf(input, in.Runtime.Clock.Now())
 	for _, r := range set.List {
 		in.Runtime.Progress("remedy " + r.Name)
 		list, err := r.run(ctx, in, starlark.Tuple{env.ValueOf(input.Fabric), findings}, past)
@@ -79,12 +72,13 @@ func (set *Selection) run(ctx context.Context, in *script.Interpreter, input *In
 		actions = append(actions, list...)
 	}
 	if len(actions) > remedy.MaxActions {
-		return nil, tooMany("the remedies", len(actions))
+		return nil, tooManyActions("the remedies", len(actions))
 	}
 	return actions, nil
 }
 
-func tooMany(who string, n int) error {
+// tooManyActions returns the error of more actions than a run may have.
+func tooManyActions(who string, n int) error {
 	return fmt.Errorf("%s returned %d actions; the maximum is %d: so many faults have a common cause", who, n, remedy.MaxActions)
 }
 
@@ -121,7 +115,7 @@ func (r *Remedy) actions(v starlark.Value, f *fabric.Fabric) (list []remedy.Acti
 		return nil, fmt.Errorf("%s: remedy() returned %s; want a list of actions", r.script, v.Type())
 	}
 	if values.Len() > remedy.MaxActions {
-		return nil, tooMany(r.script+": remedy()", values.Len())
+		return nil, tooManyActions(r.script+": remedy()", values.Len())
 	}
 	for i := range values.Len() {
 		a, ok := actionOf(values.Index(i))
@@ -138,4 +132,109 @@ func (r *Remedy) actions(v starlark.Value, f *fabric.Fabric) (list []remedy.Acti
 		list = append(list, a)
 	}
 	return list, nil
+}
+
+// Remedy is a script that defines remedy(fabric, findings, *, ...), with its options.
+type Remedy struct {
+	script.Recipient // its name, entry and options
+
+	script string
+	past   bool // it takes past
+}
+
+// Selection is the remedies of a run.
+type Selection struct {
+	List []*Remedy
+	// Help is their help, set if the words request it; then they must not run.
+	Help string
+}
+
+// pastOption is a parameter that the command fills.
+const pastOption = "past"
+
+// OptionsOf returns the flags among options that a command line may give.
+func OptionsOf(options []string) []string {
+	return slices.DeleteFunc(slices.Clone(options), func(flag string) bool { return flag == script.FlagName(pastOption) })
+}
+
+// Load loads the remedies that words of a command line name, .star files or shipped ones, and
+// passes each option among the words to all that accept it. Without names it loads all that
+// are shipped. flags are the flags of the command that runs them, for suggestions about
+// misspelled ones.
+func Load(ctx context.Context, in *script.Interpreter, words, flags []string) (*Selection, error) {
+	names := Named(words)
+	if len(names) == 0 {
+		names = script.Remedies.Names()
+	}
+	set := new(Selection)
+	var recipients []*script.Recipient
+	for _, name := range names {
+		r, err := loadOne(ctx, in, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(set.List, func(b *Remedy) bool { return b.Name == r.Name }) {
+			r.Name = r.script // two files of one name
+		}
+		set.List, recipients = append(set.List, r), append(recipients, &r.Recipient)
+	}
+	var err error
+	if set.Help, err = script.Remedies.Distribute(recipients, words, names, flags); err != nil {
+		return nil, err
+	}
+	for _, r := range set.List {
+		script.Arguments{Keywords: r.Keywords}.Allow(in.Runtime.Files)
+	}
+	return set, nil
+}
+
+// Named returns the remedies that words name.
+func Named(words []string) (names []string) {
+	shipped := script.Remedies.Names()
+	for _, w := range words {
+		if !strings.HasPrefix(w, "-") && (strings.HasSuffix(w, ".star") || slices.Contains(shipped, w)) && !slices.Contains(names, w) {
+			names = append(names, w)
+		}
+	}
+	return names
+}
+
+// Names returns the names of the remedies, separated by blanks.
+func (set *Selection) Names() string {
+	var names []string
+	for _, r := range set.List {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// loadOne runs the top level of a remedy.
+func loadOne(ctx context.Context, in *script.Interpreter, name string) (*Remedy, error) {
+	file, err := script.Remedies.Locate(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Remedy{Recipient: script.Recipient{Name: strings.TrimSuffix(path.Base(file), ".star")}, script: file}
+	return r, in.RunOne(ctx, file, notExit, func(s *script.Script) (err error) {
+		fn := s.Function(script.RemedyEntry)
+		if fn == nil {
+			return fmt.Errorf("%s: not a remedy; it does not define remedy(fabric, findings, ...)", file)
+		}
+		e := script.NewEntry(r.Name, fn, s.Doc)
+		if !e.Fabric || len(e.Words) != 1 || e.Words[0].Name != "findings" || e.Rest != "" {
+			return fmt.Errorf("%s: invalid parameters of remedy(); want fabric, findings, and options after a *: def remedy(fabric, findings, *, runs = 3)", file)
+		}
+		e.Words = nil
+		e.Options = slices.DeleteFunc(e.Options, func(p script.Param) bool {
+			r.past = r.past || p.Name == pastOption
+			return p.Name == pastOption
+		})
+		r.Entry = e
+		return nil
+	})
+}
+
+// notExit returns err of a remedy's code: exit() must not end the others.
+func notExit(err error) error {
+	return lang.NotExit(err, "not supported in a remedy; it returns actions")
 }

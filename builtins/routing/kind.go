@@ -2,6 +2,7 @@ package routing
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 
 	"go.starlark.net/starlark"
@@ -41,7 +42,7 @@ func kindOf[V starlark.Value](want string) *lang.Kind {
 // kindDict returns the kind of a parameter that takes a dict, which errors call want.
 func kindDict(want string) *lang.Kind { return kindOf[*starlark.Dict](want) }
 
-// toTables takes routes, of which builtins need only the Go value.
+// toTables converts routes; builtins need only their tables.
 func toTables(v starlark.Value) (any, error) {
 	r, ok := v.(*Routes)
 	if !ok {
@@ -50,7 +51,7 @@ func toTables(v starlark.Value) (any, error) {
 	return r.Tables, nil
 }
 
-// textValue is the default of a parameter that takes text, and more.
+// textValue returns the default of a parameter that takes text or other values.
 func textValue(text string) any {
 	if s, ok := lang.TextDefault(text).(string); ok {
 		return starlark.String(s)
@@ -58,7 +59,7 @@ func textValue(text string) any {
 	return nil
 }
 
-// toTraffic takes the name of a pattern, or a traffic matrix.
+// toTraffic converts the name of a pattern, or a traffic matrix.
 func toTraffic(v starlark.Value) (any, error) {
 	switch v.(type) {
 	case starlark.String, *starlark.Dict, starlark.Iterable:
@@ -67,7 +68,7 @@ func toTraffic(v starlark.Value) (any, error) {
 	return nil, lang.WantType(v, "a pattern, or a dict or list of flows")
 }
 
-// toOrder takes an iterable of LIDs, ports and nodes, or a function of a LID.
+// toOrder converts an iterable of LIDs, ports and nodes, or a function of a LID.
 func toOrder(v starlark.Value) (any, error) {
 	if _, ok := v.(starlark.Callable); ok {
 		return v, nil
@@ -78,7 +79,7 @@ func toOrder(v starlark.Value) (any, error) {
 	return v, nil
 }
 
-// toAdaptive takes a bool, or the word for the ports that switches choose from.
+// toAdaptive converts a bool, or the word for the ports that switches choose from.
 func toAdaptive(v starlark.Value) (any, error) {
 	switch v := v.(type) {
 	case starlark.Bool:
@@ -92,7 +93,7 @@ func toAdaptive(v starlark.Value) (any, error) {
 	return nil, lang.WantType(v, `True, False, "minimal" or "updown"`)
 }
 
-// toLIDs returns a slice that is not nil: nil means that the parameter was not given.
+// toLIDs converts an iterable of LIDs, ports and nodes. The slice is never nil: nil means that the parameter was not given.
 func toLIDs(v starlark.Value) (any, error) {
 	it, ok := v.(starlark.Iterable)
 	if !ok {
@@ -141,4 +142,21 @@ func lidOf(v starlark.Value) (mad.LID, error) {
 		return 0, err
 	}
 	return lids[0], nil
+}
+
+// pathArg is the argument of methods that read a file.
+type pathArg struct{ Path string }
+
+// read calls fn with the file.
+func (a *pathArg) read(c *lang.Call, fn func(r io.Reader) error) error {
+	defer c.Reads()()
+	file, err := c.Runtime().Files.Open(c.Fiber().Context, a.Path)
+	if err != nil {
+		return lang.Errorf("%w", err)
+	}
+	defer file.Close()
+	if err := fn(file); err != nil {
+		return lang.Errorf("%w", err)
+	}
+	return nil
 }

@@ -99,8 +99,8 @@ Without set_sl2vl() or layer() before, service level n is on virtual lane n.`,
 	}),
 }
 
-// endsOf returns the LIDs of an end of a pair: those of a LID, a port or a node, or all if
-// it is None. Each belongs to a terminal.
+// endsOf returns the LIDs of an end of a pair, which is a LID, a port or a node; all LIDs if it is
+// None. Each belongs to a terminal.
 func (v *Routes) endsOf(x starlark.Value) ([]mad.LID, error) {
 	if x == starlark.None {
 		return v.graph.g.LIDs(0), nil

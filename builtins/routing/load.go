@@ -1,135 +1,385 @@
-// Package jobs has the jobs of schedulers for scripts, and their traffic.
-//
-//	load.go    load_jobs(), and its values
-//	traffic.go routes.job_traffic(), routes.job_matrix()
-
 package routing
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
-	"fabsh/fabric/hosts"
-	"fabsh/fabric/jobs"
+	"fabsh/fabric"
+	"fabsh/fabric/routing/traffic"
+	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
-// LoadJobs is load_jobs(): the jobs of a scheduler.
-var LoadJobs = lang.Builtin{
-	Name:    "load_jobs",
-	Returns: "list of job",
-	Group:   topology.GroupFabric,
-	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the output of squeue --json or sacct --json, or a table with a header and a column of lists of hosts, such as squeue -o '%i,%j,%u,%T,%N' writes"}},
-	Doc: `Reads the jobs that run and have hosts from a file: a list of job.
-A table is separated by commas, |, tabs or semicolons. Columns are found by the names of squeue, without case: JOBID, NODELIST (or hosts), and if any NAME, USER, PARTITION and STATE. A list of hosts in the last column needs no quotes: 7,node[001-004,7].`,
-	Example: `
-> jobs = load_jobs("jobs.csv")
-> jobs[0].id, hostlist.fold(jobs[0].hosts)
-("7", "node-[0001-0004]")
-`,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
-		var list []jobs.Job
-		err := c.Block(func(ctx context.Context) error {
-			f, err := c.Runtime().Files.Open(ctx, a.Path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			list, err = jobs.Read(f, a.Path)
-			return err
-		})
-		if err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
-		return lang.List(list, wrap), nil
-	}),
-}
-
-// JobType is the type of a job.
-var JobType = &lang.ResultType{
-	Name: "job",
-	Doc:  "A job of a scheduler that runs.",
+// CongestionType is the type of the result of routes.congestion().
+var CongestionType = &lang.ResultType{
+	Name: "congestion",
+	Doc:  "The load of links under a traffic pattern, if all endpoints send at once.",
 	Members: []lang.ResultMember{
-		{Name: "id", Type: "string", Doc: "its id as squeue prints it, such as 7, or 11_3 of a task of an array"},
-		{Name: "name", Type: "string", Doc: "its name; None if the file does not have it"},
-		{Name: "user", Type: "string", Doc: "its user; None likewise"},
-		{Name: "partition", Type: "string", Doc: "its partition of the scheduler; None likewise"},
-		{Name: "num_hosts", Doc: "number of hosts"},
-		{Name: "hosts", Doc: "names of its hosts, in the order of the scheduler", Long: true},
+		{Name: "pattern", Doc: "which"},
+		{Name: "endpoints", Doc: "number of endpoints"},
+		{Name: "samples", Doc: "number of shifts or permutations"},
+		{Name: "seed", Doc: "seed of the random ones"},
+		{Name: "max", Doc: "the largest number of flows on a link in one direction, in any sample: for shifts, 1 means no contention; for a matrix, the largest traffic on a link"},
+		{Name: "mean", Doc: "mean of the largest numbers of the samples"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (number of flows on the busiest link of the path); None for all-to-all; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths"},
+		{Name: "lost", Doc: "flows that do not arrive"},
+		{Name: "worst", Doc: "the first sample with the largest number: the distance of a shift, else the number of the sample; None if no link has a flow"},
+		{Name: "port", Doc: "a port whose outgoing link has the largest number of flows, or the largest traffic; None without flows"},
+		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic (GUID/NUMBER of ports of switches with the same name); else None", Long: true},
+		adaptiveMember, adaptiveReasonMember,
 	},
 }
 
-// Job is the value of a job.
-type Job struct {
-	*lang.Result
-	Job jobs.Job
+// congestionMethod is routes.congestion(): flows per link under a traffic pattern.
+var congestionMethod = lang.Builtin{
+	Name:    "congestion",
+	Returns: "congestion",
+	Params: []lang.Param{
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"`},
+		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
+		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
+		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
+		slParam,
+	},
+	Doc: `Counts the flows on links under a pattern of traffic, or adds up the traffic of a matrix on them.
+A matrix can have any unit; order, samples and seed do not apply to it.
+All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the largest loads with the best and the worst choices beside them.`,
+	Example: `
+> g = discover().graph()
+> g.route("ftree").congestion("shift").max
+1
+> g.route("ftree").congestion("permutation", samples=100).bandwidth > 0.5
+True
+> t = g.route("ftree"); a, b, c = g.order()[0], g.order()[4], g.order()[8]
+> m = t.congestion({(a, b): 2.5, (c, b): 1})
+> m.max, m.lost, len(m.loads)
+(3.5, 0, 3)
+> a = g.route("updn", adaptive=True).congestion("permutation", samples=5).adaptive
+> a.ideal_max <= a.static_max, a.worst_max >= a.static_max
+(True, True)
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Pattern starlark.Value
+		Order   []mad.LID
+		Samples *int
+		Seed    int
+		slArg
+	}) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		sl, err := a.level()
+		if err != nil {
+			return nil, err
+		}
+		pattern, ok := starlark.AsString(a.Pattern)
+		if !ok {
+			if a.Order != nil || a.Samples != nil {
+				return nil, lang.ParamError("pattern", "not supported for a traffic matrix")
+			}
+			flows, err := flowsOf(a.Pattern)
+			if err != nil {
+				return nil, lang.ParamError("pattern", "%w", err)
+			}
+			m, err := traffic.MeasureFlows(c.Fiber().Context, v.Tables, flows)
+			if err != nil {
+				return nil, computeError(c, err)
+			}
+			defer progress(c, "splitting the traffic over choices")()
+			return wrapCongestion(v, &m.Congestion, m, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+				return traffic.MeasureAdaptiveFlows(ctx, v.Tables, flows, sl)
+			}, c)
+		}
+		o := traffic.CongestionOptions{Pattern: pattern, Order: a.Order, Seed: uint64(a.Seed)}
+		if a.Samples != nil {
+			if o.Samples = *a.Samples; o.Samples < 1 {
+				return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
+			}
+		}
+		defer progress(c, "counting the loads of links")()
+		r, err := traffic.MeasureCongestion(c.Fiber().Context, v.Tables, o)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return wrapCongestion(v, r, nil, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+			return traffic.MeasureAdaptive(ctx, v.Tables, o, sl)
+		}, c)
+	}),
 }
 
-func wrap(j jobs.Job) starlark.Value {
-	return &Job{lang.NewResult(JobType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.TextOrNone(j.User), lang.TextOrNone(j.Partition), starlark.MakeInt(len(j.Hosts)), lang.Texts(j.Hosts)), j}
+// wrapCongestion returns r as a value for scripts; m, if not nil, has the loads of a
+// matrix. measure measures the loads with adaptive routing.
+func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestion, measure measureAdaptive, c *lang.Call) (starlark.Value, error) {
+	adaptive, reason, err := adaptiveLoad(c, v, measure)
+	if err != nil {
+		return nil, err
+	}
+	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
+	most := starlark.Value(starlark.MakeInt(r.Max))
+	if r.Pattern == traffic.AllToAll {
+		bandwidth = starlark.None
+	}
+	if r.Worst >= 0 {
+		worst = starlark.MakeInt(r.Worst)
+	}
+	if r.At >= 0 {
+		at = topology.PortOf(v.graph.g.ChannelPort(r.At))
+	}
+	if m != nil {
+		most, loads = starlark.Float(m.MaxLoad), v.loadsByPort(m.Loads)
+	}
+	return &loadValue{lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
+		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads, adaptive, reason)}, nil
 }
 
-// kindJobs are jobs: a list of job, or a dict of id to hosts, as a list of names or as a text in
-// Slurm's notation.
-var kindJobs = &lang.Kind{Type: reflect.TypeFor[[]jobs.Job](), Convert: toJobs}
-
-func toJobs(v starlark.Value) (any, error) {
-	list := []jobs.Job{}
+// flowsOf returns the flows of a traffic matrix.
+func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
+	var rows []starlark.Tuple
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
-			id, ok := starlark.AsString(kv[0])
-			if !ok || id == "" {
-				return nil, fmt.Errorf("got the key %s, want the id of a job as a string", lang.Brief(kv[0]))
+			pair, ok := kv[0].(starlark.Tuple)
+			if !ok || len(pair) != 2 {
+				return nil, fmt.Errorf("got the key %s, want (source, destination)", lang.Brief(kv[0]))
 			}
-			names, err := namesOf(kv[1])
-			if err != nil {
-				return nil, fmt.Errorf("job %s: %w", lang.Brief(kv[0]), err)
-			}
-			list = append(list, jobs.Job{ID: id, Hosts: names})
+			rows = append(rows, append(slices.Clone(pair), kv[1]))
 		}
-		return list, nil
 	case starlark.Iterable:
-		seen := map[string]bool{} // results are by id
 		for i, x := range lang.Collect(v) {
-			j, ok := x.(*Job)
-			if !ok {
-				return nil, fmt.Errorf("element %d: got %s, want job", i, x.Type())
+			row, ok := x.(starlark.Tuple)
+			if !ok || len(row) != 3 {
+				return nil, fmt.Errorf("element %d: got %s, want (source, destination, how much)", i, lang.Brief(x))
 			}
-			if seen[j.Job.ID] {
-				return nil, fmt.Errorf("element %d: job %q is listed twice", i, j.Job.ID)
-			}
-			seen[j.Job.ID] = true
-			list = append(list, j.Job)
+			rows = append(rows, row)
 		}
-		return list, nil
 	}
-	return nil, lang.WantType(v, "a list of job, or a dict of id to hosts")
+	if len(rows) == 0 {
+		return nil, errors.New("the matrix is empty")
+	}
+	flows := make([]traffic.Flow, len(rows))
+	for i, row := range rows {
+		ends, err := flowEnds(row[:2])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", lang.Brief(row), err)
+		}
+		amount, ok := starlark.AsFloat(row[2])
+		if !ok {
+			return nil, fmt.Errorf("%s: got %s, want a number", lang.Brief(row), row[2].Type())
+		}
+		flows[i] = traffic.Flow{From: ends[0], To: ends[1], Traffic: amount}
+	}
+	return flows, nil
 }
 
-// namesOf returns the hosts of a job.
-func namesOf(v starlark.Value) (names []string, err error) {
-	if text, ok := starlark.AsString(v); ok {
-		return hosts.Expand(text)
-	}
-	it, ok := v.(starlark.Iterable)
-	if !ok {
-		return nil, fmt.Errorf("got %s, want hosts", v.Type())
-	}
-	for _, x := range lang.Collect(it) {
-		name, ok := starlark.AsString(x)
-		if !ok {
-			return nil, fmt.Errorf("got %s, want the name of a host", x.Type())
+// flowEnds returns the LIDs of a source and a destination; of a port, the first LID.
+func flowEnds(pair []starlark.Value) (ends [2]mad.LID, err error) {
+	for i, x := range pair {
+		if ends[i], err = lidOf(x); err != nil {
+			return ends, err
 		}
-		if name == "" {
-			return nil, errors.New("the name of a host is empty")
-		}
-		names = append(names, name)
 	}
-	return names, nil
+	return ends, nil
+}
+
+// BalanceType is the type of the result of routes.balance().
+var BalanceType = &lang.ResultType{
+	Name: "balance",
+	Doc:  "How evenly tables use links; each direction counts separately.",
+	Members: []lang.ResultMember{
+		{Name: "routes_max", Doc: "the most routes on a link: the edge forwarding index"},
+		{Name: "routes_mean", Doc: "the mean"},
+		{Name: "routes_min", Doc: "the fewest"},
+		{Name: "lids_max", Doc: "the largest number of destination LIDs on a link"},
+		{Name: "lids_mean", Doc: "the mean"},
+		{Name: "lids_min", Doc: "the fewest"},
+		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},
+		{Name: "routes", Doc: "a dict of port name to its routes; GUID/NUMBER of ports of switches with the same name", Long: true},
+		{Name: "lids", Doc: "a dict of port name to its LIDs, likewise", Long: true},
+		adaptiveMember, adaptiveReasonMember,
+	},
+}
+
+// balanceMethod is routes.balance(): routes and destination LIDs per link.
+var balanceMethod = lang.Builtin{
+	Name:    "balance",
+	Returns: "balance",
+	Params: []lang.Param{
+		endpointsParam,
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count only the routes to these LIDs, such as those of storage, or one of each port"},
+		slParam,
+	},
+	Doc: `Counts the routes on each link between switches, and the LIDs they lead to.
+All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the most routes on a link with the best and the worst choices beside them.`,
+	Example: `
+> b = discover().graph().route("ftree").balance()
+> b.routes_max, b.routes_min
+(28, 28)
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		endpointsArg
+		LIDs []mad.LID
+		slArg
+	}) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		class, err := a.class(v.graph.g)
+		if err != nil {
+			return nil, err
+		}
+		sl, err := a.level()
+		if err != nil {
+			return nil, err
+		}
+		b, err := traffic.MeasureBalance(c.Fiber().Context, v.Tables, class, a.LIDs)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		routes, lids := new(starlark.Dict), new(starlark.Dict)
+		for ch := range b.PerChannel {
+			name := portKey(v.graph.g.ChannelPort(ch))
+			routes.SetKey(name, starlark.MakeInt64(b.PerChannel[ch]))
+			lids.SetKey(name, starlark.MakeInt64(b.DLIDs[ch]))
+		}
+		busiest := starlark.Value(starlark.None)
+		if b.Routes.Busiest >= 0 {
+			busiest = topology.PortOf(v.graph.g.ChannelPort(b.Routes.Busiest))
+		}
+		adaptive, reason, err := adaptiveLoad(c, v, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+			return traffic.MeasureAdaptiveBalance(ctx, v.Tables, class, a.LIDs, sl)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &loadValue{lang.NewResult(BalanceType,
+			starlark.MakeInt64(b.Routes.Max), starlark.Float(b.Routes.Mean), starlark.MakeInt64(b.Routes.Min),
+			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids, adaptive, reason)}, nil
+	}),
+}
+
+// AdaptiveLoadType is the type of `adaptive` of congestion and balance.
+var AdaptiveLoadType = &lang.ResultType{
+	Name: "adaptive_load",
+	Doc:  "The largest load of a link where switches choose among ports, for flows of reliable connections (RC). Ideal: the traffic to a LID can be divided at each switch in any parts among its ports, such that the largest load is the smallest possible. Worst: all flows that may take a link do, for each link by itself.",
+	Members: []lang.ResultMember{
+		{Name: "samples", Doc: "number of samples, at most 5; of more, evenly spread ones. The other figures are of these"},
+		{Name: "static_max", Type: "float", Doc: "the largest load of all samples, by static ports"},
+		{Name: "static_mean", Type: "float", Doc: "mean of the largest loads of the samples, by static ports"},
+		{Name: "ideal_max", Type: "float", Doc: "the same as static_max, by an ideal split of the flows"},
+		{Name: "ideal_mean", Type: "float", Doc: "the same as static_mean, by an ideal split"},
+		{Name: "bound_max", Type: "float", Doc: "a lower bound on ideal_max: no split has less. The split that was found is within 1 % of the bound, or as near as a limited number of steps comes"},
+		{Name: "bound_mean", Type: "float", Doc: "a lower bound on ideal_mean"},
+		{Name: "worst_max", Type: "float", Doc: "the same as static_max, by the worst choices"},
+		{Name: "worst_mean", Type: "float", Doc: "the same as static_mean, by the worst choices"},
+		{Name: "lost", Type: "int", Doc: "flows that some choice loses or may send in a circle; ideal and worst are without them"},
+		{Name: "ideal_port", Type: "port", Doc: "a port whose outgoing link has ideal_max, None without flows"},
+		{Name: "worst_port", Type: "port", Doc: "a port whose outgoing link has worst_max, None without flows"},
+		{Name: "ideal_loads", Type: "dict", Doc: "for one sample, a dict of port name to its outgoing load by the ideal split, for ports with load; else None", Long: true},
+		{Name: "worst_loads", Type: "dict", Doc: "for one sample, the same by the worst choices; else None", Long: true},
+	},
+}
+
+var (
+	adaptiveMember       = lang.ResultMember{Name: "adaptive", Type: "adaptive_load", Doc: "the loads with the best and the worst choices; None: switches have no choices, or these are unknown"}
+	adaptiveReasonMember = lang.ResultMember{Name: "adaptive_reason", Type: "string", Doc: "why the choices of switches that route adaptively are unknown; else None", Long: true}
+)
+
+// slParam is the parameter sl of congestion and balance, which slArg binds.
+var slParam = lang.Param{Name: "sl", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "service level of the flows, on which choices depend; where routes have service levels of paths, those apply"}
+
+// slArg is the argument for slParam.
+type slArg struct{ SL int }
+
+// level returns the service level.
+func (a *slArg) level() (uint8, error) {
+	if a.SL < 0 || a.SL > 15 {
+		return 0, lang.ParamError("sl", "got %d, want 0..15", a.SL)
+	}
+	return uint8(a.SL), nil
+}
+
+// measureAdaptive measures loads; nil: there are no choices.
+type measureAdaptive func(ctx context.Context) (*traffic.AdaptiveLoad, error)
+
+// adaptiveLoad returns the values of adaptiveMember and adaptiveReasonMember.
+func adaptiveLoad(c *lang.Call, v *Routes, measure measureAdaptive) (load, reason starlark.Value, err error) {
+	if state, why := verify.AdaptiveOf(v.Tables); state == verify.AdaptiveUnknown {
+		return starlark.None, starlark.String(why), nil
+	}
+	l, err := measure(c.Fiber().Context)
+	if err != nil {
+		return nil, nil, computeError(c, err)
+	}
+	if l == nil || l.Samples == 0 {
+		return starlark.None, starlark.None, nil
+	}
+	port := func(ch int) starlark.Value {
+		if ch < 0 {
+			return starlark.None
+		}
+		return topology.PortOf(v.graph.g.ChannelPort(ch))
+	}
+	return lang.NewResult(AdaptiveLoadType, starlark.MakeInt(l.Samples),
+		starlark.Float(l.Static.Max), starlark.Float(l.Static.Mean), starlark.Float(l.Ideal.Max), starlark.Float(l.Ideal.Mean),
+		starlark.Float(l.Bound.Max), starlark.Float(l.Bound.Mean), starlark.Float(l.Worst.Max), starlark.Float(l.Worst.Mean),
+		starlark.MakeInt64(l.Lost), port(l.Ideal.At), port(l.Worst.At), v.loadsByPort(l.IdealLoads), v.loadsByPort(l.WorstLoads)), starlark.None, nil
+}
+
+// portKey returns the key of a port in a dict of loads: its name, or its GUID and number where
+// several nodes have the name, as unnamed switches do.
+func portKey(p *fabric.Port) starlark.String {
+	n := p.Node()
+	if len(n.Fabric().NodeByName(n.Name())) > 1 {
+		return starlark.String(fmt.Sprintf("%v/%d", n.GUID(), p.Num()))
+	}
+	return starlark.String(p.Name())
+}
+
+// loadsByPort returns a dict of [portKey] to load, for ports with load; None: loads is nil.
+func (v *Routes) loadsByPort(loads []float64) starlark.Value {
+	if loads == nil {
+		return starlark.None
+	}
+	d := new(starlark.Dict)
+	for ch, load := range loads {
+		if load > 0 {
+			d.SetKey(portKey(v.graph.g.ChannelPort(ch)), starlark.Float(load))
+		}
+	}
+	return d
+}
+
+// loadValue is a congestion or balance, with a text of its own.
+type loadValue struct{ *lang.Result }
+
+// Display writes the figures of static ports, then the figures with choices, if any.
+func (v *loadValue) Display() string {
+	var rows []lang.Fact
+	var adaptive *lang.Result
+	reason := ""
+	for _, f := range v.Facts() {
+		switch f.Name {
+		case "adaptive":
+			adaptive, _ = f.Value.(*lang.Result)
+		case "adaptive_reason":
+			reason, _ = starlark.AsString(f.Value)
+		default:
+			rows = append(rows, f)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(lang.Aligned(rows))
+	if adaptive != nil {
+		b.WriteString("with adaptive routing:\n")
+		for line := range strings.Lines(adaptive.Display()) {
+			b.WriteString("  " + line)
+		}
+	}
+	if reason != "" {
+		fmt.Fprintf(&b, "note: all figures are of static ports; adaptive routing is unknown: %s\n", lang.OneLine(reason))
+	}
+	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// VerdictType is the type of what routes.verify() returns.
+// VerdictType is the type of the result of routes.verify().
 var VerdictType = &lang.ResultType{
 	Name:    "verdict",
 	Version: 2,
@@ -61,7 +61,7 @@ type verdictValue struct {
 // WrapVerdict returns v as a value for scripts.
 func WrapVerdict(v *verify.Verdict) starlark.Value { return newVerdict(v) }
 
-// newVerdict returns v as a value. ok is None if switches route adaptively.
+// newVerdict returns v as a value. ok is None if the choices of adaptive routing are unknown.
 func newVerdict(v *verify.Verdict) *verdictValue {
 	ok := starlark.Value(starlark.Bool(v.OK()))
 	if v.Adaptive == verify.AdaptiveUnknown {
@@ -90,7 +90,7 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason), starlark.MakeInt(v.Lanes))}
 }
 
-// leftOutShown is how many of the omitted ports the text names.
+// leftOutShown is the largest number of omitted ports that the text names.
 const leftOutShown = 10
 
 // Display writes the finding first, then the figures, then examples.
@@ -201,6 +201,7 @@ func ruleWord(x *verify.Violation) string {
 	return "never_via"
 }
 
+// portNames returns the names of ports.
 func portNames(ports []*fabric.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
@@ -294,8 +295,8 @@ type verifyArgs struct {
 	NeverVia, MustVia starlark.Value
 }
 
-// requirementOf calls the script's function require. After its first failure it is not
-// called again, since no verdict is returned then.
+// requirementOf returns a function that calls the script's function require. After its first
+// failure it is not called again, since no verdict is returned then.
 func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error) func(src, dst *graph.Terminal) bool {
 	return func(src, dst *graph.Terminal) bool {
 		if *failed != nil {
@@ -308,4 +309,255 @@ func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error)
 		}
 		return bool(answer.Truth())
 	}
+}
+
+// viaDoc is the help of never_via and must_via.
+const viaDoc = "a tuple (sources, destinations, via), or a list of such tuples; each member is a node, a port, a name, or a list of these; None as sources or destinations means all ports of CAs and routers, and via can also be links"
+
+// viaRules returns the rules of an argument: one tuple, or a list of them.
+func viaRules(g *graph.Graph, param string, v starlark.Value, must bool) ([]verify.ViaRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	list := []starlark.Value{v}
+	if l, ok := v.(*starlark.List); ok {
+		list = lang.Collect(l)
+	}
+	var rules []verify.ViaRule
+	for i, v := range list {
+		t, ok := v.(starlark.Tuple)
+		if !ok || len(t) != 3 {
+			return nil, lang.ParamError(param, "rule %d: got %s, want (sources, destinations, via)", i, lang.Brief(v))
+		}
+		rule := verify.ViaRule{Must: must}
+		var err error
+		if rule.From, err = terminalsOf(g, t[0]); err != nil {
+			return nil, lang.ParamError(param, "rule %d, sources: %w", i, err)
+		}
+		if rule.To, err = terminalsOf(g, t[1]); err != nil {
+			return nil, lang.ParamError(param, "rule %d, destinations: %w", i, err)
+		}
+		if err = viaOf(g, t[2], &rule); err != nil {
+			return nil, lang.ParamError(param, "rule %d, via: %w", i, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// targetsIn returns the nodes and ports of a fabric that v names: one value, or an
+// iterable of them. A node has the port NoPortGiven.
+func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
+	list := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		list = lang.Collect(it)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the list is empty; a rule needs members")
+	}
+	var out []topology.Target
+	for _, v := range list {
+		if l, ok := v.(topology.Link); ok {
+			v = topology.PortOf(l.A)
+		}
+		t := topology.FindValue(f, v)
+		if t.Err != nil {
+			return nil, t.Err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// terminalsOf returns the ports with LIDs that v names; None means all ports of CAs and routers.
+func terminalsOf(g *graph.Graph, v starlark.Value) ([]int, error) {
+	var list []int
+	if v == starlark.None {
+		for i := range g.Terminals() {
+			if g.Terminals()[i].IsEndpoint(0) {
+				list = append(list, i)
+			}
+		}
+		return list, nil
+	}
+	targets, err := targetsIn(g.Fabric(), v)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		before := len(list)
+		for i := range g.Terminals() {
+			p := g.Terminals()[i].Port
+			if g.Terminals()[i].Count > 0 && p.Node() == t.Node && (t.Port == topology.NoPortGiven || t.Node.IsSwitch() || p.Num() == t.Port) {
+				list = append(list, i)
+			}
+		}
+		if len(list) == before {
+			return nil, fmt.Errorf("%s has no LID in use", t.Label)
+		}
+	}
+	return list, nil
+}
+
+// viaOf adds the nodes and ports that v names to a rule.
+func viaOf(g *graph.Graph, v starlark.Value, rule *verify.ViaRule) error {
+	targets, err := targetsIn(g.Fabric(), v)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if t.Port == topology.NoPortGiven {
+			rule.Nodes = append(rule.Nodes, t.Node)
+		} else {
+			rule.Ports = append(rule.Ports, t.Node.Port(t.Port))
+		}
+	}
+	return nil
+}
+
+// FailureType is the type of the elements of the result of routes.fail_each_link().
+var FailureType = &lang.ResultType{
+	Name: "link_failure",
+	Doc:  "The effects of the failure of one link between switches.",
+	Members: []lang.ResultMember{
+		{Name: "link", Type: "string", Doc: "one of its ports"},
+		{Name: "peer", Type: "string", Doc: "the other"},
+		{Name: "pairs", Doc: "number of pairs of an endpoint and a LID of another that lose packets until tables are changed"},
+		{Name: "cuts", Doc: "True if no tables can replace it: it is the only link between two parts of the network"},
+		{Name: "lost", Doc: "in that case, number of pairs of endpoints that it separates"},
+	},
+}
+
+// failuresMethod is routes.fail_each_link().
+var failuresMethod = lang.Builtin{
+	Name:    "fail_each_link",
+	Returns: "list of link_failure",
+	Params:  []lang.Param{endpointsParam},
+	Doc:     "Returns the effects of each single failure of a link between switches: a list of link_failure, sorted by their first port. Where switches route adaptively, pairs are judged on the choices of packets of reliable connections (RC) with SL 0: pairs are lost whose packets some choice brings to the failed link, at a switch that has no other port for them. Where paths have service levels, or choices depend on input ports, are unknown or loop, static ports are judged.",
+	Example: `
+> t = discover().graph().route("ftree")
+> [f for f in t.fail_each_link() if f.cuts]
+[]
+`,
+	Run: lang.Do(func(c *lang.Call, a *endpointsArg) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		class, err := a.class(v.graph.g)
+		if err != nil {
+			return nil, err
+		}
+		defer progress(c, "failing one link after the other")()
+		list, _, err := verify.FailEachLink(c.Fiber().Context, v.Tables, class)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return wrapFailures(list), nil
+	}),
+}
+
+// wrapFailures returns a list of results.
+func wrapFailures(list []verify.LinkFailure) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, f := range list {
+		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+	}
+	return starlark.NewList(values)
+}
+
+// WrapReport returns r as a value to show. Scripts have no such value.
+func WrapReport(r *verify.Report) starlark.Value {
+	v := &reportValue{routes: newRoutes(r.Routes, newGraph(r.Routes.Graph(), topology.NewFabric(r.Routes.Graph().Fabric())))}
+	if r.Verdict != nil {
+		v.verdict = newVerdict(r.Verdict)
+	}
+	if r.Diff != nil {
+		v.diff = wrapDiff(r.Routes.Graph(), r.Diff)
+	}
+	if r.Failures != nil {
+		v.failures = wrapFailures(r.Failures)
+	}
+	return v
+}
+
+// ReportDoc describes the output of commands on tables.
+func ReportDoc() lang.TypeDoc {
+	d := lang.TypeDoc{Name: "policy_report", Schema: (&reportValue{}).Schema(), Doc: "The output of fabsh route, and of fabsh verify with --fail-each-link. Members that were not requested are missing.", Members: []lang.MemberDoc{
+		{Name: "policy", Column: true, Doc: "what made the tables"},
+		{Name: "switches", Column: true, Doc: "number of switches"},
+		{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches"},
+	}}
+	for _, m := range VerdictType.Members {
+		if m.Name != "policy" {
+			d.Members = append(d.Members, lang.MemberDoc{Name: m.Name, Column: true, Doc: m.Doc})
+		}
+	}
+	return lang.TypeDoc{Name: d.Name, Schema: d.Schema, Doc: d.Doc, Members: append(d.Members,
+		lang.MemberDoc{Name: "diff", Column: true, Doc: "with --diff: a routes_diff"},
+		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure"})}
+}
+
+// reportValue is a verify.Report in the values of scripts; nil means not requested.
+type reportValue struct {
+	routes   *Routes
+	verdict  *verdictValue
+	diff     *lang.Result
+	failures *starlark.List
+}
+
+var _ lang.Factual = (*reportValue)(nil)
+
+func (r *reportValue) String() string { return r.routes.String() }
+
+func (r *reportValue) Type() string { return "policy_report" }
+
+func (r *reportValue) Freeze() {}
+
+func (r *reportValue) Truth() starlark.Bool { return true }
+
+func (r *reportValue) Hash() (uint32, error) { return 0, lang.Unhashable(r) }
+
+func (r *reportValue) Schema() string { return "policy_report/2" }
+
+func (r *reportValue) Facts() []lang.Fact {
+	out := []lang.Fact{
+		{Name: "policy", Value: starlark.String(r.routes.Tables.Engine)},
+		{Name: "switches", Value: starlark.MakeInt(r.routes.Len())},
+		{Name: "entries", Value: starlark.MakeInt(r.routes.Tables.Entries())},
+	}
+	if r.verdict == nil {
+		out = append(out, lang.Fact{Name: "notes", Value: lang.Texts(allNotes(r.routes.Tables))})
+	} else {
+		for _, f := range r.verdict.Facts() {
+			if f.Name != "policy" {
+				out = append(out, f)
+			}
+		}
+	}
+	if r.diff != nil {
+		out = append(out, lang.Fact{Name: "diff", Value: r.diff})
+	}
+	if r.failures != nil {
+		out = append(out, lang.Fact{Name: "failures", Value: r.failures})
+	}
+	return out
+}
+
+func (r *reportValue) Display() string {
+	var parts []string
+	if r.verdict == nil {
+		parts = append(parts, r.routes.Display())
+	} else {
+		parts = append(parts, r.verdict.Display())
+	}
+	if r.diff != nil {
+		parts = append(parts, "against the current tables:\n"+r.diff.Display())
+	}
+	if r.failures != nil {
+		text := "no link between switches\n"
+		if r.failures.Len() > 0 {
+			text = lang.RenderText(r.failures)
+		}
+		parts = append(parts, "if a link fails:\n"+text)
+	}
+	return strings.Join(parts, "\n")
 }

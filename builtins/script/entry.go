@@ -29,16 +29,23 @@ func FindEntry(globals starlark.StringDict) *starlark.Function {
 	return nil
 }
 
-// MayHaveEntry reports whether a resolved file has a global of such a name.
+// MayHaveEntry reports whether a resolved file has a global with the name of an entry function.
 func MayHaveEntry(f *syntax.File) bool {
 	return slices.ContainsFunc(f.Module.(*resolve.Module).Globals, func(b *resolve.Binding) bool {
 		return slices.Contains(entryNames, b.First.Name)
 	})
 }
 
-// given are the parameters that fabsh passes by position to functions of their names: name
+// TestPrefix begins the names of tests. SimParam is the parameter whose default names a test's
+// simulated fabric.
+const (
+	TestPrefix = "test_"
+	SimParam   = "sim"
+)
+
+// passedParams are the parameters that fabsh passes by position to functions of their names: name
 // and type.
-var given = map[string][][2]string{
+var passedParams = map[string][][2]string{
 	"main":        {{"fabric", "fabric"}},
 	"audit":       {{"fabric", "fabric"}},
 	"route":       {{"fabric", "fabric"}},
@@ -49,7 +56,7 @@ var given = map[string][][2]string{
 // ParamType returns the type of a parameter that fabsh passes to a function, by its position
 // and name: the fabric of an entry function, the simulated fabric of a test. Empty: unknown.
 func ParamType(fn string, i int, param string) string {
-	switch list := given[fn]; {
+	switch list := passedParams[fn]; {
 	case i < len(list) && list[i][0] == param:
 		return list[i][1]
 	case param == SimParam && strings.HasPrefix(fn, TestPrefix):
@@ -78,8 +85,8 @@ type Param struct {
 	Default starlark.Value // nil if it is required
 }
 
-// NewEntry reads the signature of fn. doc is the docstring of its script; if empty, that of fn
-// is used.
+// NewEntry reads the signature of fn. doc is the docstring of its script; if empty, the
+// docstring of fn is used.
 func NewEntry(name string, fn *starlark.Function, doc string) *Entry {
 	e := &Entry{Fn: fn, Name: name, Doc: cmp.Or(doc, fn.Doc())}
 	n := fn.NumParams()
@@ -255,12 +262,14 @@ func longNames(short string, flags []string) string {
 // FlagName returns the option of a command line for a parameter.
 func FlagName(param string) string { return "--" + strings.ReplaceAll(param, "_", "-") }
 
+// isNumber reports whether a word is a number, which may begin with a minus sign.
 func isNumber(w string) bool {
 	_, intErr := strconv.ParseInt(w, 0, 64)
 	_, floatErr := strconv.ParseFloat(w, 64)
 	return intErr == nil || floatErr == nil
 }
 
+// listOf returns v if it is a list or tuple, else nil.
 func listOf(v starlark.Value) starlark.Indexable {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -271,8 +280,8 @@ func listOf(v starlark.Value) starlark.Indexable {
 	return nil
 }
 
-// parseLike reads a word as a value of the type of like; anything but numbers
-// and truths stays text.
+// parseLike reads a word as a value of the type of like; all but numbers and truth values stay
+// text.
 func parseLike(like starlark.Value, word string) (starlark.Value, error) {
 	switch like.(type) {
 	case starlark.Bool:
@@ -297,4 +306,180 @@ func parseLike(like starlark.Value, word string) (starlark.Value, error) {
 		return starlark.Float(x), nil
 	}
 	return starlark.String(word), nil
+}
+
+// Usage returns the command line in one line.
+func (e *Entry) Usage() string {
+	var b strings.Builder
+	b.WriteString(e.Name)
+	for _, p := range e.Options {
+		use := e.optionUse(p)
+		if p.Default != nil {
+			use = "[" + use + "]"
+		}
+		b.WriteString(" " + use)
+	}
+	for _, p := range e.Words {
+		if p.Default == nil {
+			b.WriteString(" " + strings.ToUpper(p.Name))
+		} else {
+			b.WriteString(" [" + strings.ToUpper(p.Name) + "]")
+		}
+	}
+	if e.Rest != "" {
+		b.WriteString(" [" + strings.ToUpper(e.Rest) + "...]")
+	}
+	return b.String()
+}
+
+// optionUse returns the use of an option in one line of help.
+func (e *Entry) optionUse(p Param) string {
+	like := p.Default
+	if l := listOf(like); l != nil && l.Len() > 0 {
+		like = l.Index(0)
+	}
+	switch like.(type) {
+	case starlark.Bool:
+		if p.Default == starlark.True {
+			return "--no-" + FlagName(p.Name)[2:]
+		}
+		return FlagName(p.Name)
+	case starlark.Int:
+		return FlagName(p.Name) + " N"
+	case starlark.Float:
+		return FlagName(p.Name) + " X"
+	}
+	return FlagName(p.Name) + " TEXT"
+}
+
+// Help returns the text of --help.
+func (e *Entry) Help() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: %s\n", e.Usage())
+	if doc := lang.TrimDoc(e.Doc); doc != "" {
+		fmt.Fprintf(&b, "\n%s\n", doc)
+	}
+	if len(e.Options) > 0 {
+		b.WriteString("\noptions:\n")
+		width := 0
+		for _, p := range e.Options {
+			width = max(width, len(e.optionUse(p)))
+		}
+		for _, p := range e.Options {
+			note := "required"
+			switch {
+			case p.Default == starlark.True:
+				note = "turns off " + p.Name
+			case p.Default != nil:
+				note = "default " + p.Default.String()
+			}
+			fmt.Fprintf(&b, "  %-*s  %s\n", width, e.optionUse(p), note)
+		}
+	}
+	return b.String()
+}
+
+// Recipient is one of several scripts to which a command line passes its options.
+type Recipient struct {
+	Name     string
+	Entry    *Entry
+	Given    map[string]starlark.Value // options that the command line gives, by parameter
+	Keywords []starlark.Tuple          // arguments of the call
+}
+
+// Distribute passes each option among words to all scripts that accept it, and sets their
+// Given and Keywords. names are the words that name the scripts, of folder f; flags are the
+// flags of the command, for suggestions about misspelled ones. If words request help, it returns
+// the help, and sets no Keywords.
+func (f Folder) Distribute(list []*Recipient, words, names, flags []string) (help string, err error) {
+	kind := kinds[f]
+	for _, t := range list {
+		t.Given = map[string]starlark.Value{}
+	}
+	var values []string // of options
+	wanted := false
+	for len(words) > 0 {
+		w := words[0]
+		words = words[1:]
+		switch {
+		case w == "-h" || w == "--help":
+			wanted = true
+		case !strings.HasPrefix(w, "-") && slices.Contains(names, w):
+		case !strings.HasPrefix(w, "-"):
+			shipped := f.Names()
+			return "", fmt.Errorf("%s %q: unknown%s; use a .star file, or one of %s", kind, w, fabric.DidYouMean(w, shipped), strings.Join(shipped, ", "))
+		default:
+			before := words
+			if words, err = f.option(list, w, words, flags); err != nil {
+				return "", err
+			}
+			values = append(values, before[:len(before)-len(words)]...)
+		}
+	}
+	for _, v := range values {
+		if slices.Contains(names, v) {
+			return "", fmt.Errorf("%s: %q is the value of an option and the name of %s; write the option as --NAME=%[2]s", kind, v, withArticle(kind))
+		}
+	}
+	if wanted {
+		var pages []string
+		for _, t := range list {
+			pages = append(pages, t.Entry.Help())
+		}
+		return strings.Join(pages, "\n"), nil
+	}
+	for _, t := range list {
+		if err := t.bind(kind); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// withArticle returns a noun with its indefinite article.
+func withArticle(noun string) string {
+	if strings.Contains("aeiou", noun[:1]) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// option passes one option to all scripts that accept it.
+func (f Folder) option(list []*Recipient, w string, words, flags []string) (rest []string, err error) {
+	kind := kinds[f]
+	flag, _, _ := strings.Cut(w, "=")
+	var known []string
+	found := false
+	for _, t := range list {
+		for _, p := range t.Entry.Options {
+			known = append(known, FlagName(p.Name))
+		}
+		if p, _ := t.Entry.Find(flag); p == nil {
+			continue
+		}
+		left, err := t.Entry.Option(t.Given, w, words)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", kind, t.Name, err)
+		}
+		if found && len(left) != len(rest) {
+			return nil, fmt.Errorf("%s: %s has a value in one %[1]s, but not in another; write %[2]s=VALUE", kind, flag)
+		}
+		found, rest = true, left
+	}
+	if !found {
+		return nil, fmt.Errorf("%s: no %[1]s of this run supports the option %s%s", kind, flag, fabric.DidYouMean(flag, append(known, flags...)))
+	}
+	return rest, nil
+}
+
+// bind makes the arguments from the given options.
+func (t *Recipient) bind(kind string) error {
+	for _, p := range t.Entry.Options {
+		if v, ok := t.Given[p.Name]; ok {
+			t.Keywords = append(t.Keywords, starlark.Tuple{starlark.String(p.Name), v})
+		} else if p.Default == nil {
+			return fmt.Errorf("%s %s: missing option %s", kind, t.Name, FlagName(p.Name))
+		}
+	}
+	return nil
 }

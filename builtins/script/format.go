@@ -1,5 +1,3 @@
-// Package format formats scripts as buildifier does.
-
 package script
 
 import (
@@ -18,7 +16,7 @@ import (
 // also in strings.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// Format returns src, a script of that name, formatted. It does not call
+// Format returns src, a script with a name, formatted as buildifier does. It does not call
 // buildifier's rewriter, which sorts lists by their names in build files.
 func Format(name string, src []byte) ([]byte, error) {
 	if err := lang.PlainText(name, 1, string(src)); err != nil {
@@ -31,7 +29,7 @@ func Format(name string, src []byte) ([]byte, error) {
 	if err := checkDepth(file); err != nil {
 		return nil, err
 	}
-	text, restore := hideWhile(file, newlines.Replace(string(src)))
+	text, restore := replaceWhile(file, newlines.Replace(string(src)))
 	parsed, err := build.ParseDefault(name, []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w (not supported by the library of buildifier)", err)
@@ -80,7 +78,7 @@ func checkDepth(file *syntax.File) error {
 }
 
 // requote gives a string with letters beyond ASCII double quotes. The printer keeps such a
-// token; of others it escapes each byte, in a form that Starlark does not accept.
+// token; in others it escapes each byte, in a form that Starlark does not accept.
 func requote(s *build.StringExpr) {
 	body, isSingle := strings.CutPrefix(s.Token, "'")
 	if !isSingle || strings.Contains(body, `"`) || !strings.ContainsFunc(s.Value, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -94,9 +92,9 @@ func requote(s *build.StringExpr) {
 	s.Token = quotes + s.Token[n:len(s.Token)-n] + quotes
 }
 
-// hideWhile writes while statements as for statements, and indents by spaces, because
-// buildifier's library supports neither while nor tabs; restore undoes the former.
-func hideWhile(file *syntax.File, src string) (hidden string, restore func(string) string) {
+// replaceWhile writes while statements as for statements, and indents by spaces, because
+// buildifier's library supports neither while nor tabs; restore restores the while statements.
+func replaceWhile(file *syntax.File, src string) (hidden string, restore func(string) string) {
 	mark := "while_"
 	for strings.Contains(src, mark) {
 		mark += "_"

@@ -38,6 +38,7 @@ var library = sync.OnceValue(func() fs.FS {
 // Folder is a directory of @std// with scripts of one kind.
 type Folder string
 
+// The folders.
 const (
 	Audits     Folder = "audit"
 	Reports    Folder = "report"
@@ -50,8 +51,8 @@ const (
 // kinds are the names of the kinds of scripts in errors.
 var kinds = map[Folder]string{Audits: "audit", Reports: "report", Remedies: "remedy", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario"}
 
-// TopologyEntry is the function of a kind of topology that returns the file, and RemedyEntry
-// that of a remedy that returns its actions.
+// TopologyEntry is the function of a kind of topology that returns the file. RemedyEntry is the
+// function of a remedy that returns its actions.
 const (
 	TopologyEntry = "topology"
 	RemedyEntry   = "remedy"
@@ -91,7 +92,7 @@ func (f Folder) Source(name string) (string, error) {
 
 // Locate returns the script of a name: a .star file, or a shipped one of the folder.
 func (f Folder) Locate(name string) (string, error) {
-	if isFile(name) {
+	if isScriptFile(name) {
 		return name, nil
 	}
 	names := f.Names()
@@ -101,14 +102,14 @@ func (f Folder) Locate(name string) (string, error) {
 	return "", fmt.Errorf("%s %q: unknown%s; use a .star file, or one of %s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// IsReport reports whether a shipped report has that name.
+// IsReport reports whether a shipped report has the name.
 func IsReport(name string) bool {
 	_, err := fs.Stat(scripts.FS, path.Join(string(Reports), name+".star"))
-	return err == nil && !isFile(name)
+	return err == nil && !isScriptFile(name)
 }
 
-// isFile reports whether name is that of a file, not of a shipped script.
-func isFile(name string) bool {
+// isScriptFile reports whether name names a file, not a shipped script.
+func isScriptFile(name string) bool {
 	return strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@")
 }
 
@@ -140,8 +141,8 @@ func readOnce(f Folder) func() []Doc {
 			}
 			if file, err := lang.Dialect.Parse(e.Name(), headOf(src), 0); err == nil {
 				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
-				d.Deep = sets(file, "deep")
-				d.Host = sets(file, "host")
+				d.Deep = setsTrue(file, "deep")
+				d.Host = setsTrue(file, "host")
 			}
 			list = append(list, d)
 		}
@@ -165,7 +166,7 @@ func Docstring(file *syntax.File) string {
 // sets host to True.
 func JudgesHost(src string) bool {
 	file, err := lang.Dialect.Parse("", headOf([]byte(src)), 0)
-	return err == nil && sets(file, "host")
+	return err == nil && setsTrue(file, "host")
 }
 
 // headOf returns the text of a script before its functions, which take time to parse.
@@ -174,8 +175,8 @@ func headOf(src []byte) []byte {
 	return head
 }
 
-// sets reports whether a statement of a file is `name = True`.
-func sets(file *syntax.File, name string) bool {
+// setsTrue reports whether a statement of a file is `name = True`.
+func setsTrue(file *syntax.File, name string) bool {
 	return slices.ContainsFunc(file.Stmts, func(s syntax.Stmt) bool {
 		a, ok := s.(*syntax.AssignStmt)
 		if !ok {
@@ -185,4 +186,77 @@ func sets(file *syntax.File, name string) bool {
 		value, isName := a.RHS.(*syntax.Ident)
 		return ok && isName && to.Name == name && value.Name == "True"
 	})
+}
+
+// Program describes a script, as far as possible without running it.
+type Program struct {
+	Name    string // as the command line takes it: @examples//links.star
+	Doc     string // the first line of its docstring
+	Options []string
+	// Entry reports whether it defines main, audit, route, or an entry passed to ProgramOf.
+	// If not, its options are unknown.
+	Entry bool
+}
+
+// Programs lists the embedded scripts that can be run, by name.
+func Programs() []Program {
+	var list []Program
+	for name, tree := range packages() {
+		for _, file := range filesOf(tree) {
+			src, err := fs.ReadFile(tree, file)
+			if p := ProgramOf(name+"//"+file, string(src)); err == nil && p.Entry {
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Program) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// ProgramOf reads a script without running it. A script with errors has no entry. entries are
+// other functions that make it a program, besides entryNames.
+func ProgramOf(name, src string, entries ...string) Program {
+	p := Program{Name: name}
+	file, err := lang.Dialect.Parse(name, src, 0)
+	if err != nil {
+		return p
+	}
+	p.Doc, _, _ = strings.Cut(Docstring(file), "\n")
+	for _, entry := range slices.Concat(entryNames, entries) {
+		for _, stmt := range file.Stmts {
+			if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == entry {
+				p.Entry, p.Options = true, optionsOf(def)
+				return p
+			}
+		}
+	}
+	return p
+}
+
+// optionsOf returns the flags of the keyword-only parameters of an entry function. A bool that
+// is True by default is turned off.
+func optionsOf(def *syntax.DefStmt) []string {
+	var flags []string
+	keyword := false
+	for _, param := range def.Params {
+		switch x := param.(type) {
+		case *syntax.UnaryExpr:
+			keyword = keyword || x.Op == syntax.STAR
+		case *syntax.Ident:
+			if keyword {
+				flags = append(flags, FlagName(x.Name))
+			}
+		case *syntax.BinaryExpr:
+			name, ok := x.X.(*syntax.Ident)
+			if !keyword || !ok {
+				continue
+			}
+			flag := FlagName(name.Name)
+			if v, ok := x.Y.(*syntax.Ident); ok && v.Name == "True" {
+				flag = "--no-" + flag[2:]
+			}
+			flags = append(flags, flag)
+		}
+	}
+	return flags
 }

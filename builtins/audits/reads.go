@@ -1,0 +1,86 @@
+package audits
+
+import (
+	"context"
+
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/device"
+	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/routes"
+)
+
+// ReadFabric returns the latest fabric; if there is none, it sweeps.
+func ReadFabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	f, err := topology.CurrentFabric(t)
+	if err != nil {
+		return nil, err
+	}
+	return f.Fabric, nil
+}
+
+// ReadRates reads the counters of ports of the latest fabric once, and compares with the previous
+// read of p. It prints no warnings; requests without an answer are counted.
+func ReadRates(ctx context.Context, r *lang.Runtime, p *Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
+	defer release()
+	err = lang.Operate(t, "top", func(c *lang.Call) (err error) {
+		rates, err = p.Read(c, ports)
+		return err
+	})
+	return rates, err
+}
+
+// ReadRoutes reads the tables of all switches of a fabric; with adaptive, also the tables of
+// adaptive routing where it is on.
+func ReadRoutes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive bool) (*routes.Routes, error) {
+	t, release := r.Thread(ctx, "command")
+	defer release()
+	return values.ReadRoutes(t, f, adaptive)
+}
+
+// ReadLanes gives r, tables that were just read, the virtual lanes of the switches, or of the snapshot
+// that the session reads.
+func ReadLanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes) error {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	return lang.Operate(t, "verify", func(c *lang.Call) error { return values.ReadSL2VL(c, r) })
+}
+
+// maxWarned is the largest number of requests without an answer that warnings name.
+const maxWarned = 8
+
+// ReadAnswers returns f with the other data that audits read, by device.ReadAnswers and
+// device.ReadExtended. Requests without an answer are among the fabric's problems and in
+// warnings.
+func ReadAnswers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	var r fabric.Reading
+	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
+			client := topology.EnvOf(rt).SA
+			if r, err = device.ReadAnswers(ctx, client, f, rt.Clock.Now); err != nil {
+				return err
+			}
+			more, err := device.ReadExtended(ctx, client.Engine, f.With(r))
+			more.Problems = append(r.Problems, more.Problems...)
+			r = more
+			return err
+		})
+		for i, p := range r.Problems {
+			if i == maxWarned {
+				c.Fiber().Warn("and %s of the same kind", plural.Count(len(r.Problems)-i, "more", "more"))
+				break
+			}
+			c.Fiber().Warn("%s", p.Text)
+		}
+		return err
+	})
+	return f.With(r), err
+}

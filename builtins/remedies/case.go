@@ -1,0 +1,200 @@
+package remedies
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/remedy"
+	"fabsh/fabric/routing/routes"
+)
+
+// newCase returns the case by which actions on f are judged; f was just swept, or read from a
+// file. The forwarding tables are read when an action needs them.
+func newCase(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, state *remedy.State) (*remedy.Case, error) {
+	env := topology.EnvOf(r)
+	c := &remedy.Case{Fabric: f, State: state, Manager: managerOf(f)}
+	managed := c.Manager != nil
+	if env.Engine != nil {
+		c.Host = f.From()
+		sm, err := env.SA.FindSM(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if managed = sm != nil; managed && sm.Info != nil {
+			if ports := f.PortByGUID(sm.Info.GUID); len(ports) > 0 {
+				c.Manager = ports[0]
+			}
+		}
+	}
+	if env.Engine == nil && !f.HasLFTs() {
+		return c, nil // the effect is unknown
+	}
+	p := predictors{runtime: r, managed: managed, needed: []*fabric.Port{c.Host, c.Manager}}
+	c.Effect = func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error) {
+		e, err := p.predict(ctx, f, ports)
+		if err != nil {
+			return "", "", err
+		}
+		return e.Refusal(), e.String(), nil
+	}
+	return c, nil
+}
+
+// managerOf returns the port of the master subnet manager, by the PortInfo of the first port
+// that names it; nil: unknown.
+func managerOf(f *fabric.Fabric) *fabric.Port {
+	for i := range f.Ports() {
+		if info := f.Ports()[i].Info(); info != nil && info.MasterSMLID != 0 {
+			if p := f.PortByLID(info.MasterSMLID); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// predictors predict effects. They read the tables in force when the first is needed.
+type predictors struct {
+	runtime *lang.Runtime
+	managed bool
+	needed  []*fabric.Port // whose links must stay; some may be nil
+
+	live            *routes.Routes
+	likely, minimal *change.Predictor
+}
+
+// predict predicts the effect on f. If the engine of the subnet manager is unknown, its tables
+// may differ from the repaired ones, so tables of shortest paths must not have a credit loop
+// either.
+func (p *predictors) predict(ctx context.Context, f *fabric.Fabric, ports []*fabric.Port) (e *change.Effect, err error) {
+	if p.live == nil {
+		if p.live, err = audits.ReadRoutes(ctx, p.runtime, f, false); err != nil {
+			return nil, err
+		}
+	}
+	if p.likely, err = p.predictor(ctx, p.likely, ""); err != nil {
+		return nil, err
+	}
+	e, err = p.likely.Without(ctx, ports)
+	if err != nil || !p.managed || e.Engine != "" || e.Refusal() != "" {
+		return e, err
+	}
+	if p.minimal, err = p.predictor(ctx, p.minimal, "minhop"); err != nil {
+		return nil, err
+	}
+	other, err := p.minimal.Without(ctx, ports)
+	if err == nil && other.Refusal() != "" {
+		return other, nil
+	}
+	return e, err
+}
+
+// predictor returns x, or if it is nil, a new predictor for an engine; "": the engine of the
+// tables in force.
+func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine string) (*change.Predictor, error) {
+	if x != nil {
+		return x, nil
+	}
+	o := change.PredictOptions{Managed: p.managed, Engine: engine}
+	for _, port := range p.needed {
+		if port != nil && port.LID() != 0 {
+			o.Needed = append(o.Needed, port.LID())
+		}
+	}
+	if env := topology.EnvOf(p.runtime); env.Engine != nil {
+		t := change.Tables{Live: p.live}
+		levels := change.Levels{Client: env.SA, File: env.Levels, Open: func(path string) (io.ReadCloser, error) { return p.runtime.Files.OpenNamed(ctx, path) }}
+		levels.InForce(&t, env.Engine)
+		o.Lanes = t.InLanes
+	}
+	return change.NewPredictor(ctx, p.live, o)
+}
+
+// PastType is the type of a remedy's parameter past.
+var PastType = &lang.ResultType{
+	Name: "remedy_past",
+	Doc:  "What earlier runs decided, for remedies: def remedy(fabric, findings, *, past=None).",
+	Members: []lang.ResultMember{
+		{Name: "known", Doc: "links with a past: a list of remedy_link"},
+		{Name: "runs", Type: "int", Doc: "how many earlier runs are known, at most 32"},
+		{Name: "judged", Doc: "the checks of audits that were done in this run; empty with --last"},
+	},
+}
+
+// LinkType is the type of the past of a link.
+var LinkType = &lang.ResultType{
+	Name: "remedy_link",
+	Doc:  "The past of a link that a remedy wanted to isolate.",
+	Members: []lang.ResultMember{
+		{Name: "id", Type: "string", Doc: "GUID and number of the port where it is disabled"},
+		{Name: "name", Type: "string", Doc: "name of the link when it was last up"},
+		{Name: "port", Doc: "the port where it is disabled; None if it is not in the fabric"},
+		{Name: "other", Doc: "the port at the other end; None if it is not in the fabric"},
+		{Name: "phase", Doc: `"isolated", "testing" (enabled for a test), "planned" (to be isolated, within the last day), "restoring" (to be enabled, within the last day), or None`},
+		{Name: "seconds", Doc: "how long it has been in this phase; None without a phase"},
+		{Name: "bad", Doc: "the earlier runs that proposed to isolate it: 0 is the latest"},
+		{Name: "declined", Doc: "the rule for all remedies that last declined to isolate it; None if none has since it was planned"},
+		{Name: "times", Type: "int", Doc: "how often it was isolated"},
+		{Name: "since_isolated", Doc: "seconds since it was last isolated; None if it was not"},
+		{Name: "since_restored", Doc: "seconds since it last passed its test; None if it did not"},
+	},
+}
+
+// pastOf returns the decisions of earlier runs as a value for remedies.
+func pastOf(input *Input, now time.Time) starlark.Value {
+	s := input.State
+	runs := slices.DeleteFunc(slices.Clone(s.Runs), func(t time.Time) bool { return t.Equal(input.Of) }) // this one
+	slices.Reverse(runs)
+	links := lang.List(s.Ports, func(p *remedy.Past) starlark.Value {
+		var bad []starlark.Value
+		for i, t := range runs {
+			if slices.ContainsFunc(p.Bad, t.Equal) {
+				bad = append(bad, starlark.MakeInt(i))
+			}
+		}
+		phase, at := phaseOf(p, input.Fabric, now)
+		return lang.NewResult(LinkType, starlark.String(p.Port.String()), starlark.String(p.Name), portValue(p.Port, input.Fabric), portValue(p.Peer, input.Fabric),
+			lang.TextOrNone(phase), secondsSince(at, now), starlark.NewList(bad), lang.TextOrNone(p.Declined), starlark.MakeInt(p.Times), secondsSince(p.Last, now), secondsSince(p.Restored, now))
+	})
+	return lang.NewResult(PastType, links, starlark.MakeInt(len(runs)), lang.Texts(input.Judged))
+}
+
+// phaseOf returns the phase of a link, and when it began.
+func phaseOf(p *remedy.Past, f *fabric.Fabric, now time.Time) (phase string, at time.Time) {
+	switch {
+	case remedy.Pending(p.Restoring, now):
+		return "restoring", p.Restoring
+	case !p.Isolated.IsZero():
+		return "isolated", p.Isolated
+	case remedy.Pending(p.Planned, now):
+		return "planned", p.Planned
+	case !p.Testing.IsZero():
+		return "testing", p.Testing
+	}
+	return "", time.Time{}
+}
+
+// portValue returns the port at a place in f, None if f does not have it.
+func portValue(p remedy.Place, f *fabric.Fabric) starlark.Value {
+	if port := p.In(f); port != nil {
+		return topology.PortOf(port)
+	}
+	return starlark.None
+}
+
+// secondsSince returns the seconds from a time until now, None for no time.
+func secondsSince(t, now time.Time) starlark.Value {
+	if t.IsZero() {
+		return starlark.None
+	}
+	return starlark.Float(max(0, now.Sub(t).Seconds()))
+}
