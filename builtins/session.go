@@ -1,12 +1,9 @@
-// Package builtins makes a session: it assembles the framework (lang), the scripts
+// Package builtins makes a [Session]: it assembles the framework (lang), the scripts
 // (script) and the vocabularies into everything that a script can use.
 //
-//	session.go      a session and its options
-//	predeclared.go  the global names
-//
-// Other packages use a session: program and audits/run run scripts and audits,
-// scripttest runs their tests, check finds their errors; help and explain write text
-// for people; metrics, page and read serve commands written in Go.
+// Other packages run code in a session: program runs scripts and their tests, audits
+// runs audits, remedies runs remedies, check finds errors of scripts and explains
+// errors, help writes help. [ReportPage] makes the page of a report.
 // The tests of the vocabularies are here because they open a session.
 //
 // The values, by their type in Starlark:
@@ -77,7 +74,7 @@ type SessionOptions struct {
 	// Secrets are files that scripts may not read under any name.
 	Secrets []fs.FileInfo
 
-	// Flags are the program's own, such as "--format" and "-o". If one is among a
+	// Flags are the flags of the program, such as "--format" and "-o". If one is among a
 	// script's options, the error states its right place.
 	Flags []string
 
@@ -161,7 +158,7 @@ func NewSession(o SessionOptions) (*Session, error) {
 	r.Comparisons = func(f *syntax.File, globals starlark.StringDict) []lang.WrongWord {
 		return check.Comparisons(in, known, f, globals)
 	}
-	*lang.StateOf[PageSettings](r) = PageSettings{State: o.State, Version: o.Version}
+	*lang.StateOf[pageSettings](r) = pageSettings{State: o.State, Version: o.Version}
 	*lang.StateOf[help.Program](r) = help.Program{Pages: o.Help}
 	audits.KeepBelow(r, o.State, o.Job)
 	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}

@@ -1,10 +1,15 @@
-// Package check finds errors of a script from its text and the declarations, without running
-// it.
+// Package check reads the text of scripts without running it: it finds errors, proposes
+// completions, explains errors, and knows the declarations of all types of values.
 //
-//	check.go       the script; call.go: the arguments of its calls
-//	comparison.go  comparisons that are never true; dict.go: the keys of dicts;
-//	               portname.go: names of ports in place of ports
-//	definition.go  the definitions of its variables
+// [Script] and [Source] return the problems of a script; [Comparisons] finds comparisons that
+// always have the same result. A [Completer] proposes completions at the cursor, for the prompt and
+// for editors. An [Explainer] renders errors for people, with a hint for habits of other languages
+// and tools ([Tools]). [Types] describes the types of values; an [Inference] infers the [Shape] of an
+// expression from these declarations.
+//
+// Functions that take only names or texts are safe for concurrent use. A Completer, an Explainer and
+// an Inference are used by one goroutine at a time, and checks use the interpreter that they are
+// given.
 package check
 
 import (
@@ -21,16 +26,19 @@ import (
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
-// maxProblems is how many problems of a script are reported, and maxSuggestions for how many
-// of them similar names are searched: either takes a second in a script of a megabyte.
+// maxProblems is the largest number of problems of a script that are reported, and maxSuggestions
+// the largest number of problems for which similar names are searched: either takes a second in a
+// script of a megabyte.
 const (
 	maxProblems    = 1000
 	maxSuggestions = 100
@@ -53,8 +61,8 @@ func Script(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 	return Source(ctx, in, path, src)
 }
 
-// Source is Script for a text, whose modules are read where the session may read. The error is
-// the cause of ctx if that ends before the check.
+// Source returns the errors of a text like Script; its modules are read where the session may
+// read. The error is the cause of ctx if that ends before the check.
 func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Problem, error) {
 	in.Sources[path] = src
 	c := newChecker(in)
@@ -138,6 +146,7 @@ type checker struct {
 	problems    []Problem
 }
 
+// report adds a problem.
 func (c *checker) report(pos syntax.Position, format string, args ...any) {
 	c.problems = append(c.problems, Problem{pos, fmt.Sprintf(format, args...)})
 }
@@ -201,7 +210,8 @@ func (c *checker) attribute(n *syntax.DotExpr) {
 	c.report(n.Name.NamePos, "%s has no .%s field or method%s", typ, name, strings.Replace(fabric.DidYouMean(name, of.Attributes()), "did you mean ", "did you mean .", 1))
 }
 
-// mayHave is hasAttr for a known type. It searches all declarations once for each name.
+// mayHave reports like hasAttr, and true for unknown types. It searches all declarations once for
+// each name.
 func (c *checker) mayHave(typ, name string) bool {
 	key := [2]string{typ, name}
 	has, ok := c.known[key]
@@ -265,4 +275,255 @@ func (c *checker) defined(d definition) Shape {
 		shape = shape.Element()
 	}
 	return shape
+}
+
+// call checks the arguments of a call of a known function.
+func (c *checker) call(n *syntax.CallExpr) {
+	name, params := c.callee(n.Fn)
+	if params == nil {
+		return
+	}
+	given, positional, open := map[string]bool{}, 0, false
+	for i, arg := range n.Args {
+		switch arg := arg.(type) {
+		case *syntax.UnaryExpr:
+			if arg.Op == syntax.STAR || arg.Op == syntax.STARSTAR {
+				open = true
+				continue
+			}
+		case *syntax.BinaryExpr:
+			if arg.Op == syntax.EQ {
+				id := arg.X.(*syntax.Ident)
+				given[id.Name] = true
+				c.keyword(n, name, params, id)
+				continue
+			}
+		}
+		if i < len(params) {
+			c.attributeName(params[i], arg)
+		}
+		positional++
+	}
+	if open {
+		return
+	}
+	takes := 0
+	for _, p := range params {
+		switch {
+		case strings.HasPrefix(p.Name, "**"):
+		case strings.HasPrefix(p.Name, "*"):
+			takes = len(n.Args)
+		case p.Keyword:
+		default:
+			if takes++; takes <= positional {
+				continue
+			}
+		}
+		if p.Default == "" && !strings.HasPrefix(p.Name, "*") && !given[p.Name] {
+			c.report(n.Lparen, "%s: missing argument for %s", name, p.Name)
+		}
+	}
+	if positional > takes {
+		c.report(n.Lparen, "%s: got %s, want at most %d", name, plural.Count(positional, "argument", "arguments"), takes)
+	}
+}
+
+// keyword checks that a function takes an argument by the name id.
+func (c *checker) keyword(n *syntax.CallExpr, callee string, params []lang.Param, id *syntax.Ident) {
+	var names []string
+	for i, p := range params {
+		switch {
+		case p.Name == id.Name:
+			return
+		case p.Kind == records.KindFields:
+			a := mad.ByName(textArgument(n, 0, params[0].Name))
+			if a == nil || i == 0 || !ofOneClass(params[0].Kind) || params[0].Default != "" || len(a.Variants) > 0 || a.Field(id.Name) != nil || records.CodeField(a, id.Name) != nil {
+				return
+			}
+			for _, f := range a.Flat() {
+				names = append(names, f.Script)
+			}
+		case strings.HasPrefix(p.Name, "**"):
+			return
+		case !strings.HasPrefix(p.Name, "*"):
+			names = append(names, p.Name)
+		}
+	}
+	c.report(id.NamePos, "%s: unexpected keyword argument %s%s", callee, id.Name, fabric.DidYouMean(id.Name, names))
+}
+
+// ofOneClass reports whether the parameter takes the name of an attribute, and no other
+// arguments than its fields. Requests of other classes have raw answers, too, and parts of
+// their modifiers.
+func ofOneClass(k *lang.Kind) bool {
+	return k == records.KindSMPAttribute || k == records.KindPerfAttribute || k == records.KindRecord
+}
+
+// attributeName checks that a text names an attribute, if a parameter takes one.
+func (c *checker) attributeName(p lang.Param, arg syntax.Expr) {
+	l, ok := arg.(*syntax.Literal)
+	if !ok || !ofOneClass(p.Kind) {
+		return
+	}
+	if name, ok := l.Value.(string); ok && mad.ByName(name) == nil {
+		c.report(l.TokenPos, "unknown attribute %q%s", name, fabric.DidYouMean(name, datagrams.AllAttributeNames()))
+	}
+}
+
+// callee returns the name and the parameters of a function that is called, nil if unknown.
+func (c *checker) callee(fn syntax.Expr) (string, []lang.Param) {
+	shape := c.inference.Infer(fn)
+	if f, ok := shape.Value.(*lang.Function); ok {
+		return f.Name(), f.Params
+	}
+	if shape.Call != nil {
+		return shape.Call.Name, shape.Call.Params
+	}
+	id, ok := fn.(*syntax.Ident)
+	if !ok {
+		return "", nil
+	}
+	if all := c.definitions[firstOf(id)]; len(all) == 1 && all[0].fn != nil {
+		return id.Name, DefParams(all[0].fn)
+	}
+	return "", nil
+}
+
+// definition is a place where a variable gets a value. The zero value means any value.
+type definition struct {
+	from    syntax.Expr
+	element bool            // an element of from, instead of from itself
+	fn      *syntax.DefStmt // a function
+	typ     string          // the type of a parameter that fabsh passes
+}
+
+// firstOf returns the first place of a variable in the script, nil for other names.
+func firstOf(id *syntax.Ident) *syntax.Ident {
+	if b, ok := id.Binding.(*resolve.Binding); ok {
+		return b.First
+	}
+	return nil
+}
+
+// define records the definitions in a part of a script.
+func (c *checker) define(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.AssignStmt:
+		if n.Op == syntax.EQ {
+			c.assign(n.LHS, definition{from: n.RHS})
+		} else {
+			c.assign(n.LHS, definition{})
+		}
+	case *syntax.ForStmt:
+		c.iterate(n.Vars, n.X)
+	case *syntax.ForClause:
+		c.iterate(n.Vars, n.X)
+	case *syntax.DefStmt:
+		c.assign(n.Name, definition{fn: n})
+		for i, p := range n.Params {
+			c.parameter(p, givenType(n.Name.Name, i, p))
+		}
+	case *syntax.LambdaExpr:
+		for _, p := range n.Params {
+			c.parameter(p, "")
+		}
+	case *syntax.LoadStmt:
+		for _, id := range n.To {
+			c.assign(id, definition{})
+		}
+	case *syntax.CallExpr:
+		if dot, ok := n.Fn.(*syntax.DotExpr); ok && slices.Contains([]string{"append", "extend", "insert"}, dot.Name.Name) {
+			c.grows(dot.X)
+		}
+	}
+	return true
+}
+
+// assign records that an expression gets a value.
+func (c *checker) assign(to syntax.Expr, d definition) {
+	switch to := to.(type) {
+	case *syntax.Ident:
+		if first := firstOf(to); first != nil {
+			c.definitions[first] = append(c.definitions[first], d)
+		}
+	case *syntax.ParenExpr:
+		c.assign(to.X, d)
+	case *syntax.TupleExpr:
+		for _, x := range to.List {
+			c.assign(x, definition{})
+		}
+	case *syntax.ListExpr:
+		for _, x := range to.List {
+			c.assign(x, definition{})
+		}
+	case *syntax.IndexExpr:
+		c.grows(to.X)
+	}
+}
+
+// iterate records the variables of a loop.
+func (c *checker) iterate(vars, over syntax.Expr) {
+	pair, ok := vars.(*syntax.TupleExpr)
+	if call, isCall := over.(*syntax.CallExpr); ok && isCall && len(pair.List) == 2 && len(call.Args) > 0 {
+		if fn, ok := call.Fn.(*syntax.Ident); ok && fn.Name == "enumerate" {
+			c.assign(pair.List[0], definition{})
+			c.assign(pair.List[1], definition{from: call.Args[0], element: true})
+			return
+		}
+	}
+	c.assign(vars, definition{from: over, element: true})
+}
+
+// parameter records a parameter of a function.
+func (c *checker) parameter(p syntax.Expr, typ string) {
+	switch p := p.(type) {
+	case *syntax.Ident:
+		c.assign(p, definition{typ: typ})
+	case *syntax.BinaryExpr:
+		c.assign(p.X, definition{typ: typ})
+	case *syntax.UnaryExpr:
+		if p.X != nil {
+			c.assign(p.X, definition{})
+		}
+	}
+}
+
+// givenType returns the type of a parameter that fabsh passes to a function.
+func givenType(fn string, i int, p syntax.Expr) string {
+	switch p := p.(type) {
+	case *syntax.Ident:
+		return script.ParamType(fn, i, p.Name)
+	case *syntax.BinaryExpr:
+		return script.ParamType(fn, i, p.X.(*syntax.Ident).Name)
+	}
+	return ""
+}
+
+// grows records that a variable may get elements of any type.
+func (c *checker) grows(e syntax.Expr) {
+	if id, ok := e.(*syntax.Ident); ok {
+		if first := firstOf(id); first != nil {
+			c.grown[first] = true
+		}
+	}
+}
+
+// DefParams returns the parameters of a script's own function.
+func DefParams(fn *syntax.DefStmt) []lang.Param {
+	params := []lang.Param{} // not nil: known
+	keyword := false
+	for _, p := range fn.Params {
+		switch p := p.(type) {
+		case *syntax.Ident:
+			params = append(params, lang.Param{Name: p.Name, Keyword: keyword})
+		case *syntax.BinaryExpr:
+			params = append(params, lang.Param{Name: p.X.(*syntax.Ident).Name, Default: "...", Keyword: keyword})
+		case *syntax.UnaryExpr:
+			keyword = true
+			if id, ok := p.X.(*syntax.Ident); ok {
+				params = append(params, lang.Param{Name: p.Op.String() + id.Name})
+			}
+		}
+	}
+	return params
 }

@@ -18,15 +18,15 @@ import (
 	"fabsh/mad"
 )
 
-// Attributes is what is known about the values of attributes: by their names alone, and words
-// also by the type that has them.
+// Attributes has the possible values of attributes: by their names alone, and words also by the
+// type that has them.
 type Attributes struct {
 	words  func() map[string]lang.FieldWords
 	ofType func() map[[2]string]lang.FieldWords
 	types  func() map[string][]string
 }
 
-// NewAttributes returns it for all declared types. The tables are made when they are first
+// NewAttributes returns the attributes of all declared types. The tables are made when they are first
 // needed: that takes milliseconds.
 func NewAttributes() *Attributes {
 	return &Attributes{words: sync.OnceValue(FieldWords), ofType: sync.OnceValue(wordsByType), types: sync.OnceValue(AttributeTypes)}
@@ -48,7 +48,7 @@ func Comparisons(in *script.Interpreter, known *Attributes, f *syntax.File, glob
 	return c.comparisons(f, known)
 }
 
-// comparisons implements Comparisons for a checker that has seen the definitions.
+// comparisons implements Comparisons for a checker that has recorded the definitions.
 func (c *checker) comparisons(f *syntax.File, known *Attributes) []lang.WrongWord {
 	x := &comparer{checker: c, known: known, file: f}
 	x.found = lang.WrongWords(f, x.wordsOf, fabric.DidYouMean)
@@ -87,11 +87,12 @@ type comparer struct {
 	known *Attributes
 	file  *syntax.File
 	uses  map[string]*dictUses // of variables, by name
-	// foreign means that the script may run code that is not written in it.
+	// foreign reports that the script may run code that is not written in it.
 	foreign bool
 	found   []lang.WrongWord
 }
 
+// report adds a finding, one for each position.
 func (x *comparer) report(pos syntax.Position, text string) {
 	if !slices.ContainsFunc(x.found, func(w lang.WrongWord) bool { return w.Pos == pos }) {
 		x.found = append(x.found, lang.WrongWord{Pos: pos, Text: text})
@@ -146,7 +147,7 @@ func (x *comparer) equal(e, literal syntax.Expr) {
 	if text, ok := l.Value.(string); ok && !isPortName(text) {
 		all = withoutPortNames(all)
 	}
-	if differ(all, literalType(l)) {
+	if neverEqual(all, literalType(l)) {
 		x.report(l.TokenPos, x.never(e, all, l))
 	}
 }
@@ -162,16 +163,16 @@ func (x *comparer) lookUp(in, key syntax.Expr, inDict bool) {
 	typ, keys, what := x.keysOf(in)
 	switch {
 	case keys == nil || inDict && typ != "dict":
-	case literal && differ(keys, literalType(l)):
-		hint := instead(keys[0], l)
+	case literal && neverEqual(keys, literalType(l)):
+		hint := literalHint(keys[0], l)
 		if typ != "dict" && hint != "" && (keys[0] == "node" || keys[0] == "port") {
 			hint = "; compare their names"
 		}
-		x.report(l.TokenPos, fmt.Sprintf("%s %s, never %s%s", name(in), what, rawText(l), hint))
+		x.report(l.TokenPos, fmt.Sprintf("%s %s, never %s%s", exprText(in), what, rawText(l), hint))
 	case attribute:
 		types := x.typesOf(dot)
-		if types != nil && !slices.ContainsFunc(types, func(t string) bool { return !differ(keys, t) }) {
-			x.report(dot.Dot, fmt.Sprintf("%s %s, never %s, which is %s%s", name(in), what, name(dot), article(types[0]), attributeOf(types[0], keys[0], name(dot))))
+		if types != nil && !slices.ContainsFunc(types, func(t string) bool { return !neverEqual(keys, t) }) {
+			x.report(dot.Dot, fmt.Sprintf("%s %s, never %s, which is %s%s", exprText(in), what, exprText(dot), article(types[0]), attributeOf(types[0], keys[0], exprText(dot))))
 		}
 	}
 }
@@ -190,8 +191,8 @@ func (x *comparer) typesOf(e syntax.Expr) []string {
 	return nil
 }
 
-// keysOf returns the type of an expression, the types of what `in` finds in it, and what it
-// has in words.
+// keysOf returns the type of an expression, the types of the elements that `in` searches, and these
+// elements in words.
 func (x *comparer) keysOf(e syntax.Expr) (typ string, keys []string, what string) {
 	shape := x.inference.Infer(e)
 	if id, ok := e.(*syntax.Ident); ok && shape.TypeName() == "dict" {
@@ -257,21 +258,22 @@ func (x *comparer) elementOf(e syntax.Expr, shape Shape) string {
 // rawText returns a literal as the script writes it, on one line.
 func rawText(l *syntax.Literal) string { return lang.OneLine(fabric.Clip(l.Raw)) }
 
-// differ reports whether no value of a type is equal to one of the others; types that are
-// not known are like all.
-func differ(types []string, typ string) bool {
+// neverEqual reports whether no value of a type is equal to a value of one of the others. Unknown
+// types may be equal to any.
+func neverEqual(types []string, typ string) bool {
 	if len(types) == 0 || typ == "" {
 		return false
 	}
 	for _, t := range types {
-		if t == "" || t == "NoneType" || t == typ || number(t) && number(typ) {
+		if t == "" || t == "NoneType" || t == typ || isNumeric(t) && isNumeric(typ) {
 			return false
 		}
 	}
 	return true
 }
 
-func number(typ string) bool { return typ == "int" || typ == "float" }
+// isNumeric reports whether a type is a type of numbers.
+func isNumeric(typ string) bool { return typ == "int" || typ == "float" }
 
 // literalType returns the type of a literal.
 func literalType(l *syntax.Literal) string {
@@ -298,9 +300,9 @@ func (x *comparer) never(e syntax.Expr, all []string, l *syntax.Literal) string 
 		}
 	}
 	if typ == methodType {
-		return fmt.Sprintf("%s is a method, never %s; call it", name(e), rawText(l))
+		return fmt.Sprintf("%s is a method, never %s; call it", exprText(e), rawText(l))
 	}
-	text := fmt.Sprintf("%s is %s, never %s", name(e), article(typ), rawText(l))
+	text := fmt.Sprintf("%s is %s, never %s", exprText(e), article(typ), rawText(l))
 	if dot, ok := e.(*syntax.DotExpr); ok && typ == "string" {
 		w, hasWords := x.wordsOf(dot)
 		switch v, isInt := l.Value.(int64); {
@@ -310,10 +312,10 @@ func (x *comparer) never(e syntax.Expr, all []string, l *syntax.Literal) string 
 			return text + "; write " + strconv.Quote(mad.GUID(v).String())
 		}
 	}
-	if hint := attributeOf(typ, literalType(l), name(e)); hint != "" {
+	if hint := attributeOf(typ, literalType(l), exprText(e)); hint != "" {
 		return text + hint
 	}
-	return text + instead(typ, l)
+	return text + literalHint(typ, l)
 }
 
 // methodType is the type of methods.
@@ -334,8 +336,8 @@ func attributeOf(typ, with, of string) string {
 	return ""
 }
 
-// instead returns the hint to write a literal as a value of a type.
-func instead(typ string, l *syntax.Literal) string {
+// literalHint returns the hint to write a literal as a value of a type.
+func literalHint(typ string, l *syntax.Literal) string {
 	text, _ := l.Value.(string)
 	switch typ {
 	case "string":
@@ -373,26 +375,202 @@ func pluralType(typ string) string {
 	return typ + "s"
 }
 
-// name returns a name or attribute as the script writes it, if that is short.
-func name(e syntax.Expr) string {
+// exprText returns a name or attribute as the script writes it, if that is short.
+func exprText(e syntax.Expr) string {
 	switch e := lang.PlainExpr(e).(type) {
 	case *syntax.Ident:
 		return e.Name
 	case *syntax.DotExpr:
-		if of := name(e.X); !strings.ContainsRune(of, ' ') {
+		if of := exprText(e.X); !strings.ContainsRune(of, ' ') {
 			return of + "." + e.Name.Name
 		}
 		return "." + e.Name.Name
 	case *syntax.IndexExpr:
-		if of := name(e.X); !strings.ContainsRune(of, ' ') {
+		if of := exprText(e.X); !strings.ContainsRune(of, ' ') {
 			return of + "[...]"
 		}
 	case *syntax.DictExpr:
 		return "the dict"
 	case *syntax.CallExpr:
-		if of := name(e.Fn); !strings.ContainsRune(of, ' ') {
+		if of := exprText(e.Fn); !strings.ContainsRune(of, ' ') {
 			return of + "(...)"
 		}
 	}
 	return "the value"
+}
+
+// dict returns the shape of a variable that is a dict, with the type of its keys if all are
+// known: the keys of its definitions, and of assignments to its entries. If the dict is used in
+// another way, other code may add keys.
+func (x *comparer) dict(id *syntax.Ident, shape Shape) Shape {
+	uses := x.usesOf(id)
+	if uses.other {
+		return shape.WithKey(Shape{})
+	}
+	var keys []string
+	if d, ok := shape.Value.(*starlark.Dict); ok {
+		if x.maybeChanged(id, d) {
+			return OfType("dict")
+		}
+		const most = 1000 // keys of which the type is read
+		for i, k := range d.Keys() {
+			if i == most {
+				return OfType("dict")
+			}
+			keys = append(keys, k.Type())
+		}
+	} else {
+		for _, d := range x.definitions[firstOf(id)] {
+			if e, ok := d.from.(*syntax.DictExpr); ok && len(e.List) == 0 {
+				continue
+			}
+			keys = append(keys, x.defined(d).Key().TypeName())
+		}
+	}
+	for _, k := range uses.keys {
+		keys = append(keys, x.inference.Infer(k).TypeName())
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) != 1 || keys[0] == "" {
+		return OfType("dict")
+	}
+	return OfType("dict").WithKey(OfType(keys[0]))
+}
+
+// dictUses has the uses of a dict in a script.
+type dictUses struct {
+	keys  []syntax.Expr // that it assigns to
+	other bool          // in a way that may add keys
+}
+
+// maybeChanged reports whether other code may change v, the dict or list of an earlier
+// statement, before this one uses it: a function, or an assignment through another name.
+func (x *comparer) maybeChanged(id *syntax.Ident, v starlark.Value) bool {
+	x.usesOf(id) // collects the uses of all names
+	for name, u := range x.uses {
+		if name != id.Name && (u.other || u.keys != nil) && x.globals[name] == v {
+			return true
+		}
+	}
+	return x.foreign
+}
+
+// runsForeign reports whether a part of a statement runs code that is not written in it, or
+// runs later.
+func (x *comparer) runsForeign(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.DefStmt, *syntax.LambdaExpr:
+		return true
+	case *syntax.Ident:
+		_, ok := x.value(n).(*starlark.Function) // called, or passed to a function that calls it
+		return ok
+	case *syntax.CallExpr:
+		switch fn := n.Fn.(type) {
+		case *syntax.Ident:
+			return !x.isBuiltin(fn)
+		case *syntax.DotExpr:
+			typ := x.inference.Infer(fn.X).TypeName()
+			return !slices.Contains(readMethods, fn.Name.Name) && (typ == "" || typ == "module" || typ == "struct")
+		}
+		return true
+	}
+	return false
+}
+
+// isBuiltin reports whether a name is a function that is not written in Starlark.
+func (x *comparer) isBuiltin(id *syntax.Ident) bool {
+	switch x.value(id).(type) {
+	case nil, *starlark.Function:
+		return false
+	}
+	return true
+}
+
+// readMethods are the methods of dicts that add no keys.
+var readMethods = []string{"get", "items", "keys", "values", "pop", "popitem", "clear"}
+
+// usesOf returns the uses of a variable by its name. A variable of the same name elsewhere
+// counts too.
+func (x *comparer) usesOf(id *syntax.Ident) *dictUses {
+	if x.uses == nil {
+		x.uses = map[string]*dictUses{}
+		x.collectUses()
+	}
+	if u := x.uses[id.Name]; u != nil {
+		return u
+	}
+	return new(dictUses)
+}
+
+// collectUses finds the uses of all variables.
+func (x *comparer) collectUses() {
+	var path []syntax.Node
+	use := func(id *syntax.Ident) *dictUses {
+		if x.uses[id.Name] == nil {
+			x.uses[id.Name] = new(dictUses)
+		}
+		return x.uses[id.Name]
+	}
+	syntax.Walk(x.file, func(n syntax.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		x.foreign = x.foreign || x.runsForeign(n)
+		if id, ok := n.(*syntax.Ident); ok && len(path) > 0 {
+			var outer syntax.Node
+			if len(path) > 1 {
+				outer = path[len(path)-2]
+			}
+			switch parent := path[len(path)-1].(type) {
+			case *syntax.IndexExpr:
+				if a, ok := outer.(*syntax.AssignStmt); ok && parent.X == syntax.Expr(id) && a.LHS == syntax.Expr(parent) {
+					use(id).keys = append(use(id).keys, parent.Y)
+				}
+			case *syntax.DotExpr:
+				if parent.X == syntax.Expr(id) && !slices.Contains(readMethods, parent.Name.Name) {
+					use(id).other = true
+				}
+			case *syntax.AssignStmt:
+				if parent.LHS != syntax.Expr(id) || parent.Op != syntax.EQ {
+					use(id).other = true
+				}
+			case *syntax.CallExpr:
+				fn, ok := parent.Fn.(*syntax.Ident)
+				if parent.Fn != syntax.Expr(id) && (!ok || !x.isBuiltin(fn)) {
+					use(id).other = true
+				}
+			case *syntax.BinaryExpr:
+				if parent.Op != syntax.IN && parent.Op != syntax.NOT_IN {
+					use(id).other = true
+				}
+			case *syntax.CondExpr:
+				if parent.Cond != syntax.Expr(id) {
+					use(id).other = true
+				}
+			case *syntax.ForStmt, *syntax.ForClause, *syntax.ExprStmt, *syntax.IfStmt, *syntax.IfClause, *syntax.UnaryExpr:
+			default:
+				use(id).other = true
+			}
+		}
+		path = append(path, n)
+		return true
+	})
+}
+
+// withoutPortNames returns types without string, where it stands for the name of a port: an
+// attribute that is a port or link in one type is the name of a port in the others, such as
+// peer of port and of link_failure.
+func withoutPortNames(types []string) []string {
+	if !slices.Contains(types, "port") && !slices.Contains(types, "link") {
+		return types
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "string" })
+}
+
+// isPortName reports whether text can be the name of a port: NAME/NUMBER.
+func isPortName(text string) bool {
+	i := strings.LastIndexByte(text, '/')
+	_, err := strconv.ParseUint(text[i+1:], 10, 8)
+	return i >= 0 && err == nil
 }

@@ -1,6 +1,7 @@
 package help
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,9 +36,17 @@ sentence, [a file](FILE.md), [a site](https://example.org).
 ` + "```" + `
 `
 
+// findGuide returns the guide with a name, nil if the name is unknown.
+func findGuide(name string) *Guide {
+	if i := slices.IndexFunc(Guides(), func(g Guide) bool { return g.Name == name }); i >= 0 {
+		return &Guides()[i]
+	}
+	return nil
+}
+
 // TestText: a guide as text of two widths.
 func TestText(t *testing.T) {
-	g := parse("sample.md", sample)
+	g := parseGuide("sample.md", sample)
 	const want = `TITLE
 
 First sentence, with code *x* and bold words. Second sentence, a file, a site (https://example.org).
@@ -95,7 +104,7 @@ Below
 
 // TestMan: a guide as a man page.
 func TestMan(t *testing.T) {
-	g := parse("sample.md", sample)
+	g := parseGuide("sample.md", sample)
 	_, got, _ := strings.Cut(g.Man(), "\n") // the first line has the version
 	const want = `.SH NAME
 fabsh\-sample\-guide \- title
@@ -152,7 +161,7 @@ func FuzzBlocks(f *testing.F) {
 	f.Add("```\n")
 	f.Add("| a |\n- |\n|\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		g := parse("x.md", text)
+		g := parseGuide("x.md", text)
 		g.Text(20)
 		g.Man()
 		for i := range g.Parts {

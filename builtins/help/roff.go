@@ -10,7 +10,8 @@ import (
 // Page returns the name of the man page of the guide, in section 7.
 func (g *Guide) Page() string { return "fabsh-" + g.Name }
 
-// Man returns the guide as a man page (man(7)).
+// Man returns the guide as a man page (man(7)). Only TestMan of package shell calls it: `make
+// generate` runs that test to write the pages.
 func (g *Guide) Man() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.SH NAME\n%s \\- %s\n", ManTitle(g.Page(), 7), Roff(g.Page()), Roff(lowerFirst(g.Title())))
@@ -60,28 +61,28 @@ func (block *Block) man(b *strings.Builder, first bool) {
 			if head = head && isEmpty(row[1:]); head {
 				continue
 			}
-			b.WriteString(".TP 16\n" + orEmpty(row[0]))
+			b.WriteString(".TP 16\n" + manCell(row[0]))
 			for i, cell := range row[1:] {
 				if i > 0 && cell != "" {
 					b.WriteString(".br\n")
 				}
 				if i == 0 || cell != "" {
-					b.WriteString(orEmpty(cell))
+					b.WriteString(manCell(cell))
 				}
 			}
 		}
 	}
 }
 
-// orEmpty returns the line of a table cell; an empty cell needs a line too.
-func orEmpty(cell string) string {
+// manCell returns the line of a table cell; an empty cell needs a line too.
+func manCell(cell string) string {
 	if cell == "" {
 		return "\\&\n"
 	}
 	return manSpans(cell)
 }
 
-// manSpans is prose with code in bold, in lines that are short where its words are.
+// manSpans returns prose with code in bold, wrapped in lines.
 func manSpans(text string) string {
 	var b strings.Builder
 	for _, s := range spansOf(text) {
@@ -92,29 +93,30 @@ func manSpans(text string) string {
 		}
 	}
 	var filled, lines strings.Builder
-	fill(&filled, "", "", b.String(), 78)
+	wrapWords(&filled, "", "", b.String(), 78)
 	for line := range strings.Lines(filled.String()) {
-		lines.WriteString(protect(line))
+		lines.WriteString(escapeStart(line))
 	}
 	return lines.String()
 }
 
 // RoffLine returns a line that troff prints unchanged.
-func RoffLine(text string) string { return protect(Roff(text)) }
+func RoffLine(text string) string { return escapeStart(Roff(text)) }
 
 // Roff escapes text for troff, except the beginning of a line.
 func Roff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, "'", `\(aq`, `"`, `\(dq`).Replace(text)
 }
 
-// protect escapes the beginning of a line, so that troff does not read it as a request.
-func protect(line string) string {
+// escapeStart escapes the beginning of a line, so that troff does not read it as a request.
+func escapeStart(line string) string {
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 		return `\&` + line
 	}
 	return line
 }
 
+// lowerFirst returns s with a small first letter, except before a capital one.
 func lowerFirst(s string) string {
 	if len(s) > 1 && s[1] >= 'a' {
 		return strings.ToLower(s[:1]) + s[1:]

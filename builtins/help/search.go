@@ -10,8 +10,8 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// shown is the maximum number of pages that a search shows.
-const shown = 20
+// maxShown is the maximum number of pages that a search shows.
+const maxShown = 20
 
 // Search lists the pages that have the words, best first: a word may be the name, a part of
 // the name, in the summary, in the text.
@@ -27,24 +27,24 @@ func (l *Library) Search(text string, width int) (string, error) {
 	var hits []hit
 	pages, best := l.Pages(), 0
 	for _, p := range pages {
-		if score := match(p, text, words); score > 0 {
+		if score := matchWeight(p, text, words); score > 0 {
 			hits, best = append(hits, hit{p, score}), max(best, score)
 		}
 	}
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score < best/5 })
 	slices.SortStableFunc(hits, func(a, b hit) int {
-		return cmp.Or(b.score-a.score, slices.Index(order, a.page.Kind)-slices.Index(order, b.page.Kind), cmp.Compare(a.page.Name, b.page.Name))
+		return cmp.Or(b.score-a.score, slices.Index(kindOrder, a.page.Kind)-slices.Index(kindOrder, b.page.Kind), cmp.Compare(a.page.Name, b.page.Name))
 	})
-	hits = slices.CompactFunc(hits, func(a, b hit) bool { return same(a.page, b.page) })
+	hits = slices.CompactFunc(hits, func(a, b hit) bool { return samePage(a.page, b.page) })
 	if len(hits) == 0 {
 		return "", fmt.Errorf("no topic has %q; %s lists all guides", strings.Join(words, " "), l.call("guides"))
 	}
 	var rows [][2]string
-	for _, h := range hits[:min(shown, len(hits))] {
+	for _, h := range hits[:min(maxShown, len(hits))] {
 		rows = append(rows, [2]string{l.call(l.nameOf(h.page, pages)), h.page.Summary})
 	}
-	found := lang.Fit(list(rows), width)
-	if n := len(hits) - shown; n > 0 {
+	found := lang.Fit(formatRows(rows), width)
+	if n := len(hits) - maxShown; n > 0 {
 		found += fmt.Sprintf("%d more; add a word to narrow the search\n", n)
 	}
 	return found, nil
@@ -64,14 +64,15 @@ func (l *Library) nameOf(p Page, pages []Page) string {
 func searchWords(text string) (words []string) {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), unicode.IsSpace) {
 		word = strings.TrimRight(strings.TrimSuffix(word, "'s"), "?,;")
-		if word != "" && !slices.Contains(idle, word) {
+		if word != "" && !slices.Contains(ignoredWords, word) {
 			words = append(words, word)
 		}
 	}
 	return words
 }
 
-var idle = []string{"a", "an", "the", "of", "to", "do", "i", "how", "my", "is", "in", "on", "with", "for", "and", "or", "it", "what", "as", "from", "use", "two"}
+// ignoredWords are common words that a search ignores.
+var ignoredWords = []string{"a", "an", "the", "of", "to", "do", "i", "how", "my", "is", "in", "on", "with", "for", "and", "or", "it", "what", "as", "from", "use", "two"}
 
 // Weights of a word by its position.
 const (
@@ -87,12 +88,12 @@ const (
 	isTopicBonus = 12 // guides explain, so they are before fields
 )
 
-// match returns the weight of the words of a query in a page, 0 if it has none of them.
-func match(p Page, query string, words []string) (score int) {
+// matchWeight returns the weight of the words of a query in a page, 0 if it has none of them.
+func matchWeight(p Page, query string, words []string) (score int) {
 	name := strings.ToLower(p.Name)
-	parts := split(name)
+	parts := nameWords(name)
 	for _, also := range p.Also {
-		parts = append(parts, split(strings.ToLower(also))...)
+		parts = append(parts, nameWords(strings.ToLower(also))...)
 	}
 	summary := strings.ToLower(p.Summary)
 	text := ""
@@ -140,8 +141,8 @@ func match(p Page, query string, words []string) (score int) {
 	return score
 }
 
-// split returns the words of a name.
-func split(name string) []string {
+// nameWords returns the words of a name.
+func nameWords(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
@@ -150,7 +151,7 @@ func hasWord(text, word string) bool {
 	if len(word) > 2 {
 		return strings.Contains(text, word)
 	}
-	return slices.Contains(split(text), word)
+	return slices.Contains(nameWords(text), word)
 }
 
 // sameWord reports whether two words are one, singular or plural.

@@ -1,28 +1,26 @@
-// Package complete proposes completions of a script's text at the cursor: for the prompt,
-// and for editors.
-//
-//	complete.go  a Completer, and its proposals
-//	propose.go   the keywords and the words that declarations give
-//	compare.go   the words that an attribute is compared with
-//	locate.go    the position of the cursor: strings, calls, arguments
-//	infer.go     the types of expressions, from the text around them
-
 package check
 
 import (
+	"cmp"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/mad"
 )
 
-// A Completer proposes completions of the word before the cursor. It evaluates only
-// names, attributes and constant indexes, and attributes do no I/O, so completion has
-// no side effects. The result of a call is known from the declaration of the function
-// (infer.go).
+// Completer proposes completions of the word before the cursor. It evaluates only names,
+// attributes and constant indexes, and attributes do no I/O, so completion has no side effects.
+// The type of the result of a call is known from the declaration of the function.
 type Completer struct {
 	Globals func() starlark.StringDict
 	// Keywords returns the names that a call accepts by keyword; args are the source
@@ -38,7 +36,7 @@ type Completer struct {
 	Lead func() []string
 }
 
-// Argument is one argument of a call, a text that is being typed: by keyword, or else
+// callArgument is one argument of a call, a text that is being typed: by keyword, or else
 // by position. Before are the source texts of the previous arguments.
 type callArgument struct {
 	Keyword string
@@ -88,7 +86,7 @@ func (c *Completer) Complete(text, after string) (words []string, start int) {
 	return append(words, Matching(c.names(), word)...), start
 }
 
-// keywords are those of the language.
+// keywords are the keywords of the language.
 var keywords = []string{
 	"and", "break", "continue", "def", "elif", "else", "for", "if", "in",
 	"lambda", "load", "not", "or", "pass", "return", "while",
@@ -112,8 +110,7 @@ func (c *Completer) names() []string {
 	return slices.Compact(names)
 }
 
-// Shape returns what is known about the expression src between two texts, which give
-// its variables a meaning.
+// Shape returns the shape of the expression src between two texts, which define its variables.
 func (c *Completer) Shape(src, before, after string) Shape {
 	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
 	if src == "" || err != nil {
@@ -122,13 +119,13 @@ func (c *Completer) Shape(src, before, after string) Shape {
 	return c.infer(e, scope{before, after})
 }
 
-// ShapeBefore is Shape for the expression at the end of a text.
+// ShapeBefore returns the shape of the expression at the end of a text.
 func (c *Completer) ShapeBefore(before, after string) Shape {
 	return c.Shape(primaryBefore(before), before, after)
 }
 
-// ShapeAt is Shape for the expression of a text that ends at an offset. The whole line
-// gives its variables a meaning.
+// ShapeAt returns the shape of the expression of a text that ends at an offset. The whole line
+// may define its variables.
 func (c *Completer) ShapeAt(text string, end int) Shape {
 	line := len(text)
 	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
@@ -172,7 +169,7 @@ func (c *Completer) callee(call *openCall, text, after string) starlark.Value {
 // inString proposes completions of the string under the cursor.
 func (c *Completer) inString(text, after string, at location) []string {
 	if words := c.comparedWords(text[:at.start-len(at.quote)], after); words != nil {
-		return quoted(words, text[at.start:], at.quote)
+		return quotedMatches(words, text[at.start:], at.quote)
 	}
 	if at.call == nil || strings.TrimSpace(text[at.call.argStart:at.start-len(at.quote)]) != "" {
 		return nil
@@ -183,7 +180,7 @@ func (c *Completer) inString(text, after string, at location) []string {
 		if len(arg.Before) == 0 {
 			return c.Files(typed)
 		}
-		return quoted(c.Exports(strings.Trim(arg.Before[0], `"'`)), typed, at.quote)
+		return quotedMatches(c.Exports(strings.Trim(arg.Before[0], `"'`)), typed, at.quote)
 	}
 	callee := c.callee(at.call, text, after)
 	if callee == nil {
@@ -193,11 +190,12 @@ func (c *Completer) inString(text, after string, at location) []string {
 	if isPath {
 		return c.Files(typed)
 	}
-	return quoted(words, typed, at.quote)
+	return quotedMatches(words, typed, at.quote)
 }
 
-// quoted returns the words that the text after quote may become.
-func quoted(words []string, typed, quote string) []string {
+// quotedMatches returns the words that begin with typed, the text after quote, as the text of a
+// string.
+func quotedMatches(words []string, typed, quote string) []string {
 	var out []string
 	for _, w := range words {
 		w = strings.ReplaceAll(w, `\`, `\\`)
@@ -233,6 +231,7 @@ func (c *Completer) Evaluate(src string) starlark.Value {
 	return c.value(e)
 }
 
+// value returns the value of a chain; nil: it is anything else, or fails.
 func (c *Completer) value(e syntax.Expr) starlark.Value {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -272,6 +271,7 @@ func (c *Completer) value(e syntax.Expr) starlark.Value {
 	return nil
 }
 
+// constant returns the value of a literal; nil: e is anything else.
 func constant(e syntax.Expr) starlark.Value {
 	switch e := e.(type) {
 	case *syntax.Literal:
@@ -287,4 +287,147 @@ func constant(e syntax.Expr) starlark.Value {
 		}
 	}
 	return nil
+}
+
+// KeywordsOf returns the names of a function's parameters; if it takes an attribute's
+// fields by name, also the fields of the attribute that args name.
+func KeywordsOf(callee starlark.Value, args []string) []string {
+	var names []string
+	for i, p := range paramsOf(callee) {
+		switch {
+		case p.Kind == records.KindFields:
+			if a := attributeNamed(args); a != nil {
+				for _, f := range a.Flat() {
+					if a.Register == 0 || !f.ReadOnly && !f.W1C { // of a register, the fields that select
+						names = append(names, f.Script)
+					}
+				}
+			}
+		case strings.HasPrefix(p.Name, "*"):
+		case i >= len(args) || p.Keyword:
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// attributeNamed returns the attribute that the first of args names; nil: none.
+func attributeNamed(args []string) *mad.Attribute {
+	if len(args) == 0 {
+		return nil
+	}
+	name := strings.Trim(args[0], `"'`)
+	return cmp.Or(mad.ByName(name), mad.RegisterNamed(name))
+}
+
+// Known are the texts that a session knows besides the declarations.
+type Known struct {
+	Topics  func(base string) []string  // of help
+	Targets func(typed string) []string // names of nodes and ports; nil: none are known
+	Names   func() []string             // names of nodes; nil: none are known
+}
+
+// Words returns the texts that are valid for an argument.
+func (k Known) Words(callee starlark.Value, arg callArgument) (words []string, isPath bool) {
+	params := paramsOf(callee)
+	i := len(arg.Before)
+	if arg.Keyword != "" {
+		i = slices.IndexFunc(params, func(p lang.Param) bool { return p.Name == arg.Keyword })
+		if i < 0 {
+			return fieldWords(attributeNamed(arg.Before), arg.Keyword), false
+		}
+	}
+	if i >= len(params) {
+		return nil, false
+	}
+	switch p := params[i]; p.Kind {
+	case records.KindSMPAttribute:
+		return datagrams.AttributeNames(mad.ClassSubn), false
+	case records.KindPerfAttribute:
+		return datagrams.AttributeNames(mad.ClassPerf), false
+	case records.KindRecord:
+		return datagrams.AttributeNames(mad.ClassSubnAdm), false
+	case records.KindRegister:
+		return datagrams.RegisterNames(), false
+	case records.KindAttribute:
+		return datagrams.OtherAttributeNames(), false
+	case lang.KindTopic:
+		base, _, isPart := strings.Cut(arg.Typed, ".")
+		if !isPart {
+			base = ""
+		}
+		return k.Topics(base), false
+	case topology.KindTarget:
+		if k.Targets != nil {
+			return k.Targets(arg.Typed), false
+		}
+	case lang.KindChoice:
+		return quotedWords(p.Doc), false
+	case lang.KindPath:
+		return nil, true
+	default:
+		if p.Kind != nil && p.Kind.Names { // or one of its words
+			words := quotedWords(p.Doc)
+			if k.Names != nil {
+				words = append(words, k.Names()...)
+			}
+			return words, false
+		}
+	}
+	return nil, false
+}
+
+// fieldWords returns the words of an enumerated field.
+func fieldWords(a *mad.Attribute, field string) []string {
+	if a == nil {
+		return nil
+	}
+	for _, f := range a.Flat() {
+		if f.Script == field && f.Words != nil {
+			return slices.Sorted(maps.Keys(f.Words.Code))
+		}
+	}
+	return nil
+}
+
+// quotedWords returns the words between double quotes in doc.
+func quotedWords(doc string) []string {
+	var words []string
+	for i, part := range strings.Split(doc, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		}
+	}
+	return words
+}
+
+// membership is the text before an element of a list or tuple that a value is searched in.
+var membership = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:not\s+)?in\s*[\[(][^\[\](){}\n]*$`)
+})
+
+// comparedWords returns the words that the attribute before a comparison may have: before
+// ends where the string begins, as in `port.state == "`.
+func (c *Completer) comparedWords(before, after string) []string {
+	before = strings.TrimRight(before, " \t")
+	left, equal := strings.CutSuffix(before, "==")
+	if !equal {
+		left, equal = strings.CutSuffix(before, "!=")
+	}
+	if !equal {
+		m := membership().FindStringIndex(before)
+		if m == nil {
+			return nil
+		}
+		left = before[:m[0]]
+	}
+	e, err := new(syntax.FileOptions).ParseExpr("", primaryBefore(left), 0)
+	if err != nil {
+		return nil
+	}
+	dot, ok := e.(*syntax.DotExpr)
+	if !ok {
+		return nil
+	}
+	return Words(c.infer(dot.X, scope{left, after}).TypeName(), dot.Name.Name)
 }

@@ -11,8 +11,8 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Shape is what is known about an expression without running anything: its value, or
-// the declared name of its type. The zero value means that nothing is known.
+// Shape is the value of an expression, or the declared name of its type, as far as they are known
+// without running anything. The zero value means that nothing is known.
 type Shape struct {
 	Value starlark.Value
 	Type  string // "node", "list of node"
@@ -23,7 +23,7 @@ type Shape struct {
 
 // Inference infers shapes of expressions from the shapes of the names in them.
 type Inference struct {
-	// Value returns the value of an expression that needs no running; nil: it needs it.
+	// Value returns the value of an expression that is known without running it, else nil.
 	Value func(syntax.Expr) starlark.Value
 	// Variable returns the shape of a name.
 	Variable func(*syntax.Ident) Shape
@@ -130,6 +130,7 @@ func (in *Inference) Infer(e syntax.Expr) Shape {
 	return shape
 }
 
+// infer returns the shape that Infer keeps.
 func (in *Inference) infer(e syntax.Expr) Shape {
 	if v := in.Value(e); v != nil {
 		return Shape{Value: v}
@@ -189,12 +190,12 @@ func (in *Inference) infer(e syntax.Expr) Shape {
 		body := in.Infer(e.Body)
 		return Shape{elem: &body}
 	case *syntax.CallExpr:
-		return in.returned(e)
+		return in.callResult(e)
 	}
 	return Shape{}
 }
 
-// Either returns what two shapes have in common.
+// Either returns the common part of two shapes.
 func (in *Inference) Either(a, b Shape) Shape {
 	if in.Certain && (a.Type == "" || a.Type != b.Type) {
 		return Shape{}
@@ -226,8 +227,8 @@ func (in *Inference) member(of Shape, name string) Shape {
 	return shape
 }
 
-// returned returns the declared shape of a call.
-func (in *Inference) returned(e *syntax.CallExpr) Shape {
+// callResult returns the declared shape of the result of a call.
+func (in *Inference) callResult(e *syntax.CallExpr) Shape {
 	callee := in.Infer(e.Fn)
 	if dot, ok := e.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "select" || dot.Name.Name == "sort") {
 		if of := in.Infer(dot.X); of.IsList() {
@@ -282,16 +283,16 @@ func textArgument(e *syntax.CallExpr, i int, name string) string {
 			text, _ := l.Value.(string)
 			return text
 		}
-		return notKnown
+		return nonLiteral
 	}
 	return ""
 }
 
-// notKnown is the text of an argument that is not a literal.
-const notKnown = "?"
+// nonLiteral is the text of an argument that is not a literal.
+const nonLiteral = "?"
 
-// DefParams returns the parameters of a function or method; nil if v is not one.
-// Those of a script's own function have only a name.
+// paramsOf returns the parameters of a function or method; nil if v is not one. Parameters of a
+// script's own function have only a name.
 func paramsOf(v starlark.Value) []lang.Param {
 	switch fn := v.(type) {
 	case *lang.Function:

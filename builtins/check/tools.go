@@ -1,14 +1,12 @@
-// Package tools lists the commands of infiniband-diags, ibutils, OpenSM and UFM, and their
-// equivalents in fabsh.
-//
-//	tool.go      the tools; smpquery.go, the equivalent of its command lines
-
 package check
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"fabsh/builtins/script"
 )
@@ -17,18 +15,19 @@ import (
 type Tool struct {
 	Of   string // its package; "" for a Unix shell
 	Name string
-	// Here is the equivalent. target and port are placeholders. Command is the command of
-	// fabsh that is, where no code is.
+	// Here is the equivalent code. target and port are placeholders. Command is the equivalent
+	// command of fabsh, if there is no code.
 	Here    string
 	Command string
 	Note    string // a remark
 }
 
-// Tools returns all programs of infiniband-diags and ibutils, by command name. For those without
-// an equivalent, Note gives the reason.
-func Tools() []Tool { return table }
+// Tools returns all programs of infiniband-diags and ibutils, by command name. For a program
+// without an equivalent, Note gives the reason.
+func Tools() []Tool { return tools }
 
-var table = []Tool{
+// tools are the programs, by package and name.
+var tools = []Tool{
 	{Name: "ls", Here: "discover().nodes", Note: "dir(value) lists the attributes of a value"},
 
 	{Of: "infiniband-diags", Name: "check_lft_balance", Here: "get_routes().balance()"},
@@ -75,13 +74,74 @@ var table = []Tool{
 
 // ToolHint returns the equivalent of a tool, "" if name is not a tool.
 func ToolHint(name string) string {
-	i := slices.IndexFunc(table, func(t Tool) bool { return t.Name == name })
+	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
 		return ""
 	}
-	parts := []string{table[i].Here, table[i].Command, table[i].Note}
+	parts := []string{tools[i].Here, tools[i].Command, tools[i].Note}
 	if script.IsReport(name) {
 		parts = append(parts, fmt.Sprintf("its report is fabsh report %s, at the prompt %[1]s", name))
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}
+
+// smpqueryOperations are the operations of smpquery with their abbreviations (rdma-core smpquery.c,
+// match_op), and the function that reads the attribute.
+var smpqueryOperations = []struct{ name, short, here string }{
+	{"nodeinfo", "NI", `smp_get("NodeInfo", %s)`},
+	{"nodedesc", "ND", `smp_get("NodeDescription", %s)`},
+	{"portinfo", "PI", `smp_get("PortInfo", %s)`},
+	{"portinfoextended", "PIE", `smp_get("PortInfoExtended", %s)`},
+	{"switchinfo", "SI", `smp_get("SwitchInfo", %s)`},
+	{"mlnxextportinfo", "MEPI", `smp_get("ExtendedPortInfo", %s)`},
+	{"pkeys", "PKEY", `get_pkeys(%s)`},
+	{"sl2vl", "SL2VL", `get_sl2vl(%s)`},
+	{"vlarb", "VLARB", `get_vlarb(%s)`},
+	{"guids", "GI", `get_guids(%s)`},
+}
+
+// toolNumber matches the words that Starlark reads as a number.
+var toolNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*|0x[0-9a-fA-F]{1,4})$`) })
+
+// ToolEquivalent returns the text to type instead of a tool with the words of its command line; the
+// equivalent of the tool alone if the words have no equivalent, and "" if name is not a tool.
+func ToolEquivalent(name, words string) string {
+	if name == "smpquery" {
+		if here := smpqueryEquivalent(strings.Fields(words)); here != "" {
+			return here
+		}
+	}
+	return ToolHint(name)
+}
+
+// smpqueryEquivalent returns the equivalent of smpquery with words; "": they have none.
+func smpqueryEquivalent(words []string) string {
+	direct := false
+	words = slices.DeleteFunc(words, func(w string) bool {
+		direct = direct || w == "-D" || w == "--Direct"
+		return strings.HasPrefix(w, "-")
+	})
+	if len(words) < 2 || len(words) > 3 {
+		return ""
+	}
+	for _, q := range smpqueryOperations {
+		if !strings.EqualFold(words[0], q.name) && !strings.EqualFold(words[0], q.short) {
+			continue
+		}
+		target := words[1]
+		switch {
+		case direct:
+			target = "dr(" + strconv.Quote(target) + ")"
+		case !toolNumber().MatchString(target):
+			target = strconv.Quote(target)
+		}
+		if len(words) == 3 {
+			if !toolNumber().MatchString(words[2]) {
+				return ""
+			}
+			target += ", " + words[2]
+		}
+		return fmt.Sprintf(q.here, target)
+	}
+	return ""
 }

@@ -12,12 +12,153 @@ import (
 	"fabsh/builtins/script"
 )
 
-// scope is the text around an expression, which gives meaning to the variables
-// of loops and comprehensions, and to what a block assigns.
+// location describes the position of the cursor in a statement.
+type location struct {
+	comment bool
+	quote   string    // of the string around the cursor, or empty
+	start   int       // where that string's text begins
+	call    *openCall // the innermost open bracket, if it is the bracket of a call
+}
+
+// openCall is a call without its closing bracket.
+type openCall struct {
+	callee   string   // source
+	args     []string // source of the arguments before this one, all kinds
+	given    []string // the keywords used so far
+	keyword  string   // of this argument
+	argStart int      // where this argument's value begins
+	bracket  int      // where it opens
+}
+
+// locate scans text up to its end, the cursor.
+func locate(text string) location {
+	var stack []*openCall // nil: a bracket that is not round
+	end := func(i int) {
+		if n := len(stack); n > 0 && stack[n-1] != nil {
+			c := stack[n-1]
+			if c.keyword == "" {
+				c.args = append(c.args, strings.TrimSpace(text[c.argStart:i]))
+			}
+			c.keyword, c.argStart = "", i+1
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '#':
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return location{comment: true}
+			}
+			i += n
+		case '"', '\'':
+			quote := text[i : i+1]
+			if t := strings.Repeat(quote, 3); strings.HasPrefix(text[i:], t) {
+				quote = t
+			}
+			start := i + len(quote)
+			n := stringEnd(text[start:], quote)
+			if n < 0 {
+				return location{quote: quote, start: start, call: innermost(text, stack)}
+			}
+			i = start + n + len(quote) - 1
+		case '(':
+			stack = append(stack, &openCall{argStart: i + 1, bracket: i})
+		case '[', '{':
+			stack = append(stack, nil)
+		case ')', ']', '}':
+			if len(stack) > 0 {
+				stack = stack[:len(stack)-1]
+			}
+		case ',':
+			end(i)
+		case '=':
+			if call := top(stack); call != nil && call.keyword == "" {
+				if k := strings.TrimSpace(text[call.argStart:i]); isName(k) && !strings.HasPrefix(text[i:], "==") {
+					call.keyword, call.argStart = k, i+1
+					call.given = append(call.given, k)
+				}
+			}
+		}
+	}
+	return location{call: innermost(text, stack)}
+}
+
+// innermost returns the innermost open bracket, nil if it is not the bracket of a call.
+func innermost(text string, stack []*openCall) *openCall {
+	call := top(stack)
+	if call == nil {
+		return nil
+	}
+	before := text[:call.bracket]
+	call.callee = primaryBefore(before)
+	if call.callee == "" || isDef(before, call.callee) {
+		return nil
+	}
+	return call
+}
+
+// top returns the last element of a stack, nil if it is empty.
+func top(stack []*openCall) *openCall {
+	if len(stack) == 0 {
+		return nil
+	}
+	return stack[len(stack)-1]
+}
+
+// stringEnd returns the offset of the closing quote in text, or -1.
+func stringEnd(text, quote string) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.HasPrefix(text[i:], quote):
+			return i
+		case text[i] == '\n' && len(quote) == 1:
+			return i - 1 // broken off; go on with the next line
+		}
+	}
+	return -1
+}
+
+// isDef reports whether callee is the name of a function being defined.
+func isDef(before, callee string) bool {
+	words := strings.Fields(strings.TrimSuffix(strings.TrimRight(before, " "), callee))
+	return len(words) > 0 && words[len(words)-1] == "def"
+}
+
+// isName reports whether s is an identifier.
+func isName(s string) bool {
+	if s == "" || s[0] >= '0' && s[0] <= '9' {
+		return false
+	}
+	for i := range len(s) {
+		if !IsWordByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// HasWord reports whether l begins with one of words as a whole word.
+func HasWord(l string, words ...string) bool {
+	n := 0
+	for n < len(l) && IsWordByte(l[n]) {
+		n++
+	}
+	return slices.Contains(words, l[:n])
+}
+
+// IsWordByte reports whether c can be part of a name.
+func IsWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+// scope is the text around an expression, which defines the variables of loops and comprehensions,
+// and the variables that a block assigns.
 type scope struct{ before, after string }
 
-// infer returns what is known about an expression. It calls nothing: the result of a
-// call is known from the declaration of the function.
+// infer returns the shape of an expression. It calls nothing: the type of the result of a call is
+// known from the declaration of the function.
 func (c *Completer) infer(e syntax.Expr, at scope) Shape {
 	in := Inference{
 		Value: func(e syntax.Expr) starlark.Value {
@@ -31,6 +172,7 @@ func (c *Completer) infer(e syntax.Expr, at scope) Shape {
 	return in.Infer(e)
 }
 
+// Patterns of the places that define variables.
 var (
 	forClause = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
@@ -43,7 +185,7 @@ var (
 	})
 )
 
-// binds reports whether the text around gives a variable of this name a meaning.
+// binds reports whether the text around defines a variable with a name.
 func (s scope) binds(name string) bool {
 	_, _, _, ok := s.binding(name)
 	return ok
@@ -56,7 +198,7 @@ func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool
 	last := -1
 	for _, m := range forClause().FindAllStringSubmatchIndex(s.before, -1) {
 		if i := placeIn(s.before[m[2]:m[3]], name); i >= 0 {
-			last, inFor, src, outer = m[0], i, iterated(s.before[m[1]:]), scope{before: s.before[:m[0]]}
+			last, inFor, src, outer = m[0], i, iteratedExpr(s.before[m[1]:]), scope{before: s.before[:m[0]]}
 		}
 	}
 	for _, m := range assignment().FindAllStringSubmatchIndex(s.before, -1) {
@@ -69,13 +211,13 @@ func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool
 	}
 	for _, m := range forClause().FindAllStringSubmatchIndex(s.after, -1) {
 		if i := placeIn(s.after[m[2]:m[3]], name); i >= 0 {
-			return iterated(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
+			return iteratedExpr(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
 		}
 	}
 	return "", scope{}, 0, false
 }
 
-// parameter returns what is known about a parameter of the function around the cursor.
+// parameter returns the shape of a parameter of the function around the cursor.
 func (s scope) parameter(name string) Shape {
 	all := functionHead().FindAllStringSubmatch(s.before, -1)
 	if len(all) == 0 {
@@ -95,8 +237,8 @@ func placeIn(vars, name string) int {
 	return slices.Index(strings.FieldsFunc(vars, func(r rune) bool { return strings.ContainsRune(" \t\n,()", r) }), name)
 }
 
-// iterated returns the expression at the start of text, which follows "in".
-func iterated(text string) string {
+// iteratedExpr returns the expression at the start of text, which follows "in".
+func iteratedExpr(text string) string {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch ch := text[i]; ch {
@@ -125,7 +267,7 @@ func iterated(text string) string {
 	return text
 }
 
-// variable returns what is known about a name from the text around it.
+// variable returns the shape of a variable from the text around it.
 func (c *Completer) variable(name string, at scope) Shape {
 	src, outer, inFor, ok := at.binding(name)
 	if !ok {

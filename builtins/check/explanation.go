@@ -1,13 +1,9 @@
-// Package explain renders errors for people.
-//
-//	explain.go  the error and its position
-//	hint.go     hints for habits of other languages and tools
-
 package check
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,11 +20,11 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// Explainer renders the errors of a session.
+// Explainer renders the errors of a session for people.
 type Explainer struct {
 	Sources map[string]string // texts of the code that ran, by file name
 	Globals starlark.StringDict
-	// Defined returns other names of scripts, those of the prompt; may be nil.
+	// Defined returns other names that are defined, such as names of the prompt; may be nil.
 	Defined func() []string
 	// Shown returns a hint for a line that is not a statement, but text as fabsh shows it;
 	// sure: it is, else it may be. Nil: no such hints.
@@ -51,20 +47,20 @@ func (x *Explainer) Explain(err error) string {
 		se = lang.AtLineEnd(se, x.Sources[se.Pos.Filename()])
 		fmt.Fprintf(&b, "%s: syntax error: %s\n", PositionText(se.Pos), strings.TrimPrefix(se.Msg, "syntax error: "))
 		x.quote(&b, se.Pos)
-		x.hints(&b, x.lineAt(se.Pos), func() bool { return hint(&b, x.lineAt(se.Pos), se.Msg) })
+		x.hints(&b, x.lineAt(se.Pos), func() bool { return writeHint(&b, x.lineAt(se.Pos), se.Msg) })
 	case errors.As(err, &re):
 		for i, e := range re {
 			spelled := x.Spell(e.Pos.Filename(), e.Msg)
 			fmt.Fprintf(&b, "%s: %s\n", PositionText(e.Pos), spelled)
 			x.quote(&b, e.Pos)
 			if line := x.lineAt(e.Pos); i == len(re)-1 || x.lineAt(re[i+1].Pos) != line {
-				x.hints(&b, line, func() bool { return hint(&b, line, e.Msg) || spelled != e.Msg })
+				x.hints(&b, line, func() bool { return writeHint(&b, line, e.Msg) || spelled != e.Msg })
 			}
 		}
 	default:
 		fmt.Fprintln(&b, nearestMember(err.Error()))
 		x.trace(&b, err)
-		hint(&b, "", err.Error())
+		writeHint(&b, "", err.Error())
 		var bug *lang.BugError
 		if x.Stack && errors.As(err, &bug) {
 			b.WriteString(bug.Stack)
@@ -73,7 +69,8 @@ func (x *Explainer) Explain(err error) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// ExplainExit is Explain for code that exit() must not end; why is as for lang.NotExit.
+// ExplainExit renders an error like Explain, for code that exit() must not end; why is as for
+// lang.NotExit.
 func (x *Explainer) ExplainExit(err error, why string) string {
 	var exit *lang.ExitError
 	if !errors.As(err, &exit) {
@@ -105,6 +102,7 @@ func (x *Explainer) Spell(file, msg string) string {
 	return msg + fabric.DidYouMean(name, names)
 }
 
+// noMember matches the error of a missing attribute.
 var noMember = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
 })
@@ -155,8 +153,8 @@ func boundNames(name, src string) (names []string) {
 	return names
 }
 
-// trace writes the calls that led to err, outermost first: those of the main
-// thread, then those of an item of parallel.
+// trace writes the calls that led to err, outermost first: the calls of the main thread, then the
+// calls of an item of parallel.
 func (x *Explainer) trace(b *strings.Builder, err error) {
 	for {
 		var ee *starlark.EvalError
@@ -174,7 +172,7 @@ func (x *Explainer) trace(b *strings.Builder, err error) {
 			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue
 			}
-			at := x.pointed(fr.Pos)
+			at := x.tokenAt(fr.Pos)
 			fmt.Fprintf(b, "  %s: in %s\n", PositionText(at), fr.Name)
 			if i == len(calls)-1 {
 				x.quote(b, at)
@@ -184,10 +182,10 @@ func (x *Explainer) trace(b *strings.Builder, err error) {
 	}
 }
 
-// pointed moves a position of the interpreter to the token that caused the error: from the
+// tokenAt moves a position of the interpreter to the token that caused the error: from the
 // bracket of a call to the name of the function, from a dot to the attribute, from the bracket
 // of an index to the index.
-func (x *Explainer) pointed(p syntax.Position) syntax.Position {
+func (x *Explainer) tokenAt(p syntax.Position) syntax.Position {
 	line := []rune(x.lineAt(p))
 	i := int(p.Col) - 1
 	if i < 0 || i >= len(line) {
@@ -211,8 +209,8 @@ func (x *Explainer) pointed(p syntax.Position) syntax.Position {
 	return p
 }
 
-// tracedEnds is how many calls are shown at either end of a long trace: one
-// that never returns ends a hundred thousand deep.
+// tracedEnds is the number of calls that are shown at either end of a long trace: endless
+// recursion ends a hundred thousand calls deep.
 const tracedEnds = 10
 
 // A longer line is cut to this many characters before the column, and in total.
@@ -258,4 +256,103 @@ func (x *Explainer) lineAt(p syntax.Position) string {
 		}
 		return unicode.ReplacementChar
 	}, records.MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
+}
+
+// hints adds the hint for a line that may be text as fabsh shows it, or else the others.
+func (x *Explainer) hints(b *strings.Builder, line string, others func() (found bool)) {
+	text, sure := "", false
+	if x.Shown != nil {
+		text, sure = x.Shown(strings.TrimSpace(line))
+	}
+	if text != "" && (sure || !others()) {
+		fmt.Fprintf(b, "hint: %s\n", text)
+	} else if text == "" {
+		others()
+	}
+}
+
+// writeHint adds a hint for code that is not Starlark, and reports whether there is one.
+func writeHint(b *strings.Builder, line, msg string) bool {
+	for _, h := range hints {
+		if matches(h.line, line) || matches(h.msg, msg) {
+			fmt.Fprintf(b, "hint: %s\n", h.text)
+			return true
+		}
+	}
+	name, ok := strings.CutPrefix(msg, "undefined: ")
+	typed, words, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if !ok { // ibdiagnet -r: not an expression
+		name = typed
+	}
+	if name != typed {
+		words = ""
+	}
+	if text := ToolEquivalent(name, words); text != "" {
+		fmt.Fprintf(b, "hint: %s\n", text)
+		return true
+	}
+	return ok && memberHint(b, name)
+}
+
+// hints are for habits of other languages. The patterns are compiled only after an error, to
+// save time at the start.
+var hints = []struct {
+	line string // a pattern of the source line of a syntax error, or ""
+	msg  string // a pattern of the message
+	text string
+}{
+	{`\b[fF]["']`, "", `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
+	{`^\s*(try|except|finally|raise)\b`, "", "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
+	{`^\s*(import|from)\s+\S`, "", `there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
+	{`^\s*with\b`, "", "there is no with statement; nothing has to be closed"},
+	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
+	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
+	{`^\s*print\s+[^(\s]`, "", "print is a function; write print(x)"},
+	{`\.select\(\s*\w+\s*(==|!=|[<>]|(not )?in\b)`, "", `select takes a condition as text: rows.select("lid > 10 and type == 'ca'")`},
+	{"", `^Starlark stack overflow$`, "calls are nested 100,000 deep, which is the limit; does a function call itself without end?"},
+	{"", `unknown conversion %[-+ #0-9.]`, `% does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{"", `format spec features not supported`, `format does not support width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+}
+
+// matches reports whether a text matches a pattern; neither may be empty.
+func matches(pattern, text string) bool {
+	return pattern != "" && text != "" && regexp.MustCompile(pattern).MatchString(text)
+}
+
+// typesWith returns the types that have an attribute or a method with a name; none for names of
+// one or two letters, which are too common.
+func typesWith(name string) (list []string) {
+	if len(name) < 3 {
+		return nil
+	}
+	for _, d := range Types() {
+		for _, m := range d.Members {
+			if m.ShortName() == name {
+				list = append(list, d.Name)
+			}
+		}
+	}
+	return list
+}
+
+// memberHint adds the types that have a name as an attribute or a method, and reports
+// whether there are any.
+func memberHint(b io.Writer, name string) bool {
+	list := typesWith(name)
+	if len(list) == 0 {
+		return false
+	}
+	if len(list) > 3 {
+		list = append(list[:3:3], "others")
+	}
+	of := list[0]
+	if n := len(list); n > 1 {
+		of = strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+	example := "value." + name
+	if list[0] == "fabric" {
+		example = "discover()." + name
+	}
+	fmt.Fprintf(b, "hint: %s is an attribute of %s; write %s\n", name, of, example)
+	return true
 }
