@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
@@ -58,13 +60,13 @@ var healthy = []string{
 	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "random",
 }
 
-// healthyLarge are those of 1,000 nodes and more.
+// healthyLarge are healthy fabrics of 1,000 nodes and more.
 var healthyLarge = []string{
 	"fattree:k=16,levels=3", "pgft:m=18/18/4,w=1/6/6,p=1/1/1", "ring:n=101,hosts=9", "mesh:dims=8/6/6", "torus:dims=6/6/6", "hyperx:dims=6/6/6", "dragonfly:a=8,p=4,h=4", "random:n=260,hosts=4",
 }
 
-// smKey is that of the simulated subnet administrator: who has it is told who the
-// members of groups are.
+// smKey is the SM_Key of the simulated subnet administrator, which reports the members of groups
+// only to clients that have it.
 var smKey = &engine.Keys{SA: 1}
 
 // TestHealthyFabrics: no finding, and all that is asked is answered; with whole
@@ -209,16 +211,16 @@ func named(check, name string) fault {
 	}}
 }
 
-// allFaults are those that the shipped audits claim to find.
+// allFaults are the faults that the shipped audits claim to find.
 func allFaults() []fault {
 	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults, adaptiveFaults, adaptiveCases, keyFaults)
 }
 
-// standardFaults are those of what a sweep reads, and of subnet managers.
+// standardFaults are faults in the data that a sweep reads, and of subnet managers.
 var standardFaults = []fault{
 	{name: "port.unresponsive", do: func(b *bench, ca, leaf *fabric.Port) []string {
 		b.must(b.subnet.Cables.Silence(ca.Node().GUID(), 1, true))
-		return []string{id("node.silent", audit.OfNode(ca.Node()))} // which absorbs that of leaf
+		return []string{id("node.silent", audit.OfNode(ca.Node()))} // which absorbs the finding of leaf
 	}},
 	{name: "port.unresponsive, no PortInfo", do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.must(b.subnet.Faults.LosePackets(sim.End{Node: ca.Node().ID(), Num: 1}, 100, mad.AttrPortInfo.ID))
@@ -264,7 +266,7 @@ var standardFaults = []fault{
 				}
 			}
 			b.must(b.subnet.Cables.Unlink(leaf.Node().GUID(), p.Num()))
-			if b.run.Job != "" { // the run before has seen it up: the same fault
+			if b.run.Job != "" { // the previous run has read the link as up, so that it is one fault
 				return []string{id("link.down", audit.OfLink(p, q))}
 			}
 			return []string{id("link.uplinks", audit.OfNode(leaf.Node()))}
@@ -358,7 +360,7 @@ var standardFaults = []fault{
 		b.port(sm, func(i *mad.PortInfo) { i.CapabilityMask &^= mad.CapabilityMaskIsSM })
 		return []string{id("sm.none", audit.OfFabric())}
 	}},
-	// OpenSM sets IsSM with the device that it holds open: one that may not has a subnet manager all the same.
+	// OpenSM sets IsSM with the device that it holds open. Where it may not, there is a subnet manager nevertheless.
 	{name: "a master without IsSM", do: func(b *bench, _, _ *fabric.Port) []string {
 		b.port(b.fabric.OfType(mad.NodeTypeCA)[0].Port(1), func(i *mad.PortInfo) { i.CapabilityMask &^= mad.CapabilityMaskIsSM })
 		return []string{}
@@ -586,4 +588,102 @@ func TestSeededFaults(t *testing.T) {
 	if seeded < 300 && only == "" {
 		t.Errorf("%d faults seeded, want at least 300", seeded)
 	}
+}
+
+// MGIDs of IPoIB in the default partition: the broadcast group, and 224.0.0.5.
+var (
+	broadcast = mad.MakeGID(0xff12401bffff0000, 0xffffffff)
+	allHosts  = mad.MakeGID(0xff12401bffff0000, 5)
+)
+
+// otherGroup is an MGID that is not IPoIB's.
+func otherGroup(n int) mad.GID { return mad.MakeGID(0xff12a01bfe800000, mad.GUID(n)) }
+
+// group makes a group, by default in the default partition, with a MTU and a rate
+// that all ports have, and an MLID by its MGID.
+func (b *bench) group(rec mad.MCMemberRecord, state mad.JoinState, members ...*fabric.Port) {
+	b.t.Helper()
+	if rec.Rate == 0 {
+		rec.Rate = mad.Rate100
+	}
+	if rec.MTU == 0 {
+		rec.MTU = mad.MTU2048
+	}
+	if rec.PKey == 0 {
+		rec.PKey = mad.DefaultPKey
+	}
+	if rec.MLID == 0 && rec.MGID != broadcast {
+		rec.MLID = mad.MinMulticastLID + 1 + mad.LID(rec.MGID[15]) + mad.LID(rec.MGID[14]&1)<<8
+	} else if rec.MLID == 0 {
+		rec.MLID = mad.MinMulticastLID
+	}
+	rec.QKey, rec.Scope, rec.JoinState = 0xb1b, mad.ScopeLinkLocal, state
+	rec.MTUSelector, rec.RateSelector, rec.PacketLifeTimeSelector = mad.SelectorExactly, mad.SelectorExactly, mad.LifeTimeSelectorExactly
+	cables := make([]sim.Cable, len(members))
+	for i, p := range members {
+		cables[i] = sim.Cable{Node: p.Node().GUID(), Num: p.Num()}
+	}
+	b.must(b.subnet.Edit.AddGroup(rec, state, cables...))
+}
+
+// hosts are the ports of all CAs that have a cable, by LID.
+func (b *bench) hosts() (ports []*fabric.Port) {
+	cas := b.fabric.OfType(mad.NodeTypeCA)
+	for i := range cas {
+		for p := range cas[i].Ports() {
+			if p.Peer() != nil {
+				ports = append(ports, p)
+			}
+		}
+	}
+	slices.SortFunc(ports, func(p, q *fabric.Port) int { return int(p.LID()) - int(q.LID()) })
+	return ports
+}
+
+// sweep finds out what the fabric is by now.
+func (b *bench) sweep() *fabric.Fabric {
+	b.t.Helper()
+	f, err := topology.SweepQuietly(context.Background(), b.f.Runtime)
+	b.must(err)
+	return f
+}
+
+// file puts a file beside the audits, which an option names.
+func (b *bench) file(name, content string) {
+	b.t.Helper()
+	b.must(afero.WriteFile(b.f.fs, "/work/"+name, []byte(content), 0o644))
+}
+
+// code runs a script.
+func (b *bench) code(src string) string {
+	b.t.Helper()
+	out, explained, status := b.f.run(src)
+	if status != 0 {
+		b.t.Fatalf("%s\n%s", src, explained)
+	}
+	return out
+}
+
+// upLink is a port of a switch to a switch, of nodes that have no fault; nil:
+// there is none.
+func (b *bench) upLink() *fabric.Port {
+	switches := b.fabric.OfType(mad.NodeTypeSwitch)
+	for _, i := range b.rand.Perm(len(switches)) {
+		for p := range switches[i].Ports() {
+			if q := p.Peer(); q != nil && q.Node().IsSwitch() && !b.used[p.Node().GUID()] && !b.used[q.Node().GUID()] {
+				b.used[p.Node().GUID()], b.used[q.Node().GUID()] = true, true
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func cable(p *fabric.Port) sim.Cable { return sim.Cable{Node: p.Node().GUID(), Num: p.Num()} }
+
+// texts is a dict of texts that an expression gives.
+func (b *bench) texts(src string) (texts map[string]string) {
+	b.t.Helper()
+	b.must(json.Unmarshal([]byte(b.code("print(json.encode("+src+"))")), &texts))
+	return texts
 }

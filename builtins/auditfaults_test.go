@@ -2,13 +2,17 @@ package builtins
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
+	"testing"
+	"time"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
 
@@ -55,7 +59,7 @@ func deep(name string, do func(b *bench, ca, leaf *fabric.Port) []string) fault 
 	}}
 }
 
-// settingFaults are those of config, identity and sm.
+// settingFaults are the faults that the audits config, identity and sm find.
 var settingFaults = []fault{
 	only("hoq.uniform stalls", "hoq.uniform", true, func(i *mad.PortInfo) { i.VLStallCount = 7 }),
 	only("timers answers", "timers", false, func(i *mad.PortInfo) { i.RespTimeValue = 10 }),
@@ -193,7 +197,7 @@ func guard(in, out bool) func(*mad.PortInfo) {
 	return func(i *mad.PortInfo) { i.PartitionEnforcementInbound, i.PartitionEnforcementOutbound = in, out }
 }
 
-// partitionFaults are those of partitions.
+// partitionFaults are the faults that the audit partitions finds.
 var partitionFaults = []fault{
 	{name: "pkey.default", do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.pkeys(ca) // nothing else reaches it by general services, counters included
@@ -288,7 +292,7 @@ scratch=0x0006 :
 	}},
 }
 
-// groupFaults are those of multicast.
+// groupFaults are the faults that the audit multicast finds.
 var groupFaults = []fault{
 	{name: "mc.empty", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.group(mad.MCMemberRecord{MGID: otherGroup(2)}, mad.JoinStateNonMember, ca)
@@ -409,4 +413,264 @@ var groupFaults = []fault{
 		}
 		return []string{"mft.member:" + last.Node().GUID().String() + "*"}
 	}),
+}
+
+// betweenRuns is the window of seeded counters: long enough for what wants an hour.
+const betweenRuns = 65 * time.Minute
+
+func (b *bench) count(p *fabric.Port, counter string, n uint64) {
+	b.must(b.subnet.Counters.Add(p.Node().GUID(), p.Num(), counter, n))
+}
+
+// countedAt is a fault of a counter at an end of a link.
+func countedAt(name, check, counter string, n uint64, atLeaf bool, subject func(ca, leaf *fabric.Port) audit.Subject) fault {
+	return fault{name: name, counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		at := ca
+		if atLeaf {
+			at = leaf
+		}
+		b.count(at, counter, n)
+		return []string{id(check, subject(ca, leaf))}
+	}}
+}
+
+func theLink(ca, leaf *fabric.Port) audit.Subject { return audit.OfLink(ca, leaf) }
+func theLeaf(_, leaf *fabric.Port) audit.Subject  { return audit.OfPort(leaf) }
+func theNode(ca, _ *fabric.Port) audit.Subject    { return audit.OfNode(ca.Node()) }
+
+// downs: a link that went down so often, as both ends or only the CA's says.
+func downs(name, check string, n uint64, both bool) fault {
+	return fault{name: name, counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(ca, "LinkDownedCounter", n)
+		ids := []string{id(check, audit.OfLink(ca, leaf))}
+		if both {
+			b.count(leaf, "LinkDownedCounter", n)
+			return ids
+		}
+		return append(ids, id("port.sick.peer", audit.OfPort(ca)))
+	}}
+}
+
+// trafficOf has a node count data, so that it is seen when its counters begin anew.
+func trafficOf(b *bench, ca, _ *fabric.Port) { b.count(ca, "PortXmitData", 1000) }
+
+// counterFaults are the faults that the audit counters claims to find.
+var counterFaults = []fault{
+	countedAt("ctr.ber", "ctr.ber", "SymbolErrorCounter", 60, true, theLink),
+	countedAt("ctr.ber at the CA", "ctr.ber", "SymbolErrorCounter", 60, false, theLink),
+	countedAt("ctr.recovery", "ctr.recovery", "LinkErrorRecoveryCounter", 400, false, theLink),
+	downs("ctr.downed", "ctr.downed", 1, true),
+	downs("port.sick.peer", "ctr.downed", 1, false),
+	downs("link.flap", "link.flap", 3, true),
+	{name: "node.reboot", counts: true, before: trafficOf, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
+		b.count(leaf, "LinkDownedCounter", 1)
+		return []string{id("node.reboot", audit.OfNode(ca.Node()))}
+	}},
+	{name: "ctr.cleared", once: true, counts: true, before: trafficOf, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.must(b.subnet.Counters.Reset(ca.Node().GUID(), ca.Num()))
+		return []string{id("ctr.cleared", audit.OfPort(ca))}
+	}},
+	countedAt("ctr.rcv", "ctr.rcv", "PortRcvErrors", 5000, true, theLink),
+	countedAt("ctr.rcv error", "ctr.rcv", "PortRcvErrors", 50_000, false, theLink),
+	{name: "ctr.rcv.details", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(leaf, "PortRcvSwitchRelayErrors", 1)
+		b.count(leaf, "PortVLMappingErrors", 1)
+		return []string{id("ctr.rcv.details", audit.OfLink(ca, leaf))}
+	}},
+	{name: "ctr.relay", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(leaf, "PortRcvSwitchRelayErrors", 9)
+		b.count(leaf, "PortDLIDMappingErrors", 9)
+		return []string{id("ctr.relay", audit.OfPort(leaf))}
+	}},
+	{name: "ctr.droprate", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(ca, "PortRcvPkts", 1_000_000)
+		b.count(ca, "PortRcvErrors", 5)
+		return []string{id("ctr.droprate", audit.OfLink(ca, leaf))}
+	}},
+	{name: "ctr.remote", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		for q := range leaf.Node().Ports() {
+			if p := q.Peer(); p != nil && q != leaf && !p.Node().IsSwitch() && !b.used[p.Node().GUID()] {
+				b.used[p.Node().GUID()] = true
+				b.count(leaf, "PortRcvErrors", 50_000)
+				b.count(p, "PortRcvRemotePhysicalErrors", 40_000)
+				return []string{id("ctr.rcv", audit.OfLink(ca, leaf)), id("ctr.remote", audit.OfPort(p))}
+			}
+		}
+		return nil
+	}},
+	countedAt("ctr.discards", "ctr.discards", "PortXmitDiscards", 5000, true, theLink),
+	{name: "ctr.discards HOQ", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(leaf, "PortXmitDiscards", 2)
+		b.count(leaf, "PortSwHOQLifetimeLimitDiscards", 1)
+		return []string{id("ctr.discards", audit.OfLink(ca, leaf))}
+	}},
+	countedAt("ctr.integrity", "ctr.integrity", "LocalLinkIntegrityErrors", 1, false, theLink),
+	countedAt("ctr.overrun", "ctr.overrun", "ExcessiveBufferOverrunErrors", 1, true, theLink),
+	countedAt("ctr.constraint", "ctr.constraint", "PortRcvConstraintErrors", 11, true, theLink),
+	countedAt("ctr.vl15", "ctr.vl15", "VL15Dropped", 1, true, theLeaf),
+	countedAt("ctr.qp1", "ctr.qp1", "QP1Dropped", 5, false, theNode),
+	countedAt("ctr.wait", "ctr.wait", "PortXmitWait", 4_200_000_000, true, theLink),
+	{name: "ctr.balance", once: true, counts: true, do: func(b *bench, _, leaf *fabric.Port) []string {
+		var ids []string
+		up := 0
+		for p := range leaf.Node().Ports() {
+			if q := p.Peer(); q != nil && q.Node().IsSwitch() {
+				for r := range q.Node().Ports() {
+					if r.Peer() != nil && !r.Peer().Node().IsSwitch() {
+						return nil // no tree
+					}
+				}
+				if up++; up == 2 {
+					b.count(p, "PortXmitData", 5_000_000_000)
+					ids = append(ids, id("ctr.balance", audit.OfLink(p, q)))
+				}
+				b.count(p, "PortXmitData", 2_000_000_000)
+			}
+		}
+		if up < 3 {
+			return nil
+		}
+		return ids
+	}},
+	{name: "ctr.saturated", counts: true, before: func(b *bench, ca, _ *fabric.Port) {
+		b.count(ca, "PortRcvSwitchRelayErrors", 99)
+		b.count(ca, "PortLoopingErrors", math.MaxUint64)
+	},
+
+		do: func(b *bench, ca, _ *fabric.Port) []string { return []string{id("ctr.saturated", audit.OfPort(ca))} }},
+	// What is no fault: within the limits, or explained.
+	{name: "few errors", counts: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.count(ca, "SymbolErrorCounter", 1)
+		b.count(leaf, "LinkErrorRecoveryCounter", 300)
+		b.count(leaf, "PortRcvErrors", 2)
+		b.count(leaf, "PortRcvPkts", 1_000_000)
+		b.count(leaf, "PortXmitDiscards", 3000)
+		b.count(leaf, "PortRcvConstraintErrors", 10)
+		b.count(ca, "PortRcvSwitchRelayErrors", 5000)
+		b.count(ca, "PortRcvRemotePhysicalErrors", 5000)
+		return []string{}
+	}},
+}
+
+// registered is a fabric whose devices have registers.
+const registered = "fattree:registers=yes"
+
+// health is a fault that registers show.
+func health(name string, do func(b *bench, ca, leaf *fabric.Port) []string) fault {
+	return fault{name: name, on: registered, alone: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.words = []string{"health"}
+		return do(b, ca, leaf)
+	}}
+}
+
+func (b *bench) hardware(p *fabric.Port, change func(h *state.Hardware)) {
+	b.must(b.subnet.Edit.Hardware(p.Node().GUID(), p.Num(), func(h *state.Hardware) error { change(h); return nil }))
+}
+
+func (b *bench) module(p *fabric.Port, change func(m *state.Module)) {
+	b.hardware(p, func(h *state.Hardware) {
+		m := h.Module(p.Num())
+		change(&m)
+		h.SetModule(p.Num(), m)
+	})
+}
+
+// registerFaults are the faults that the audit health finds.
+var registerFaults = []fault{
+	health("env.temp chip", func(b *bench, _, leaf *fabric.Port) []string {
+		b.hardware(leaf, func(h *state.Hardware) { h.Temperature = 90.5 })
+		return []string{id("env.temp", audit.OfNode(leaf.Node()))}
+	}),
+	health("env.temp module", func(b *bench, ca, _ *fabric.Port) []string {
+		b.module(ca, func(m *state.Module) { m.Temperature = 75.5 }) // over its own limit alone
+		return []string{id("env.temp", audit.OfPort(ca))}
+	}),
+	health("env.fan", func(b *bench, _, leaf *fabric.Port) []string {
+		b.hardware(leaf, func(h *state.Hardware) { h.Fans[3] = 0 })
+		return []string{id("env.fan", audit.OfNode(leaf.Node()))}
+	}),
+	health("env.fan slow", func(b *bench, _, leaf *fabric.Port) []string {
+		b.hardware(leaf, func(h *state.Hardware) { h.Fans[0] = 2900 })
+		return []string{id("env.fan", audit.OfNode(leaf.Node()))}
+	}),
+	health("env.psu", func(b *bench, _, leaf *fabric.Port) []string {
+		b.hardware(leaf, func(h *state.Hardware) { h.Supplies[0] = false })
+		return []string{id("env.psu", audit.OfNode(leaf.Node()))}
+	}),
+	health("cable.eeprom dark", func(b *bench, ca, _ *fabric.Port) []string {
+		b.module(ca, func(m *state.Module) { m.RxPower[3] = 0 })
+		return []string{id("cable.eeprom", audit.OfPort(ca))}
+	}),
+	health("cable.eeprom ends", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.module(leaf, func(m *state.Module) { m.VendorName = "ACME\x1b[2J" })
+		return []string{id("cable.eeprom", audit.OfLink(ca, leaf))}
+	}),
+	health("cable.eeprom vendor", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.module(ca, func(m *state.Module) { m.VendorName = "" })
+		return []string{id("cable.eeprom", audit.OfPort(ca))}
+	}),
+	health("cable.eeprom --vendors", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.words = []string{"health", "--vendors", "Mellanox, NVIDIA"}
+		for _, p := range []*fabric.Port{ca, leaf} {
+			b.module(p, func(m *state.Module) { m.VendorName = "ACME" })
+		}
+		return []string{id("cable.eeprom", audit.OfPort(ca)), id("cable.eeprom", audit.OfPort(leaf))}
+	}),
+	health("ctr.fec.raw", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.module(ca, func(m *state.Module) { m.BER = 2e-5 })
+		return []string{id("ctr.fec.raw", audit.OfLink(ca, leaf))}
+	}),
+	health("ctr.fec.histogram", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.module(leaf, func(m *state.Module) { m.BER = 2e-4 })
+		return []string{id("ctr.fec.raw", audit.OfLink(ca, leaf)), id("ctr.fec.histogram", audit.OfLink(ca, leaf))}
+	}),
+	health("ctr.fec.uncorrectable", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.module(leaf, func(m *state.Module) { m.BER = 1e-3 })
+		return []string{id("ctr.fec.raw", audit.OfLink(ca, leaf)), id("ctr.fec.histogram", audit.OfLink(ca, leaf)), id("ctr.fec.uncorrectable", audit.OfLink(ca, leaf))}
+	}),
+	health("fw.outlier", func(b *bench, ca, _ *fabric.Port) []string {
+		b.hardware(ca, func(h *state.Hardware) { h.Firmware[2] = 999 })
+		return []string{id("fw.outlier", audit.OfNode(ca.Node()))}
+	}),
+}
+
+// TestHealthWell: nothing is found where nothing is wrong, with registers, with
+// modules by CMIS, and without registers, which is no finding and no gap.
+func TestHealthWell(t *testing.T) {
+	for _, spec := range []string{"fattree:k=4,registers=yes", "fattree:k=4,registers=yes,speed=ndr", "fattree:k=4"} {
+		onSimWith(t, spec, nil, nil, nil, func(t *testing.T, f *fixture) {
+			r := audited(t, f, audits.RunOptions{}, "health")
+			if len(r.Findings) > 0 || !r.Complete() || len(r.Notes) > 0 {
+				t.Errorf("%s: %s\nmissing %v, notes %q", spec, told(r), r.Coverage.Missing(), r.Notes)
+			}
+		})
+	}
+}
+
+// TestDownReason: what a switch's register tells of a link that went down is in the
+// finding.
+func TestDownReason(t *testing.T) {
+	onSimWith(t, registered, smKey, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+		audited(t, f, audits.RunOptions{Job: "x"}, "links")
+		time.Sleep(betweenRuns)
+		s := f.Env.Sim
+		leaf := s.NodeGUIDs("leaf-1")[0]
+		if err := s.Cables.Unlink(leaf, 3); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Edit.Hardware(leaf, 3, func(h *state.Hardware) error {
+			m := h.Module(3)
+			m.Reason, m.RemoteReason = mad.LinkDownReasonCableWasUnplugged, mad.LinkDownReasonHiBer
+			h.SetModule(3, m)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := audited(t, f, audits.RunOptions{Job: "x"}, "links")
+		if got := told(r); !strings.Contains(got, "ago; reason: cable was unplugged at this end and hi ber at the other end") {
+			t.Errorf("the reason is not told:\n%s", got)
+		}
+	})
 }

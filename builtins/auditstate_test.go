@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,9 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // ran runs audits, as a job that keeps what it reads.
@@ -146,6 +150,197 @@ damaged: a.window None since 50m0s[counters were not judged: no earlier run of t
 		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 5\\n\"; the state starts empty\n"
 		if d := cmp.Diff(wantErr, strings.ReplaceAll(f.stderr.String(), state, "DIR")); d != "" {
 			t.Errorf("stderr -want +got\n%s", d)
+		}
+	})
+}
+
+// TestPast: what runs of the job before have seen up, and is down, is told, folded under
+// the node that is gone; and what comes up again and again. A run at a terminal keeps
+// nothing, and another job knows nothing of it.
+func TestPast(t *testing.T) {
+	onSimWith(t, "fattree", nil, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(name string, num int) sim.Cable { return end(t, swept, name, num) }
+		again := func(job string, lookOnly bool) string {
+			r := audited(t, f, audits.RunOptions{Job: job, ReadOnly: lookOnly}, "links")
+			time.Sleep(time.Hour)
+			return told(r)
+		}
+		expect := func(what, got, want string) {
+			t.Helper()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -want +got\n%s", what, diff)
+			}
+		}
+		b := &bench{t: t, subnet: f.Env.Sim}
+		expect("first", again("x", false), "")
+		b.must(b.subnet.Cables.Unlink(at("leaf-3", 7).Node, 7))
+		b.must(b.subnet.Cables.Unlink(at("leaf-2", 1).Node, 1))
+		down := func(ago string) string {
+			return "critical link.down leaf-3/7 - spine-3/3: the link is down; it was up " + ago + " ago\n" +
+				"warning node.gone 0x0002c90310000040: the node was at leaf-2/1, now down\n" +
+				"  warning link.down leaf-2/1: the link is down; it was up " + ago + " ago\n"
+		}
+		expect("down", again("x", true), down("1h0m10s"))
+		expect("another job", again("y", false), "warning link.uplinks leaf-3: links to spines: 3; most similar leaves: 4; fewer than most to spine-3 (0 of 1)\n")
+		expect("at a terminal nothing was kept", again("x", false), down("3h0m10s"))
+		b.must(b.subnet.Cables.Link(at("leaf-3", 7).Node, 7))
+		b.must(b.subnet.Cables.Link(at("leaf-2", 1).Node, 1))
+		expect("up", again("x", false), "")
+
+		flaps := fmt.Sprintf("error link.init leaf-4/1 - %s/1: the link is up, but initialize: the subnet manager has not activated it\n", swept.NodeByName("leaf-4")[0].Port(1).Peer().Node().Name())
+		state := func(s mad.PortState) {
+			for _, p := range []sim.Cable{at("leaf-4", 1), cable(swept.NodeByName("leaf-4")[0].Port(1).Peer())} {
+				b.must(b.subnet.Edit.Port(p.Node, p.Num, func(i *mad.PortInfo) { i.PortState = s }))
+			}
+		}
+		for range 4 {
+			state(mad.PortStateInitialize)
+			expect("init", again("x", false), flaps)
+			state(mad.PortStateActive)
+			expect("active", again("x", false), "")
+		}
+		state(mad.PortStateInitialize)
+		expect("five times", again("x", false), flaps+"error link.flap leaf-4/1 - "+swept.NodeByName("leaf-4")[0].Port(1).Peer().Name()+": the link was up but not active in 5 of the latest ten runs\n")
+	})
+}
+
+// TestRebootsAndFlaps: what is counted over more than a window: three times down in 12
+// hours, a run after the other; and a node that reboots again and again.
+func TestRebootsAndFlaps(t *testing.T) {
+	onSimWith(t, "fattree", nil, nil, func(o *SessionOptions) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{t: t, subnet: f.Env.Sim}
+		host := swept.NodeByName("node-0010 HCA-1")[0].Port(1)
+		other := swept.NodeByName("leaf-4")[0].Port(1)
+		trafficOf(b, host, nil)
+		again := func() string { return told(ran(t, f, audits.RunOptions{Job: "x"}, "counters", "--over", "last")) }
+		again()
+		for _, want := range []string{"ctr.downed", "ctr.downed", "link.flap"} {
+			time.Sleep(3 * time.Hour)
+			b.count(other, "LinkDownedCounter", 1)
+			b.count(other.Peer(), "LinkDownedCounter", 1)
+			if got := again(); !bytes.Contains([]byte(got), []byte("error "+want+" ")) {
+				t.Errorf("got\n%swant %s", got, want)
+			}
+			trafficOf(b, host, nil)
+		}
+		for _, reboots := range []uint64{1, 10, 11} {
+			time.Sleep(14 * time.Minute)
+			b.must(b.subnet.Counters.Reset(host.Node().GUID(), 1))
+			b.count(host.Peer(), "LinkDownedCounter", reboots)
+			got := again()
+			want := "info node.reboot node-0010 HCA-1: counters restarted from 0, and the links went down: the node was rebooted\n"
+			if reboots > 10 {
+				want = "warning node.reboot node-0010 HCA-1: counters restarted from 0, and the links went down 11 times within 15 min: the node reboots repeatedly\n"
+			}
+			if !bytes.Contains([]byte(got), []byte(want)) {
+				t.Errorf("%d reboots: got\n%swant\n%s", reboots, got, want)
+			}
+			trafficOf(b, host, nil)
+			again()
+		}
+	})
+}
+
+// TestStorm: a port that sends notices all the time, and one that sends a few.
+func TestStorm(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{t: t, subnet: f.Env.Sim}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 120 {
+				time.Sleep(time.Second)
+				b.subnet.Notices.SendTrap(129, swept.NodeByName("leaf-3")[0].GUID(), 7, nil)
+				if i%10 == 0 {
+					b.subnet.Notices.SendTrap(130, swept.NodeByName("leaf-2")[0].GUID(), 1, nil)
+				}
+			}
+		}()
+		r := audited(t, f, audits.RunOptions{}, "sm", "--traps", "40s")
+		if got := idsOf(r.Findings); len(got) != 1 || got[0] != fmt.Sprintf("trap.storm:%v/7", swept.NodeByName("leaf-3")[0].GUID()) {
+			t.Errorf("got %v, %v", told(r), r.Notes)
+		}
+		<-done
+	})
+}
+
+// narrowAgent is a transport to agents of which one has no counters of 64 bits.
+type narrowAgent struct {
+	engine.Transport
+	lid mad.LID
+}
+
+func (x *narrowAgent) Recv(d *engine.Datagram) error {
+	err := x.Transport.Recv(d)
+	if h := mad.ParseHeader(d.MAD); err == nil && d.LID == x.lid && h.Class == mad.ClassPerf && h.Attribute == mad.AttrPerfClassPortInfo.ID {
+		d.MAD = bytes.Clone(d.MAD)
+		var info mad.ClassPortInfo
+		info.Decode(d.MAD[h.Class.DataOffset():])
+		info.CapabilityMask &^= uint16(mad.PerfCapabilityMaskIsExtendedWidthSupported)
+		info.Encode(d.MAD[h.Class.DataOffset():])
+	}
+	return err
+}
+
+// TestUnlikeAgents: an agent that lacks counters which other agents of its model have.
+func TestUnlikeAgents(t *testing.T) {
+	x := new(narrowAgent)
+	wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+	onSimWith(t, "fattree", nil, wrap, nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.lid = swept.NodeByName("node-0010 HCA-1")[0].Port(1).LID()
+		got := told(audited(t, f, audits.RunOptions{}, "counters"))
+		want := "info ctr.absent node-0010 HCA-1: the agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits; most of the model do\n"
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestKnownFabric: a fabric that is known is not swept, and its counters are read at the
+// LIDs that it says; where a node is not at its LID any more, or silent, the fabric is
+// swept.
+func TestKnownFabric(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		swept, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Env.Current = nil
+		b := &bench{t: t, subnet: f.Env.Sim}
+		again := func() (asked int, notes string) {
+			r := audited(t, f, audits.RunOptions{Known: swept}, "counters")
+			if len(r.Findings) > 0 {
+				t.Error(told(r))
+			}
+			for _, row := range r.Coverage.Rows() {
+				if row.Audit == audit.Sweep {
+					asked += row.Asked
+				}
+			}
+			return asked, fmt.Sprint(r.Notes)
+		}
+		if asked, notes := again(); asked > 0 || notes != "[the fabric was not swept: new and missing nodes and links are unknown, and states are those of the file]" {
+			t.Errorf("known: %d requests of a sweep, %s", asked, notes)
+		}
+		b.must(b.subnet.Cables.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))
+		if asked, notes := again(); asked == 0 || !strings.HasPrefix(notes, `[the fabric is swept: "node-0010 HCA-1" (0x0002c90310000090) does not answer at LID `) {
+			t.Errorf("moved: %d requests of a sweep, %s", asked, notes)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package builtins
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,6 +189,211 @@ print(port_disable(leaves[1].ports[1]).port_physical_state) # a host's, whom nob
 			"disabled\n",
 		}, "\n"), out+explained); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// setters are the calls of %s that change a table or a link.
+var setters = map[string]string{
+	"set_lft":      "set_lft(%s, {9: 1})",
+	"set_mft":      "set_mft(%s, {0xc000: [1]})",
+	"set_sl2vl":    "set_sl2vl(%s, {1: 0}, 1)",
+	"set_vlarb":    "set_vlarb(%s, {'low': []}, 1)",
+	"set_pkeys":    "set_pkeys(%s, {1: 1}, 1)",
+	"set_guids":    "set_guids(%s, {1: 1})",
+	"port_disable": "port_disable(%s, 1)",
+	"port_enable":  "port_enable(%s, 1)",
+	"port_reset":   "port_reset(%s, 1)",
+	"port_set":     "port_set(%s, 1, width='1x')",
+}
+
+// TestSettersAreGated: what smp_set refuses, all of them do, and nothing
+// leaves but the look for a subnet manager.
+func TestSettersAreGated(t *testing.T) {
+	for _, b := range functions() {
+		if (strings.HasPrefix(b.Name, "set_") || strings.HasPrefix(b.Name, "port_")) && setters[b.Name] == "" {
+			t.Errorf("%s is not tested", b.Name)
+		}
+	}
+	for name, code := range setters {
+		t.Run(name, func(t *testing.T) {
+			for _, test := range []struct {
+				adapt func(*SessionOptions)
+				want  string
+			}{
+				{func(o *SessionOptions) { o.Write = false }, ": refused: it would change the fabric; allow changes with --write"},
+				{nil, ": refused: a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master sets "},
+			} {
+				onForeign(t, test.adapt, func(t *testing.T, f *fixture) {
+					_, explained, status := f.run("catch(lambda: " + fmt.Sprintf(code, "1") + ")")
+					if !strings.HasPrefix(explained, name+test.want) || status != lang.StatusUsage {
+						t.Errorf("%s, status %d", explained, status)
+					}
+				})
+			}
+			onForeign(t, func(o *SessionOptions) { o.OverrideSM = true }, func(t *testing.T, f *fixture) {
+				if _, explained, status := f.run(fmt.Sprintf(code, `dr("0,1,3")`)); explained != "" || status != 0 {
+					t.Errorf("overridden: %s, status %d", explained, status)
+				}
+			})
+		})
+	}
+}
+
+// TestSettersAskWho: a change goes only to the node that is meant.
+func TestSettersAskWho(t *testing.T) {
+	const want = ` "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`
+	for name, code := range setters {
+		onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+			b := fabric.NewBuilder()
+			b.AddNode(fabric.NodeSpec{
+				Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
+			})
+			f.Env.Current = topology.NewFabric(b.Build())
+			_, explained, status := f.run(fmt.Sprintf(code, `"gone"`))
+			if line, _, _ := strings.Cut(explained, "\n"); line != name+":"+want || status != lang.StatusFabric {
+				t.Errorf("%s, status %d", explained, status)
+			}
+		})
+	}
+}
+
+// TestSetRow: set_lft takes a row of routes, entry by entry, as it takes a list.
+func TestSetRow(t *testing.T) {
+	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
+		out, explained, status := f.run(`
+f = discover()
+routes = f.graph().route("updn")
+sw = f.switches[0]
+routes[sw][f.cas[-1].ports[1].lid] = None
+before = get_lft(sw)
+after = set_lft(sw, routes[sw])
+print(after != before, [after[lid] for lid in range(len(routes[sw]))] == list(routes[sw]), after == get_lft(sw), after == set_lft(sw, list(routes[sw])))
+`)
+		if out != "True True True True\n" || status != 0 {
+			t.Errorf("got %q, %s, status %d", out, explained, status)
+		}
+	})
+}
+
+// forgetful is a transport that, once it is told to, does something to Sets of
+// performance management, and counts them.
+type forgetful struct {
+	engine.Transport
+
+	mu   sync.Mutex
+	does string // "", "lose", "lose answer", "ignore"
+	sets int
+}
+
+func (f *forgetful) Send(d *engine.Datagram) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := mad.ParseHeader(d.MAD); h.Class == mad.ClassPerf && h.Method == mad.MethodSet {
+		f.sets++
+		switch f.does {
+		case "lose":
+			return nil
+		case "lose answer": // it comes with a transaction ID that nobody has
+			d.MAD[12] ^= 0x80
+		case "ignore": // to the agent it is a Get
+			d.MAD[3] = byte(mad.MethodGet)
+		}
+	}
+	return f.Transport.Send(d)
+}
+
+func (f *forgetful) TrySend(d *engine.Datagram) (bool, error) { return true, f.Send(d) }
+
+// start sets the behaviour from now on.
+func (f *forgetful) start(does string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.does, f.sets = does, 0
+}
+
+func (f *forgetful) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sets
+}
+
+// TestPerfClearOnce: a request to clear is sent once. Where the answer is lost,
+// the counters tell; where they do not, that is an error.
+func TestPerfClearOnce(t *testing.T) {
+	for _, test := range []struct {
+		does, out, err string
+		status         int
+	}{
+		{out: "0\n"},
+		{does: "lose answer", out: "0\n"},
+		{does: "lose",
+			err: "perf_clear: PerfSet(PortCounters) to LID 1: timed out after 1 attempt in 1s; check that the node is up and that its address is current (run discover() again), or increase --timeout and --retries", status: lang.StatusFabric},
+		{does: "ignore",
+			err: "perf_clear: LID 1: the Set was sent, but symbol_error_counter is still 5", status: lang.StatusFabric},
+	} {
+		t.Run(test.does, func(t *testing.T) {
+			lossy := new(forgetful)
+			onSim(t, "ring:n=2", func(o *SessionOptions) {
+				o.Engine.Close()
+				lossy.Transport = attach(t, "ring:n=2")
+				o.Engine = engine.New(lossy, engine.Options{Write: true})
+			}, func(t *testing.T, f *fixture) {
+				defer f.Env.Engine.Close()
+				if _, explained, status := f.run(`perf_set("PortCounters", 1, 1, symbol_error_counter=5)`); status != 0 {
+					t.Fatal(explained)
+				}
+				lossy.start(test.does)
+				out, explained, status := f.run(`print(perf_clear("PortCounters", 1, 1, counters="symbol_error_counter").symbol_error_counter)`)
+				got := fmt.Sprint(out, firstLines(explained, test.err), " ", status)
+				if diff := cmp.Diff(fmt.Sprint(test.out, test.err, " ", test.status), got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if n := lossy.count(); n != 1 {
+					t.Errorf("%d Sets", n)
+				}
+			})
+		})
+	}
+}
+
+// TestGuard: where each port has an M_Key of its own, an SMP has the M_Key of its destination port,
+// however the script names the port.
+func TestGuard(t *testing.T) {
+	const spec = "ring:n=2,mkey=0x1234,mkey_level=2"
+	plan, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
+	for i := range plan.Ports() {
+		keys.Ports[plan.Ports()[i].GUID()] = 0x1234
+	}
+	onSim(t, spec, func(o *SessionOptions) {
+		o.Engine.Close()
+		o.Engine = engine.New(attach(t, spec), engine.Options{Keys: keys, Write: true})
+		o.Write = true
+	}, func(t *testing.T, f *fixture) {
+		defer f.Env.Engine.Close()
+		_, explained, status := f.run(`
+unknown = catch(smp_get, "NodeInfo", 1)
+if unknown or "and that --keys has its M_Key" not in unknown.message: fail(unknown)
+smp_get("NodeInfo", "` + plan.Nodes()[0].GUID().String() + `") # the subnet administrator knows it
+f = discover(via="sa")
+smp_get("NodeInfo", 1)
+smp_get("NodeInfo", f.switches[1])
+smp_get("PortInfo", f.cas[1].ports[1])
+smp_get("NodeInfo", f.switches[1].name)
+smp_get("NodeInfo", dr("0,1,3"))
+f = discover()
+smp_get("NodeInfo", f.switches[1])
+smp_set("NodeDescription", f.cas[1], node_string="x")
+smp_set("NodeDescription", dr("0,1"), node_string="x")
+get_lft(f.switches)
+set_lft(f.switches[1], {40: 1})
+`)
+		if explained != "" || status != 0 {
+			t.Errorf("status %d, %s", status, explained)
 		}
 	})
 }

@@ -81,7 +81,7 @@ fail: no job of admin runs
 	})
 }
 
-// TestLoadsOfNamesakes: the loads of switches of the same name are kept apart.
+// TestLoadsOfNamesakes: the loads of switches that share a name are kept apart.
 func TestLoadsOfNamesakes(t *testing.T) {
 	onSim(t, "ring:n=4,hosts=2", nil, func(t *testing.T, f *fixture) {
 		write(t, f.fs, "/work/jobs.csv", "JOBID,NODELIST\n1,node-[0001-0004]\n2,node-[0005,0007]\n")

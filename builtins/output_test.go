@@ -1,9 +1,19 @@
 package builtins
 
 import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/check"
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 )
@@ -172,4 +182,185 @@ help(f)
 	if out, _, _ := f.run(code); out != "f(a, b=1, *rest, c, d=None, **more)\n\nDoes it.\n\nWell.\n" {
 		t.Errorf("help of a script's function: %q", out)
 	}
+}
+
+// columnValues make a value of each type that shows as columns.
+var columnValues = map[string]string{
+	"fabric": "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
+	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
+	"choices": "f.graph().route('updn', adaptive=True).choices(sw, ca.lid)", "ar": "get_ar(sw)", "ar_entry": "get_ar(sw)[ca.lid]", "plft": "get_plft(sw)",
+	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "balance": "r.balance()", "adaptive_load": "f.graph().route(\"updn\", adaptive=True).balance().adaptive",
+	"finding": `finding("a.b", sw, "x")`,
+	"metric":  `metric("a", 1)`,
+	"matrix":  "f.matrix()", "matrix_part": "f.matrix().parts[0]",
+	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",
+	"virtual_port": "discover(extended=True).virtual_ports[0]",
+	"job":          `load_jobs("jobs.csv")[0]`, "job_traffic": "r.job_traffic({})", "job_load": `r.job_traffic({"a": "node-0001"}).jobs[0]`, "shared_link": `r.job_traffic({"a": "node-000[1,3]", "b": "node-000[1,3]"}).shared[0]`,
+	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
+	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True)", "link_effect": "plan(lambda: port_disable(discover().switches[0].ports[3])).effect", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}), static=True).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True).sets[0]",
+	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,
+}
+
+// checkSchema: the JSON of v has the members, in their order, that SCHEMAS.md says.
+func checkSchema(t *testing.T, v starlark.Value) {
+	i := slices.IndexFunc(append(check.Types(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
+	if i < 0 {
+		return // a record
+	}
+	d := append(check.Types(), datagrams.StatsDoc())[i]
+	var got, want []string
+	for _, f := range v.(lang.Factual).Facts() {
+		got = append(got, f.Name)
+	}
+	for _, m := range d.Members {
+		if m.Column {
+			want = append(want, m.Name)
+		}
+	}
+	if !slices.Equal(got, want) || d.Schema != v.(lang.Factual).Schema() {
+		t.Errorf("%s has %v, documented is %s with %v", v.(lang.Factual).Schema(), got, d.Schema, want)
+	}
+}
+
+// TestColumns: every column that a value shows is an attribute of it, with equal text.
+func TestColumns(t *testing.T) {
+	onSim(t, "fattree:k=4,levels=2,ar=updn,vports=1", nil, func(t *testing.T, f *fixture) {
+		env := maps.Clone(f.Interpreter.Globals)
+		run := func(code string) starlark.StringDict {
+			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.newThread(context.Background(), "test"), "test", code, env)
+			if err != nil {
+				t.Fatalf("%s: %v", code, err)
+			}
+			return globals
+		}
+		write(t, f.fs, "/work/jobs.csv", "id,nodes\n7,a\n")
+		for name, v := range run("f = discover()\nsw, ca = f.switches[0], f.cas[0]\nr = f.graph().route('ftree')") {
+			env[name] = v
+		}
+		for want, code := range columnValues {
+			v := run("x = " + code)["x"]
+			if want == "problem" { // there is none in a fabric that is well
+				continue
+			}
+			if v.Type() != want {
+				t.Errorf("%s: got %s", want, v.Type())
+			}
+			checkSchema(t, v)
+			names := v.(starlark.HasAttrs).AttrNames()
+			for _, fact := range v.(lang.Factual).Facts() {
+				x, err := v.(starlark.HasAttrs).Attr(fact.Name)
+				if x == nil || err != nil || !slices.Contains(names, fact.Name) {
+					t.Errorf("%s shows %s, which is no attribute: %v", want, fact.Name, err)
+					continue
+				}
+				if n, ok := x.(lang.Named); ok && fact.Value.Type() == "string" {
+					x = starlark.String(n.Name())
+				}
+				if equal, err := starlark.Equal(x, fact.Value); !equal || err != nil {
+					t.Errorf("%s.%s is %v, and shows as %v (%v)", want, fact.Name, x, fact.Value, err)
+				}
+			}
+		}
+		for _, d := range check.Types() {
+			if _, ok := columnValues[d.Name]; !ok && !slices.Contains([]string{"lost", "audit_run", "action", "remedy_past", "remedy_link", "this_host", "own_port"}, d.Name) && // which take a fabric that loses reports, an audit, a remedy, and ports of the host
+				slices.ContainsFunc(d.Members, func(m lang.MemberDoc) bool { return m.Column }) {
+				t.Errorf("no value of type %s is looked at", d.Name)
+			}
+		}
+	})
+}
+
+// TestWrite writes below --out in real folders, through os.Root.
+func TestWrite(t *testing.T) {
+	for _, test := range []struct{ name, code, out, err string }{
+		{"new", `fs.write("new.txt", "x")`, "\"out/new.txt\"\n", ""},
+		{"bytes", `fs.write("b", b"\xff\x00"); fs.exists("out/b")`, "True\n", ""},
+		{"replaced", `fs.write("old.txt", "new"); fs.read("out/old.txt")`, "\"new\"\n", ""},
+		{"in folders", `fs.read(fs.write("a/b/c.txt", "x"))`, "\"x\"\n", ""},
+		{"absolute", `fs.write(fs.read("where") + "/out/abs.txt", "x")`, "\"out/abs.txt\"\n", ""},
+		{"a link in the folder is replaced", `fs.write("to-secret", "x"); fs.read("out/to-secret")`, "\"x\"\n", ""},
+		{"through a link out", `fs.write("escape/x", "x")`, "", "out/escape/x: path escapes from parent"},
+		{"through ..", `fs.write("../x", "x")`, "", "../x: scripts may write only below out, the directory of --out"},
+		{"beside", `fs.write(fs.read("where") + "/x", "x")`, "", "DIR/work/x: scripts may write only below out, the directory of --out"},
+		{"the folder itself", `fs.write("", "x")`, "", ": scripts may write only below out, the directory of --out"},
+		{"over a folder", `fs.write("folder", "x")`, "", "out/folder: is not a regular file, so it cannot be replaced"},
+		{"below a file", `fs.write("old.txt/x", "x")`, "", "out/old.txt/x: not a directory"},
+		{"no text", `fs.write("x", 1)`, "", "fs.write: for parameter data: got int, want string or bytes; json.encode(x) and str(x) return strings"},
+		{"read a link out", `fs.read("out/to-secret")`, "", "out/to-secret: path escapes from parent"},
+		{"read outside", `fs.read("../secret")`, "", "../secret: scripts may not read here, only below ., out; allow its directory with -I"},
+		{"exists outside", `fs.exists("../secret")`, "", "../secret: scripts may not read here, only below ., out; allow its directory with -I"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			work := filepath.Join(dir, "work")
+			for _, d := range []string{"work/out/folder", "elsewhere"} {
+				if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, data := range map[string]string{"secret": "s", "work/out/old.txt": "old", "work/where": work} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, target := range map[string]string{"escape": "elsewhere", "to-secret": "secret"} {
+				if err := os.Symlink(filepath.Join(dir, target), filepath.Join(work, "out", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := plain(t, func(o *SessionOptions) { o.FS, o.Dir, o.Out = nil, work, "out" })
+			out, explained, _ := f.run(test.code)
+			want := test.err
+			if test.name == "beside" {
+				want = dir + want[len("DIR"):]
+			}
+			if diff := cmp.Diff([]string{test.out, want}, []string{out, firstLines(explained, want)}); diff != "" {
+				t.Errorf("output, error (-want +got):\n%s", diff)
+			}
+			// What lies outside is as before, and no temporary file is left.
+			if data, err := os.ReadFile(filepath.Join(dir, "secret")); string(data) != "s" {
+				t.Error("the secret is", string(data), err)
+			}
+			for _, pattern := range []string{"elsewhere/*", "work/x", "work/out/.*", "work/out/*/.*"} {
+				if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
+					t.Error("left behind:", left)
+				}
+			}
+		})
+	}
+}
+
+func TestWriteWithoutOut(t *testing.T) {
+	f := plain(t, nil)
+	_, explained, status := f.run(`fs.write("x", "x")`)
+	want := "x: scripts may write only to the directory of --out; give --out DIR"
+	if firstLines(explained, want) != want || status != lang.StatusUsage {
+		t.Errorf("status %d, %s", status, explained)
+	}
+}
+
+// TestWriteWhileLoading: the refusal cannot be caught.
+func TestWriteWhileLoading(t *testing.T) {
+	f := plain(t, func(o *SessionOptions) {
+		o.Out = "."
+		write(t, o.FS, "/work/m.star", `x = catch(fs.write, "x", "x")`)
+	})
+	_, explained, status := f.run(`load("m.star", "x")`)
+	want := "cannot load m.star: fs.write: refused: a module cannot write files while it is being loaded (m.star); write in a function that the script calls"
+	if firstLines(explained, want) != want || status != lang.StatusUsage {
+		t.Errorf("status %d, %s", status, explained)
+	}
+	if _, err := f.fs.Stat("/work/x"); err == nil {
+		t.Error("the file is there")
+	}
+}
+
+// TestSavePath: the error for arguments in the wrong order does not show all of the value.
+func TestSavePath(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		out, explained, status := f.run(`print(catch(save, "a.csv", 5000 * "x").message)`)
+		if want := "save: for parameter path: got a text of 5000 bytes, and a path has at most 4096; write save(VALUE, PATH)\n"; out != want || status != 0 {
+			t.Errorf("status %d: %s%s", status, out, explained)
+		}
+	})
 }

@@ -3,9 +3,12 @@
 package builtins
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,8 +52,8 @@ func TestReportsOfTools(t *testing.T) {
 	})
 }
 
-// compareLinkReport: the rows of iblinkinfo, turned to both ends, with those of
-// --down, are the tool's lines.
+// compareLinkReport: the rows of iblinkinfo for both ends, and the rows of --down, are the tool's
+// lines.
 func (f *peerFixture) compareLinkReport(t *testing.T) {
 	t.Helper()
 	theirs := iblinkinfo(t, f.peer.Run(t, "iblinkinfo", "-l"))
@@ -272,8 +275,8 @@ func (f *peerFixture) comparePaths(t *testing.T, fab *fabric.Fabric) {
 	compare([]string{"-m", "0xc005", from, lids[len(lids)-1]}, "--mlid", "0xc005", from, lids[len(lids)-1])
 }
 
-// TestReportsWithoutSM: on a subnet without a manager nothing has a LID: counters
-// are not told, there is no master, and no path; the links are all the same.
+// TestReportsWithoutSM: on a subnet without a manager no port has a LID: counters are unknown, there
+// is no master, and no path; the links are shown nevertheless.
 func TestReportsWithoutSM(t *testing.T) {
 	f := onIbsim(t, ibsimtest.FatTree(2, 1, 1), ibsimtest.FixtureOptions{}, func(o *SessionOptions) { o.Format = lang.FormatText })
 	var out strings.Builder
@@ -281,4 +284,114 @@ func TestReportsWithoutSM(t *testing.T) {
 		fmt.Fprintf(&out, "%q\n%s\n", words, f.report(words[0], words[1:]...))
 	}
 	golden(t, "testdata/reports/no_sm.txt", out.String())
+}
+
+// linkEnd is one end of a link, or a port without one.
+type linkEnd struct {
+	Name, Width, Speed, State string
+	LID                       int
+	Peer                      string
+	PeerLID                   int
+}
+
+// TestLinks compares the shipped example with iblinkinfo.
+func TestLinks(t *testing.T) {
+	onPeerNets(t, nil, func(t *testing.T, f *peerFixture) {
+		theirs := iblinkinfo(t, f.peer.Run(t, "iblinkinfo", "-l"))
+		ours := map[string]linkEnd{}
+		for _, args := range [][]string{nil, {"--down"}} {
+			maps.Copy(ours, f.links(t, args...))
+		}
+		if len(ours) < 20 {
+			t.Errorf("%d ports", len(ours))
+		}
+		if diff := cmp.Diff(theirs, ours); diff != "" {
+			t.Errorf("(-iblinkinfo +links.star):\n%s", diff)
+		}
+	})
+}
+
+// links runs links.star, and returns its rows by LID and port.
+func (f *peerFixture) links(t *testing.T, args ...string) map[string]linkEnd {
+	t.Helper()
+	f.stdout.Reset()
+	if err := program.RunFile(context.Background(), f.Interpreter, "@examples//links.star", args); err != nil || audits.ExitStatus(f.Runtime, err) != 0 {
+		t.Fatalf("%s\n%s", f.Explain(err), f.stderr.String())
+	}
+	var rows []struct {
+		Port, Width, Speed, State, Peer string
+		LID                             int
+		PeerLID                         int `json:"peer_lid"`
+	}
+	if err := json.Unmarshal(f.stdout.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]linkEnd{}
+	for _, r := range rows {
+		if r.LID == 0 {
+			continue // a channel adapter's port that no link to the subnet leads to: the tool does not know it
+		}
+		num := r.Port[strings.LastIndexByte(r.Port, '/')+1:]
+		list[fmt.Sprintf("%d/%s", r.LID, num)] = linkEnd{asShown(r.Port), r.Width, r.Speed, r.State, r.LID, asShown(r.Peer), r.PeerLID}
+	}
+	return list
+}
+
+// asShown is what iblinkinfo leaves of the name in "NAME/PORT".
+func asShown(port string) string {
+	i := strings.LastIndexByte(port, '/')
+	if i < 0 {
+		return port
+	}
+	return strings.TrimSpace(mangled(attributes{"": port[:i]}, "")) + port[i:]
+}
+
+var linkLine = regexp.MustCompile(`^0x[0-9a-f]{16} "(.*)" +(\d+) +(\d+)\[  \] ==\( *(?:(\d+X) +([0-9.]+ Gbps(?: \(FDR10\))?))? *(\w+)/ *(\w+)\)==> +(?:0x[0-9a-f]{16} +(\d+) +(\d+))?\[  \] "(.*)" \(.*\)\n$`)
+
+// iblinkinfo parses its lines.
+func iblinkinfo(t *testing.T, out string) map[string]linkEnd {
+	t.Helper()
+	speeds := map[string]string{"": "", "2.5 Gbps": "sdr", "5.0 Gbps": "ddr", "10.0 Gbps": "qdr", "10.0 Gbps (FDR10)": "fdr10",
+		"14.0625 Gbps": "fdr", "25.78125 Gbps": "edr", "53.125 Gbps": "hdr"}
+	list := map[string]linkEnd{}
+	for line := range strings.Lines(out) {
+		m := linkLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("what is %q", line)
+		}
+		end := linkEnd{
+			Name: strings.TrimSpace(m[1]) + "/" + m[3], Width: strings.ToLower(m[4]), Speed: speeds[m[5]],
+			State: strings.ToLower(m[6]),
+		}
+		end.LID, _ = strconv.Atoi(m[2])
+		if m[8] != "" {
+			end.PeerLID, _ = strconv.Atoi(m[8])
+			end.Peer = strings.TrimSpace(m[10]) + "/" + m[9]
+		}
+		list[m[2]+"/"+m[3]] = end
+	}
+	return list
+}
+
+// TestDump compares a dump with ibnetdiscover's whole output, but for the
+// order of records and the time.
+func TestDump(t *testing.T) {
+	onPeerNets(t, nil, func(t *testing.T, f *peerFixture) {
+		sorted := func(out string) []string {
+			_, rest, _ := strings.Cut(out, "\n# Topology file: generated ")
+			_, rest, _ = strings.Cut(rest, "\n")
+			list := strings.Split(strings.TrimSpace(rest), "\n\n")
+			slices.Sort(list)
+			return list
+		}
+		var ours string
+		f.eval(t, &ours, `discover().dump("ibnetdiscover")`)
+		theirs := sorted(f.peer.Run(t, "ibnetdiscover"))
+		if len(theirs) < 10 {
+			t.Errorf("%d records", len(theirs))
+		}
+		if diff := cmp.Diff(theirs, sorted(ours)); diff != "" {
+			t.Errorf("(-ibnetdiscover +dump):\n%s", diff)
+		}
+	})
 }

@@ -22,7 +22,7 @@ import (
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
-// peerNet is a fabric on which ours is compared with the C tools.
+// peerNet is a fabric on which fabsh is compared with the C tools.
 type peerNet struct {
 	name, net, sm string
 	conf          string // of OpenSM
@@ -157,7 +157,7 @@ func (f *peerFixture) ask(t *testing.T, questions []question) {
 		problems := q.check(f.peer.Run(t, q.tool[0], q.tool[1:]...), records[:len(q.exprs)])
 		// OpenSM sweeps again when a peer has kept it waiting, and then
 		// knows a switch's PortInfo by another port (its LocalPortNum):
-		// what differs now and is the same soon after did not differ.
+		// a difference that is gone soon after is not one.
 		for again := 0; len(problems) > 0 && again < 3; again++ {
 			t.Logf("%s: once more, for %s", strings.Join(q.tool, " "), strings.Join(problems, "; "))
 			problems = q.check(f.peer.Run(t, q.tool[0], q.tool[1:]...), f.records(t, q.exprs))
@@ -247,8 +247,8 @@ func parseDump(out string) (d dump, err error) {
 	return d, nil
 }
 
-// compare says where a dump of a C tool differs from a record of ours. Every
-// field must be in columns, those of ours that the tool does not show too.
+// compare returns the differences between a dump of a C tool and a record of ours. Every field must
+// be in columns, also our fields that the tool does not show.
 func compare(columns []column, theirs dump, ours attributes) (problems []string) {
 	shown := map[string]bool{}
 	for _, field := range theirs {

@@ -151,8 +151,8 @@ func TestNodeNameMap(t *testing.T) {
 	}
 }
 
-// records are the records of a dump, sorted, by the first of their lines that
-// has a GUID: the tool's order is that of its sweep.
+// recordsIn returns the records of a dump by the first of their lines that has a GUID, because the
+// tool lists them in the order of its sweep.
 func recordsIn(dump string) map[string]string {
 	list := map[string]string{}
 	for _, r := range strings.Split(dump, "\n\n")[1:] {

@@ -163,8 +163,8 @@ func bySet(sets []sentSet) []string {
 	return lines
 }
 
-// TestPlanIsWhatIsWritten: the Sets of a plan are, byte for byte, those of the script
-// that runs with --write on a twin; while it is made none leaves the engine.
+// TestPlanIsWhatIsWritten: the Sets of a plan are, byte for byte, the Sets of the script that runs
+// with --write on a twin; while the plan is made none leaves the engine.
 func TestPlanIsWhatIsWritten(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,levels=2", "fattree:k=10,levels=2"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -43,8 +43,8 @@ func functions() []*lang.Builtin {
 	}
 }
 
-// Functions lists all functions of fabsh, for documents: the global names, sorted, then
-// those of modules.
+// Functions lists all functions of fabsh, for documents: the global names, sorted, then the
+// functions of modules.
 func Functions() []*lang.Builtin {
 	list := functions()
 	slices.SortFunc(list, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/audit"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -268,5 +271,213 @@ func TestPerfRatesAsks(t *testing.T) {
 		run("still so", 4, 6, 4)
 		delete(p.refuse, mad.AttrPortCountersExtended.ID)
 		run("not any more", 4, 0, 6)
+	})
+}
+
+// setClock is a clock that is set when it has been read some times.
+type setClock struct {
+	by    time.Duration
+	after int
+	reads int
+	slept time.Duration
+}
+
+func (c *setClock) Now() time.Time {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	if c.reads++; c.reads > c.after {
+		now = now.Add(c.by)
+	}
+	return now
+}
+
+func (c *setClock) Sleep(_ context.Context, d time.Duration) error {
+	c.slept = max(c.slept, d)
+	return nil
+}
+
+// TestRatesClock: whenever the clock is set back, or stops, rates over 2 s wait 2 s at
+// most, and are not known.
+func TestRatesClock(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, 0} {
+		for after := range 40 {
+			c := &setClock{by: by, after: after}
+			onSim(t, "fattree:k=4", func(o *SessionOptions) { o.Clock = c }, func(t *testing.T, f *fixture) {
+				out, explained, exit := f.run(`perf_rates(discover().switches[0].ports[1], over="2s").unknown.get("too_short", []) != []`)
+				if out != "True\n" || exit != 0 {
+					t.Errorf("set by %v after %d: %s%s", by, after, out, explained)
+				}
+				if c.slept > 2*time.Second {
+					t.Errorf("set by %v after %d: it waits %v", by, after, c.slept)
+				}
+			})
+		}
+	}
+}
+
+// bootClock is a machine's clock that is set, with the time since its boot.
+type bootClock struct {
+	lang.RealClock
+	by   time.Duration
+	boot string
+	at   time.Time // of the boot
+}
+
+func (c *bootClock) Now() time.Time { return time.Now().Round(0).Add(c.by) }
+
+func (c *bootClock) Uptime() (boot string, up time.Duration) { return c.boot, time.Since(c.at) }
+
+// TestRunsClock: whatever the clock does between two runs, rates are over the time since
+// boot. After another boot they are over the clock's time, or not judged, with the reason.
+func TestRunsClock(t *testing.T) {
+	t.Run("a file", func(t *testing.T) { runsClock(t, nil) })
+	t.Run("in memory", func(t *testing.T) { runsClock(t, new(audit.State)) }) // as the exporter keeps it
+}
+
+func runsClock(t *testing.T, kept *audit.State) {
+	c := &bootClock{boot: "a"}
+	var got strings.Builder
+	onSim(t, "ring:n=2", func(o *SessionOptions) { o.Clock, o.State = c, t.TempDir() }, func(t *testing.T, f *fixture) {
+		c.at = time.Now().Add(-time.Hour)
+		write(t, f.fs, "/work/a.star", `
+def audit(fabric):
+    finding("a.window", fabric, "%s" % perf_rates(fabric.switches[0].ports[1], over="last").window, severity="info")
+`)
+		check := func(what string) {
+			time.Sleep(10 * time.Minute)
+			r := ran(t, f, audits.RunOptions{Kept: kept}, "a.star")
+			for _, x := range r.Findings {
+				fmt.Fprintln(&got, what+":", x.Message, "since", c.Now().Sub(x.Since).Round(time.Minute), r.Notes)
+			}
+		}
+		check("first")
+		check("second")
+		c.by = -time.Hour
+		check("an hour back")
+		c.by += 24 * time.Hour
+		check("a day forward")
+		c.by -= 10 * time.Minute
+		check("standing")
+		c.boot, c.at = "b", time.Now()
+		check("another boot")
+		c.boot, c.at, c.by = "c", time.Now(), c.by-time.Hour
+		check("another boot, an hour back")
+	})
+	want := `first: None since 0s [counters were not judged: no earlier run of this job has read them]
+second: 600.0 since 10m0s []
+an hour back: 600.0 since 20m0s []
+a day forward: 600.0 since 30m0s []
+standing: 600.0 since 40m0s []
+another boot: 600.0 since 50m0s []
+another boot, an hour back: None since 0s [counters were not judged: the clock stopped or was set back since the previous run of this job]
+`
+	if d := cmp.Diff(want, got.String()); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// fecAgents is a transport to agents that have the counters of Reed-Solomon FEC, which agents of
+// the simulator do not have.
+type fecAgents struct {
+	engine.Transport
+
+	mu     sync.Mutex
+	counts map[fecKey]uint64
+}
+
+type fecKey struct {
+	lid   mad.LID
+	port  int
+	field string
+	lane  int
+}
+
+func (f *fecAgents) Recv(d *engine.Datagram) error {
+	if err := f.Transport.Recv(d); err != nil {
+		return err
+	}
+	h := mad.ParseHeader(d.MAD)
+	switch {
+	case h.Class == mad.ClassPerf && h.Attribute == mad.AttrPerfClassPortInfo.ID:
+		d.MAD = bytes.Clone(d.MAD)
+		data := d.MAD[h.Class.DataOffset():]
+		var info mad.ClassPortInfo
+		info.Decode(data)
+		info.CapabilityMask |= uint16(mad.PerfCapabilityMaskIsRSFECModeSupported)
+		info.Encode(data)
+	case h.Class == mad.ClassPerf && h.Attribute == mad.AttrPortExtendedSpeedsCounters.ID:
+		d.MAD = bytes.Clone(d.MAD)
+		data := d.MAD[h.Class.DataOffset():]
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		attr := mad.AttrPortExtendedSpeedsCounters.WithVariant("rs_fec")
+		port := int(attr.Field("port_select").Uint(data))
+		for key, n := range f.counts {
+			if key.lid == d.LID && key.port == port {
+				attr.Field(key.field).SetUintAt(data, key.lane, n)
+			}
+		}
+	case h.Class.Family() == mad.ClassSubn && h.Attribute == mad.AttrPortInfoExtended.ID:
+		d.MAD = bytes.Clone(d.MAD)
+		h.Status &^= 0x7fff // all but the direction
+		h.Put(d.MAD)
+		(&mad.PortInfoExtended{CapabilityMask: mad.ExtendedCapabilityMaskIsFECModeSupported, FECModeActive: mad.FECModeRS}).Encode(d.MAD[64:128])
+	}
+	return nil
+}
+
+// TestFECCounters: what FEC could not mend; a link that it mends far more on than on
+// others; a lane.
+func TestFECCounters(t *testing.T) {
+	agents := &fecAgents{counts: map[fecKey]uint64{}}
+	onSim(t, "fattree", func(o *SessionOptions) {
+		o.Engine.Close()
+		o.Env.Sim, agents.Transport = attachSubnet(t, "fattree")
+		o.Engine = engine.New(agents, engine.Options{Write: true})
+		o.State = t.TempDir()
+	}, func(t *testing.T, f *fixture) {
+		defer f.Env.Engine.Close()
+		fab, err := topology.SweepQuietly(t.Context(), f.Runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(name string, num int, field string, lane int, n uint64) {
+			p := fab.NodeByName(name)[0].Port(num)
+			agents.counts[fecKey{p.LID(), num, field, lane}] += n
+		}
+		normal := func() {
+			for i := range fab.Nodes() {
+				n := &fab.Nodes()[i]
+				for num := 1; num <= n.NumPorts(); num++ {
+					count(n.Name(), num, "port_fec_corrected_symbol_ctr", 0, 4000)
+					for lane := range 4 {
+						count(n.Name(), num, "fec_correctable_symbol_ctr_lane", lane, 1000+uint64(lane))
+					}
+				}
+			}
+		}
+		normal()
+		if r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last"); len(r.Findings) > 0 {
+			t.Errorf("%v", told(r))
+		}
+		time.Sleep(15 * time.Minute)
+		normal()
+		if r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last"); len(r.Findings) > 0 || !r.Answered() {
+			t.Errorf("healthy: %v, %v", told(r), r.Coverage.Rows())
+		}
+		time.Sleep(15 * time.Minute)
+		normal()
+		count("leaf-1", 1, "port_fec_uncorrectable_block_ctr", 0, 1)
+		count("leaf-2", 2, "unknown_block_counter", 0, 3)
+		count("leaf-3", 3, "port_fec_corrected_symbol_ctr", 0, 400_000)
+		count("leaf-4", 4, "fec_correctable_symbol_ctr_lane", 2, 90_000)
+		r := ran(t, f, audits.RunOptions{}, "counters", "--over", "last")
+		want := `error ctr.fec.uncorrectable leaf-1/1 - node-0001 HCA-1/1: leaf-1/1: 1 block not corrected by FEC in 15 min
+error ctr.fec.uncorrectable leaf-2/2 - node-0006 HCA-1/1: leaf-2/2: 3 unknown blocks in 15 min
+warning ctr.fec.corrected leaf-3/3 - node-0011 HCA-1/1: leaf-3/3: FEC corrected 404000 symbols in 15 min; median of similar links: 4000
+warning ctr.fec.corrected leaf-4/4 - node-0016 HCA-1/1: leaf-4/4: FEC corrected 91002 symbols on lane 2 in 15 min; median of the other lanes: 1001
+`
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
 	})
 }

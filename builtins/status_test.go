@@ -71,8 +71,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestDeadPort: one retry ladder in all, the sweep goes on, the report names
-// the port, and the status tells.
+// TestDeadPort: one retry ladder in all, the sweep goes on, and the warning and the exit status
+// report the port.
 func TestDeadPort(t *testing.T) {
 	onSim(t, "ring:n=3,dead=1", nil, func(t *testing.T, f *fixture) {
 		out, explained, status := f.run("f = discover(); print(f.complete, len(f.problems))")
@@ -139,7 +139,7 @@ func TestBug(t *testing.T) {
 	}
 }
 
-// TestServiceLevels: where nobody tells, SL 0 is used, with one warning.
+// TestServiceLevels: where the service level is unknown, SL 0 is used, with one warning.
 func TestServiceLevels(t *testing.T) {
 	noSM := func(o *SessionOptions) {
 		o.Engine.Close()
@@ -176,10 +176,10 @@ func TestServiceLevels(t *testing.T) {
 }
 
 // TestOnlyBlockWaits: nothing here or in the packages below waits but through Block, or the
-// fibers would stand still. What can wait is told by its name.
+// fibers would stand still. Functions that can wait are known by their names.
 func TestOnlyBlockWaits(t *testing.T) {
 	waits := []string{"Do", "Sweep", "ViaSA", "FindSM", "LearnPaths", "Path", "Table", "SetAttributes", "ReadLFTs", "ReadRoutes", "Read", "ReadTables", "Write", "WriteTables", "SetPortStates", "SetLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
-	// Where they may stand: inside the function that Block or yield is given, and in what these are made of.
+	// Where they may stand: inside the function that Block or yield is given, and in the files that implement these.
 	allowed := map[string]bool{
 		"lang/fiber.go": true, "lang/clock.go": true,
 		"lang/openfile.go":   true, // opens what the command line names, before scripts run
@@ -302,7 +302,7 @@ func (w withoutSM) Port() (engine.Port, error) {
 	return p, err
 }
 
-// TestLoss: with 5 % of all datagrams lost, the same answers, later.
+// TestLoss: with 5 % of all datagrams lost, the answers are equal, and come later.
 func TestLoss(t *testing.T) {
 	const code = `
 f = discover()

@@ -106,7 +106,7 @@ const (
 // ownOptions are all parameters that the command fills.
 var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption}
 
-// AuditOptions returns the flags of an audit, except those that the command fills.
+// AuditOptions returns the flags of an audit, except the flags that the command fills.
 func AuditOptions(p script.Program) []string {
 	return slices.DeleteFunc(slices.Clone(p.Options), func(flag string) bool {
 		return slices.ContainsFunc(ownOptions, func(name string) bool { return script.FlagName(name) == flag })

@@ -16,9 +16,9 @@ import (
 	"fabsh/mad"
 )
 
-// testMatrix is of leaves, all of them linked to all spines but the first leaf to the
+// testMatrix returns a matrix of leaves and spines, all of them linked except the first leaf and the
 // last spine. A cell's figure is ten times its row and once its column, both from 1; the
-// second leaf does not tell.
+// second leaf has no values.
 func testMatrix(t *testing.T, leaves, spines int, name string) *Matrix {
 	t.Helper()
 	b := fabric.NewBuilder()
@@ -95,8 +95,8 @@ leaf-3 ##@@@@@@
 	}
 }
 
-// TestDrawWidths: no line is wider than the terminal, whatever names are like, and nothing
-// in them does anything.
+// TestDrawWidths: no line is wider than the terminal, whatever the names are, and no control
+// characters of names are printed.
 func TestDrawWidths(t *testing.T) {
 	for _, name := range []string{"", strings.Repeat("long-", 40), "\x1b[2J\u202eevil\n", "交换机交换机交换机", "e\u0301\u0301", string(lang.Cells(3, 4))} {
 		m := testMatrix(t, 7, 33, name)

@@ -1,6 +1,6 @@
 package audits
 
-// Together are the names of the audits that may run at the same time as others.
+// Together returns the names of the audits that may run at the same time as others.
 func (set *Selection) Together() (names []string) {
 	for _, a := range set.List {
 		if a.together {

@@ -132,7 +132,7 @@ func RunAcks(r *lang.Runtime, dir string, subnet fabric.Subnet) audit.Acks {
 // sminfo_polling_timeout).
 const rereadAfter = 10 * time.Second
 
-// reread re-reads the findings, and keeps those that persist: a link that trains, or a subnet
+// reread re-reads the findings, and keeps the findings that persist: a link that trains, or a subnet
 // manager that hands over, is not a fault. Past events are not re-read.
 func (x *auditRun) reread(list []*Audit, found []audit.Finding) ([]audit.Finding, error) {
 	list = auditsToRepeat(list, x.settled(found).Findings)

@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// ReadFabric returns the latest fabric; if there is none, it sweeps.
+// ReadFabric returns the latest fabric, or the fabric of a sweep if no fabric was read yet.
 func ReadFabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
 	t, release := r.Thread(ctx, "command")
 	defer release()

@@ -119,7 +119,7 @@ c: fail: at the end
 			for _, f := range r.Findings {
 				fmt.Fprintln(out, f.Check, f.Message)
 			}
-			for _, row := range r.Coverage.Rows()[3:] { // after those of the sweep
+			for _, row := range r.Coverage.Rows()[3:] { // after the rows of the sweep
 				fmt.Fprintln(out, row.Audit, row.Attribute, row.Asked)
 			}
 			for _, u := range r.Unjudged {

@@ -11,8 +11,8 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// Shape is the value of an expression, or the declared name of its type, as far as they are known
-// without running anything. The zero value means that nothing is known.
+// Shape is the value of an expression, or the declared name of its type, if it is known without
+// running anything. The zero value means that nothing is known.
 type Shape struct {
 	Value starlark.Value
 	Type  string // "node", "list of node"

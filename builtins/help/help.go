@@ -5,7 +5,7 @@
 // lists all topics. A [Guide] is a document in Markdown; its parts are pages too. [Reference],
 // [Manual] and [Stubs] return the generated documents.
 //
-// The pages that are the same in each session are made once. All functions are safe for concurrent
+// The pages that do not depend on the session are made once. All functions are safe for concurrent
 // use, as long as the globals of a Library do not change.
 package help
 

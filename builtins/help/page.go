@@ -24,7 +24,7 @@ func fixedText(text string) func(int) string {
 	return func(width int) string { return lang.Prose(text, width) }
 }
 
-// fixedPages returns the pages that are the same in each session.
+// fixedPages returns the pages that do not depend on the session.
 var fixedPages = sync.OnceValue(func() []Page {
 	pages := slices.Concat(typePages(), attributePages(), classPages(), methodPages(), trapPages(), statusPages(), simPages(), guidePages(), scriptPages(), toolPages())
 	for i := range pages {

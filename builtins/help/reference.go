@@ -16,7 +16,7 @@ import (
 	"fabsh/mad"
 )
 
-// Reference returns REFERENCE.md: all functions and types, from the same literals as help.
+// Reference returns REFERENCE.md: all functions and types, from the declarations that help shows.
 func Reference(functions []*lang.Builtin) string {
 	var b strings.Builder
 	b.WriteString(`<!-- Code generated from the functions' declarations: go test ./builtins -run TestReference -update. DO NOT EDIT. -->

@@ -340,7 +340,7 @@ Tables from a file, or edited ones: paths that arrive are kept, and the others a
 const startKey = "routing.start"
 
 // StartWith makes route() on this thread repair r instead of a new run, if the engine and
-// the options are those that made r. r may be nil.
+// the options are the ones that made r. r may be nil.
 func StartWith(t *starlark.Thread, r *routes.Routes) { t.SetLocal(startKey, r) }
 
 // keepKey is the key for the tables whose entries route() on a thread keeps.

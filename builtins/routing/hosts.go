@@ -164,7 +164,7 @@ type HostsFile struct {
 	hosts []string
 	path  map[string][]string
 	name  string       // of a topology that is not the default
-	more  []*HostsFile // other topologies of the file, of the same hosts or some of them
+	more  []*HostsFile // other topologies of the file, of all hosts or some of them
 }
 
 // HostsFileOf reads the result of the function read() of a script: a dict of host to a list or
@@ -342,7 +342,7 @@ type HostsDiff struct {
 	text string
 }
 
-// Display returns the changes as text, one line for all hosts with the same change.
+// Display returns the changes as text, one line for all hosts with one change.
 func (d *HostsDiff) Display() string { return d.text }
 
 // DiffHosts compares a file with the one in use.
@@ -416,8 +416,8 @@ func (f *HostsFile) label() string {
 	return f.name + ":"
 }
 
-// topologyPairs returns the topologies of both files, the defaults first, then the topologies that
-// have the same name; nil: the other file does not have it.
+// topologyPairs returns the topologies of both files, the defaults first, then the topologies by
+// their names; nil: the other file does not have it.
 func topologyPairs(old, now *HostsFile) [][2]*HostsFile {
 	list := [][2]*HostsFile{{old, now}}
 	for _, f := range old.more {

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -9,8 +10,48 @@ import (
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/sim"
 	"fabsh/mad/engine"
 )
+
+// TestRepairDiscovers: tables are repaired for the fabric as it is now, not as it was when a script
+// discovered it.
+func TestRepairDiscovers(t *testing.T) {
+	onSim(t, "torus:dims=4/4,hosts=1", nil, func(t *testing.T, f *fixture) {
+		out, explained, status := f.run(`
+t = discover().graph().route("updn")
+sim.unlink("switch-1-1/3")
+r = t.repair()
+print(r.verify().ok, r.diff(t).entries > 0, len(r.fabric.links) - len(t.fabric.links))
+`)
+		if out != "True True -1\n" || status != 0 {
+			t.Errorf("status %d: %s%s", status, out, explained)
+		}
+	})
+}
+
+// TestRoutingProgress: what computes for long says what it is at, and takes that away
+// again.
+func TestRoutingProgress(t *testing.T) {
+	loaded, _, err := sim.Parse("ring:n=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	f := plain(t, func(o *SessionOptions) {
+		o.Env = topology.Env{Loaded: loaded}
+		o.Progress = func(text string) { told = append(told, text) }
+	})
+	if _, why, status := f.run("t = discover().graph().route('updn')\nt.verify()\nt.repair()\nt.congestion()\nt.fail_each_link()"); status != 0 {
+		t.Fatal(why)
+	}
+	want := []string{"computing tables by updn", "verifying the tables", "repairing the tables", "counting the loads of links", "failing one link after the other"}
+	for _, line := range want {
+		if i := slices.Index(told, line); i < 0 || i+1 == len(told) || told[i+1] != "" {
+			t.Errorf("%q, want %q and then nothing", told, line)
+		}
+	}
+}
 
 // entryByEntry writes each entry by itself, as d-mod-k up a tree would.
 const entryByEntry = `

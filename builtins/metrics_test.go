@@ -27,7 +27,7 @@ receive_switch_relay_errors transmit_discards transmit_constraint_errors receive
 excessive_buffer_overrun_errors vl15_dropped transmit_wait qp1_dropped local_physical_errors malformed_packet_errors buffer_overrun_errors
 dli_mapping_errors vl_mapping_errors looping_errors`
 
-// guilbaultsCounters are those of guilbaults/infiniband-exporter 0.0.6, behind
+// guilbaultsCounters are the counters of guilbaults/infiniband-exporter 0.0.6, behind
 // infiniband_ (infiniband-exporter.py, counter_info).
 const guilbaultsCounters = `linkdownedcounter symbolerrorcounter portxmitconstrainterrors portmalformedpkterrors portswlifetimelimitdiscards
 portxmitdiscards portswhoqlifetimelimitdiscards portxmitwait portxmitdata portrcvdata portxmitpkts portrcvpkts portrcverrors portunicastxmitpkts
