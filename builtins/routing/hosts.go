@@ -345,7 +345,7 @@ type HostsDiff struct {
 // Display returns the changes as text, one line for all hosts with one change.
 func (d *HostsDiff) Display() string { return d.text }
 
-// DiffHosts compares a file with the one in use.
+// HostsDiffOf compares a file with the one in use.
 func HostsDiffOf(old, now *HostsFile) *HostsDiff {
 	type move struct{ old, new string }
 	const absent = "\x00"
