@@ -48,7 +48,7 @@ func TestAllTools(t *testing.T) {
 		}
 		t.Skip("the peers are not there: make peers")
 	}
-	other := []string{"opensm", "osmtest", "ibsim", "ibsim-run", "slurmctld-wlm", "slurmd-wlm", "slurmstepd-wlm", "munged", "mungekey"} // of other packages
+	other := []string{"opensm", "osmtest", "ibsim", "ibsim-run", "slurmctld-wlm", "slurmd-wlm", "slurmstepd-wlm", "munged", "mungekey", "makewhatis", "mandocd", "mcatman"} // of other packages
 	for _, name := range names {
 		if !slices.Contains(other, name) && ToolHint(name) == "" {
 			t.Errorf("nothing is said of %s", name)
