@@ -272,14 +272,10 @@ func harmless(sel *ast.SelectorExpr) bool {
 		return ok && x.Name == "c"
 	case "Read", "Write": // of a file
 		x, ok := sel.X.(*ast.Ident)
-		return !ok || x.Name != "table"
-		"lang/fiber.go": true, "lang/clock.go": true,
-		"lang/openfile.go":   true, // opens what the command line names, before scripts run
-		"audits/reader.go":   true, // what perf_rates does in Block
-		"script/scenario.go": true, // beside the fibers
-		"topology/fabric.go": true, // while a list is made
-		"audits/fabric.go":   true, // the command audit, between the scripts that it runs
-		"remedies/case.go":   true, // the command remedy, before the scripts that it runs
+		return !ok || x.Name != "device"
+	case "Sweep", "LearnPaths", "ReadRoutes": // of topology, routing (values) and audits: they wait inside Block
+		x, ok := sel.X.(*ast.Ident)
+		return ok && slices.Contains([]string{"topology", "values", "audits"}, x.Name)
 	case "Do": // of a sync.Once; the function of a builtin
 		if x, ok := sel.X.(*ast.Ident); ok {
 			return x.Name == "lang"
