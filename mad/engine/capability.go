@@ -48,7 +48,7 @@ const silentFor = 10 * time.Minute
 type device struct {
 	asks    chan struct{} // holds a token while someone asks the device
 	info    mad.NodeInfo
-	known   bool // info is
+	known   bool // info is set
 	answers map[*mad.Attribute]announcement
 }
 
@@ -59,8 +59,8 @@ type announcement struct {
 	until time.Time
 }
 
-// KnowNodes takes what announces the vendors of nodes from their NodeInfo, so that it need
-// not be read again.
+// KnowNodes sets the NodeInfo of nodes, which announces their vendors, so that it need not
+// be read again.
 func (e *Engine) KnowNodes(nodes iter.Seq[*mad.NodeInfo]) {
 	s := &e.capabilities
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *capabilities) of(node mad.GUID) *device {
 	return d
 }
 
-// learn notes the NodeInfo of the device.
+// learn records the NodeInfo of the device.
 func (d *device) learn(info *mad.NodeInfo) { d.info, d.known = *info, true }
 
 // verdict reports whether the device of a node announces a: err is nil, ErrUnsupported, or
@@ -147,14 +147,14 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 	return nil, &unsupported{a}
 }
 
-// listed reports whether a is ExtendedPortInfo and the device is one that has it: some are
-// older than GeneralInfo, and so is ibsim.
+// listed reports whether a is ExtendedPortInfo and the device is known to have it by its
+// NodeInfo: some devices are older than GeneralInfo, and so is ibsim.
 func (d *device) listed(a *mad.Attribute) bool {
 	return a == mad.AttrExtendedPortInfo && d.info.HasExtPortInfo()
 }
 
-// older is the verdict on a, which the device does not announce: an older device may have
-// another attribute with the same number.
+// older returns the verdict on a, which the device does not announce: an older device may
+// have another attribute with a's number.
 func (d *device) older(a *mad.Attribute) (ask *mad.Attribute, err error) {
 	older := mad.OlderOf(a)
 	switch {
@@ -177,8 +177,9 @@ func (d *device) answer(a *mad.Attribute) (data []byte, ask *mad.Attribute, err 
 	return got.data, nil, got.err
 }
 
-// gated returns the attribute of c if the device must announce it before c is sent.
-func (e *Engine) gated(c *Call) *mad.Attribute {
+// mustBeAnnounced returns the attribute of c if the device must announce it before c is
+// sent; otherwise nil.
+func (e *Engine) mustBeAnnounced(c *Call) *mad.Attribute {
 	h := c.Header()
 	if h.Attribute < 0xff00 && !h.Class.IsVendor() || e.traits.Recorded || !h.IsAnswered() {
 		return nil
@@ -197,7 +198,7 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 	refused := false
 	for _, c := range calls {
 		c.announced, c.refused = false, false
-		a := e.gated(c)
+		a := e.mustBeAnnounced(c)
 		if a == nil {
 			continue
 		}
@@ -222,7 +223,7 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 	return slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return c.refused }), nil
 }
 
-// verdict is that of a node's device; node is 0 if unknown.
+// verdict returns the verdict of a node's device on a; node is 0 if unknown.
 func (e *Engine) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, err error) {
 	if node == 0 {
 		return mad.AttrNodeInfo, nil
@@ -257,8 +258,8 @@ func deviceKeyOf(c *Call) deviceKey {
 	return deviceKey{to: c.To}
 }
 
-// askDevices finds the verdicts of the open calls. All devices are asked at the same time,
-// in a goroutine each: many silent ones take as long as one.
+// askDevices finds the verdicts of the open calls. All devices are asked concurrently, in
+// a goroutine each: many silent devices take as long as one.
 func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*mad.Attribute) error {
 	byDevice := map[deviceKey][]*Call{}
 	var order []deviceKey

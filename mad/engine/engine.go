@@ -1,29 +1,25 @@
-// Package engine moves management datagrams: many calls at a time over one
-// Transport.
+// Package engine sends requests as management datagrams and matches their answers: many
+// calls at a time over one Transport.
 //
-//	engine.go          the engine: start of calls, limits, permissions
-//	call.go request.go do.go   one request and its answer
-//	lifecycle.go       open, halted, closed, failed
-//	calls.go callstate.go   the open calls: phases, deadlines, queues, the end
-//	slot.go            transaction IDs
-//	flow.go destination.go  windows: the number of outstanding requests
-//	timer.go expire.go the timer heap, and the actions when a call is due
-//	outbox.go          ACKs, replies and segments to send
-//	sender.go attempt.go    the choice of the next datagram; one attempt of a call
-//	writer.go          sending: by the writer, or by the reader on the fast path
-//	reader.go table.go      received datagrams: matched, completed; tables of many segments
-//	answer.go lmc.go   which answers count; truncated.go, their minimum length
-//	policy.go          the differences between a fabric and a recording
-//	listen.go          requests of others: traps, Reports
-//	redirect.go follow.go   redirections by agents
-//	key.go             the keys of requests
-//	capability.go      vendors' attributes are requested only from devices that announce them
-//	intercept.go       the interceptor of calls while changes are planned
-//	transport.go address.go the transport of datagrams, and their addresses
-//	stats.go histogram.go error.go
+// A Call is one request and its answer. Engine.Do sends calls and waits for their answers;
+// Engine.Start sends one and returns at once. A Transport carries single datagrams: to a
+// device, a simulator or a recording. The engine adds retries, windows that limit the
+// outstanding requests by the delay of their answers, reliable multi-packet transfers
+// (RMPP), keys, redirections and statistics. A Listener receives requests of others:
+// traps and Reports. A Call that fails has an *Error.
 //
-// The windows and round-trip times are those of mad/engine/congestion, the transfer of
-// long requests and answers is mad/engine/rmpp.
+// By default an engine only reads: it refuses requests that change the fabric, unless
+// Options.Write allows them, and always those that write registers of devices. Attributes
+// of vendors are requested only from devices that announce them.
+//
+// An Engine is safe for concurrent use, and so are its Listeners, except for Next. A Call
+// belongs to the engine from Start to Complete. One lock, Engine.mu, guards the open
+// calls, the sender and the receiver; the comments of types say what it guards, and which
+// parts have locks of their own. Times inside the engine are durations since its start.
+//
+// Section numbers are those of the InfiniBand Architecture Specification, volume 1 (IBA).
+// Behaviour of other programs is cited by their source files: OpenSM, Linux (mad_rmpp.c,
+// ib_mad.c), libibmad, ibsim.
 package engine
 
 import (
@@ -31,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,7 +131,7 @@ func New(t Transport, o Options) *Engine {
 	p := policyFor(traits)
 	cs := &e.calls
 	cs.keys, cs.redirects, cs.gaveUp, cs.outbox.noACK = o.Keys, &e.redirects, t.GaveUp, traits.NoACK
-	cs.slots.init(outstanding, unguessable())
+	cs.slots.init(outstanding, newSecretRand())
 	cs.flow.init(p, min(o.Window, outstanding))
 	if o.FixedWindow {
 		cs.flow.fixWindows()
@@ -185,7 +182,7 @@ func (e *Engine) start(ctx context.Context, c *Call) {
 	c.answered = answered
 	to := e.redirects.of(c)
 	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: cs.timers.now(), to: to.Address}
-	c.s.keyless = !e.options.Keys.goTo(&c.To, &to)
+	c.s.keyless = !e.options.Keys.mayGoTo(&c.To, &to)
 	c.s.dest = cs.flow.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.options.Timeout
@@ -205,7 +202,7 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 		return effect, ErrRegister
 	}
 	if !c.announced {
-		if a := e.gated(c); a != nil {
+		if a := e.mustBeAnnounced(c); a != nil {
 			return effect, &unsupported{a}
 		}
 	}
@@ -274,4 +271,215 @@ func (e *Engine) checkPayload(c *Call) error {
 		return fmt.Errorf("a request of %d bytes; this transport carries only requests that fit in one MAD (%d bytes); request less at once", n, mad.SegmentData)
 	}
 	return nil
+}
+
+// Do starts all calls and waits until all have ended; the result of each is in its
+// Err. When ctx ends, all open calls end at once, and Do returns context.Cause(ctx);
+// otherwise it returns nil. Do sets the calls' Notify. It follows the redirections
+// of agents. A call that the device has to announce
+// (mad.Attribute.IsAnnounced) is sent only if it does; otherwise it ends with ErrUnsupported.
+func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
+	if err := e.before(ctx, calls); err != nil {
+		return err
+	}
+	calls, err := e.announced(ctx, calls)
+	if len(calls) == 0 || err != nil {
+		return err
+	}
+	for {
+		if err := e.do(ctx, calls); err != nil {
+			return err
+		}
+		if calls, err = e.follow(ctx, calls); len(calls) == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) do(ctx context.Context, calls []*Call) error {
+	if ctx.Err() != nil {
+		for _, c := range calls {
+			c.Table, c.Attempts, c.Elapsed = nil, 0, 0
+			c.Err = newError(c, context.Cause(ctx))
+		}
+		return context.Cause(ctx)
+	}
+	b := batch{done: make(chan struct{})}
+	b.left.Store(int64(len(calls)) + 1)
+	for _, c := range calls {
+		c.Notify = &b
+		e.start(ctx, c)
+	}
+	b.Complete(nil)
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+	}
+	cause := context.Cause(ctx)
+	for _, c := range slices.Backward(calls) { // the last have not been sent yet
+		e.Cancel(c, cause)
+	}
+	<-b.done
+	return cause
+}
+
+// batch is the Completer of the calls of one Do.
+type batch struct {
+	left atomic.Int64
+	done chan struct{}
+}
+
+func (b *batch) Complete(*Call) {
+	if b.left.Add(-1) == 0 {
+		close(b.done)
+	}
+}
+
+// lifecycle is whether the engine accepts calls. Engine.mu guards the first four.
+type lifecycle struct {
+	err        error         // fatal: the transport has failed, or was closed
+	halted     error         // why no calls are accepted until Halt(nil)
+	halt       chan struct{} // closed while halted
+	closed     bool          // Close was called
+	stop       chan struct{} // closed by Close
+	goroutines sync.WaitGroup
+}
+
+func (l *lifecycle) init() {
+	l.halt = make(chan struct{})
+	l.stop = make(chan struct{})
+}
+
+// refusal returns why no call is accepted, or nil.
+func (l *lifecycle) refusal() error { return cmp.Or(l.err, l.halted) }
+
+// setHalted halts, or with nil resumes.
+func (l *lifecycle) setHalted(cause error) {
+	switch {
+	case cause != nil && l.halted == nil:
+		close(l.halt)
+	case cause == nil && l.halted != nil:
+		l.halt = make(chan struct{})
+	}
+	l.halted = cause
+}
+
+// Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
+// counted and dropped. If c is already ending on another goroutine, Cancel does not
+// wait for that.
+func (e *Engine) Cancel(c *Call, cause error) {
+	e.mu.Lock()
+	if c.s.phase != phaseIdle {
+		if c.Attempts > 0 {
+			e.calls.counts.Cancelled++
+		}
+		e.calls.end(c, e.calls.timers.now(), cause)
+	}
+	e.unlock()
+}
+
+// Close ends all open calls with ErrClosed, closes the transport and waits
+// for the engine's goroutines; it must not be called from Complete.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	closed := e.life.closed
+	e.life.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	e.fail(ErrClosed)
+	close(e.life.stop)
+	err := e.transport.Close()
+	e.life.goroutines.Wait()
+	return err
+}
+
+// fail ends all calls with err, which is fatal.
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	if e.life.err == nil {
+		e.life.err = err
+		e.calls.endAll(e.calls.timers.now(), err)
+		e.listeners.fail(err)
+		if e.sender.state == sendIdle {
+			e.sender.state = sendChoosing
+			e.sender.wake <- struct{}{}
+		}
+	}
+	e.unlock()
+}
+
+// Halt ends all open calls now, and later ones as they start, with cause.
+// Halt(nil) accepts calls again.
+func (e *Engine) Halt(cause error) {
+	e.mu.Lock()
+	e.life.setHalted(cause)
+	if cause != nil {
+		e.calls.endAll(e.calls.timers.now(), cause)
+	}
+	e.unlock()
+}
+
+// Halted returns a channel that Halt closes, and the cause of the Halt, or nil.
+func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.life.halt, e.life.halted
+}
+
+// Failed returns why no call will be answered again: the transport has failed, or was
+// closed. Otherwise it returns nil.
+func (e *Engine) Failed() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.life.err
+}
+
+// An Interceptor is between calls and the fabric, for example while changes are planned
+// but not applied: it keeps the requests that would change something, and makes answers
+// show what they would have written. Several goroutines may call its methods at the same
+// time; it must not keep a Call after the function that Request returned has run.
+type Interceptor interface {
+	// Request is called for each request before it is sent, with the context of its Do
+	// (context.Background for Start). It may replace it by another one that only
+	// reads; an error means that the request must not be sent. The function is called at
+	// the end of the call, before its owner is notified: it may change the answer, or
+	// return an error in its place. It must not block. Nil: the answer is unchanged.
+	Request(ctx context.Context, c *Call) (answered func(*Call) error, err error)
+	// Before returns requests whose answers it needs before calls are started.
+	Before(calls []*Call) []*Call
+}
+
+// SetInterceptor passes all calls started from now on to i; with nil, calls reach the
+// fabric again.
+func (e *Engine) SetInterceptor(i Interceptor) {
+	if i == nil {
+		e.interceptor.Store(nil)
+	} else {
+		e.interceptor.Store(&i)
+	}
+}
+
+// Interceptor returns the interceptor of calls, or nil. With an interceptor, waiting for
+// the effect of a Set is useless.
+func (e *Engine) Interceptor() Interceptor {
+	if i := e.interceptor.Load(); i != nil {
+		return *i
+	}
+	return nil
+}
+
+// before starts the requests that the interceptor needs before calls are started.
+func (e *Engine) before(ctx context.Context, calls []*Call) error {
+	i := e.Interceptor()
+	if i == nil {
+		return nil
+	}
+	first := i.Before(calls)
+	if len(first) == 0 {
+		return nil
+	}
+	return e.do(ctx, first)
 }

@@ -26,12 +26,9 @@ const (
 
 // A request without an answer within the RTO is presumed lost: it leaves the windows,
 // so that any number of nodes that do not answer cost one retry ladder in all, and it
-// is sent again if it changes nothing. But neither happens before these times: an RTT
-// is hardly ever longer than the first.
-const (
-	minLeaveAfter = 3 * time.Millisecond
-	minRTO        = 100 * time.Millisecond
-)
+// is sent again if it changes nothing. But it does not leave the windows before
+// minLeaveAfter, which an RTT hardly ever exceeds, and is not sent again before shortestRTO.
+const minLeaveAfter = 3 * time.Millisecond
 
 // flow limits the outstanding requests, by windows and destinations. A call goes from
 // its destination's queue (phaseHeld) to its class's (phaseReady), and is sent when
@@ -63,7 +60,7 @@ type classFlow struct {
 
 	perDestination congestionWindow // initial window of each destination
 	dests          map[destKey]*destination
-	last           *destination // the one found last, or nil
+	last           *destination // the destination found last, or nil
 }
 
 // The kinds of classes.
@@ -230,3 +227,245 @@ func (f *flow) presumeLost(c *Call, now time.Duration) {
 		c.s.dest.class.window.Unanswered(f.bursts, c.s.silentSince, now)
 	}
 }
+
+// destination is a node for one kind of classes. It admits a few calls at a time;
+// the others are held here, so that they do not delay other destinations.
+type destination struct {
+	key     destKey
+	class   *classFlow
+	window  congestionWindow // of admitted calls
+	open    int              // admitted calls: neither answered nor sent a second time
+	held    callList
+	rtt     rttEstimate
+	baseRTT time.Duration
+	calls   int // that use it, from Start to the end
+	place   int // in flow.dests
+}
+
+// rto returns the class's RTO, or d's own if that is longer; 0 if it is unknown.
+func (d *destination) rto() time.Duration { return max(d.class.rtt.RTO(), d.rtt.RTO()) }
+
+// destKey identifies a destination: LID or directed route, or GID.
+type destKey struct {
+	lid   mad.LID
+	hops  uint8
+	route [mad.MaxHops]uint8
+	gid   mad.GID
+}
+
+func keyOf(c *Call) (k destKey) {
+	k.lid = c.s.to.LID
+	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
+		k.hops = min(c.MAD[mad.HopCountOffset], mad.MaxHops)
+		copy(k.route[:k.hops], c.MAD[mad.SMPInitialPathOffset+1:])
+	}
+	if c.s.to.HasGRH {
+		k.gid = c.s.to.GID
+	}
+	return k
+}
+
+// maxDestinations is the number of remembered destinations, unless more are in use:
+// more than a subnet has LIDs.
+const maxDestinations = 1 << 16
+
+// destination returns c's destination, new or existing, until release.
+func (f *flow) destination(c *Call) *destination {
+	w := &f.classes[kindOf(mad.Class(c.MAD[mad.ClassOffset]))]
+	k := keyOf(c)
+	if w.last == nil || w.last.key != k { // most calls come in runs
+		w.last = w.dests[k]
+	}
+	if w.last == nil {
+		if len(f.dests) >= f.maxDests {
+			f.forgetDestinations()
+		}
+		w.last = f.newDestination(w, k)
+	}
+	w.last.calls++
+	return w.last
+}
+
+func (f *flow) newDestination(w *classFlow, k destKey) *destination {
+	var d *destination
+	if last := len(f.spare) - 1; last >= 0 {
+		d, f.spare = f.spare[last], f.spare[:last]
+	} else {
+		d = new(destination)
+	}
+	*d = destination{key: k, class: w, window: w.perDestination, place: len(f.dests)}
+	w.dests[k] = d
+	f.dests = append(f.dests, d)
+	return d
+}
+
+// release ends the use of d by a call. A destination that no call uses and that has
+// learned nothing is not kept: a sweep sends once along each route.
+func (f *flow) release(d *destination) {
+	if d.calls--; d.calls > 0 || d.hasLearned() {
+		return
+	}
+	f.forget(d)
+	last := f.dests[len(f.dests)-1]
+	last.place = d.place
+	f.dests[d.place] = last
+	f.dests[len(f.dests)-1] = nil
+	f.dests = f.dests[:len(f.dests)-1]
+	f.spare = append(f.spare, d)
+}
+
+// hasLearned reports whether d's window has another size than the window of a new
+// destination, or its RTTs are longer than the RTTs of its class.
+func (d *destination) hasLearned() bool {
+	start := &d.class.perDestination
+	return d.window.Differs(start) || d.rtt.RTO() > max(d.class.rtt.RTO(), minLeaveAfter)
+}
+
+// forget removes d from the known destinations.
+func (f *flow) forget(d *destination) {
+	delete(d.class.dests, d.key)
+	if d.class.last == d {
+		d.class.last = nil
+	}
+}
+
+// forgetDestinations drops the destinations without calls.
+func (f *flow) forgetDestinations() {
+	used := f.dests[:0]
+	for _, d := range f.dests {
+		if d.calls > 0 {
+			d.place = len(used)
+			used = append(used, d)
+		} else {
+			f.forget(d)
+		}
+	}
+	clear(f.dests[len(used):])
+	f.dests = used
+	f.maxDests = max(f.maxDests, 2*len(used)) // so that this is rare
+}
+
+// policy is the differences between a fabric and a recording: how many requests may
+// be outstanding, when one is sent again, and when it is abandoned.
+type policy interface {
+	// window returns how many requests of all classes may be outstanding, if the
+	// options and the transport allow it.
+	window(allowed int) int
+	// congestionWindows returns the initial windows of a kind of classes, and of
+	// each of its destinations, if all classes together have window.
+	congestionWindows(kind, window int) (class, destination congestionWindow)
+	// setDeadlines sets, at the first attempt of c, the deadlines of the attempt
+	// and of the call.
+	setDeadlines(c *Call, now, rto time.Duration)
+	// retriesBusy reports whether c, which was answered BUSY, is sent again.
+	retriesBusy(c *Call, now time.Duration) bool
+	// undelivered returns the consequence for c, whose latest attempt the
+	// transport returned as d.
+	undelivered(c *Call, d *Datagram, now time.Duration) loss
+	// wholeRequests reports whether the transport accepts a request of many
+	// segments as one datagram.
+	wholeRequests() bool
+}
+
+// loss is the consequence of an attempt that was not delivered.
+type loss uint8
+
+const (
+	lossIgnored loss = iota // a transfer has its own retries
+	lossAwaited             // nothing is resent: the attempt lasts its full time
+	lossBackOff             // it is resent after a pause
+	lossResent              // it is resent at once
+	lossFinal               // the call ends as timed out
+)
+
+// minTransferTime is the least time that a transfer that makes progress may last;
+// Linux also has 40 s (mad_rmpp.c, start_rmpp).
+const minTransferTime = 40 * time.Second
+
+func policyFor(t Traits) policy {
+	if t.Recorded {
+		return recorded{}
+	}
+	return &live{transportRMPP: t.RMPP}
+}
+
+// live is the policy of a fabric: windows by delay, attempts by RTO and timeout.
+type live struct {
+	transportRMPP bool // Traits.RMPP
+}
+
+func (l *live) window(allowed int) int { return allowed }
+
+func (l *live) congestionWindows(kind, window int) (class, destination congestionWindow) {
+	if kind == kindSA {
+		return newCongestionWindow(windowSA, windowSA, min(windowSA, window)), newCongestionWindow(windowSA, windowSA, windowSA)
+	}
+	return newCongestionWindow(windowStart, windowStart, window), newCongestionWindow(windowDestinationStart, 1, windowDestination)
+}
+
+func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
+	s := &c.s
+	s.giveUp = now + s.totalTimeout()
+	s.busyEnd = s.giveUp
+	s.lastEnd = now + max(minTransferTime, 10*s.totalTimeout())
+	switch {
+	case c.Payload != nil && l.transportRMPP:
+		s.wait = s.totalTimeout() // the kernel repeats segments
+	case s.reads && s.retries > 0 && !isTable(&c.MAD):
+		s.wait = rto
+	default:
+		s.wait = s.timeout
+	}
+}
+
+func (l *live) retriesBusy(c *Call, now time.Duration) bool { return now < c.s.busyEnd }
+
+func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
+	switch s := &c.s; {
+	case s.rx != nil || s.tx != nil && s.tx.Begun():
+		return lossIgnored // not the first segment
+	case !s.reads:
+		return lossAwaited // it may have been executed
+	case s.retries == 0 || s.undelivered >= 2*(s.retries+1)-1: // about as many attempts as silence gets
+		return lossFinal
+	}
+	return lossBackOff
+}
+
+func (l *live) wholeRequests() bool { return l.transportRMPP }
+
+// recorded is the policy of a recording, which has the result of each attempt at once:
+// Undelivered means to try again, or to stop. Too many requests harm no one, and there
+// is nothing to wait for.
+type recorded struct{}
+
+// recordedTimeout is unlimited: a recording reports each loss.
+const recordedTimeout = 24 * time.Hour
+
+func (recorded) window(int) int { return numSlots }
+
+func (recorded) congestionWindows(int, int) (class, destination congestionWindow) {
+	unlimited := newCongestionWindow(numSlots, numSlots, numSlots)
+	return unlimited, unlimited
+}
+
+func (recorded) setDeadlines(c *Call, now, _ time.Duration) {
+	c.s.wait, c.s.giveUp, c.s.lastEnd = recordedTimeout, now+recordedTimeout, never
+}
+
+// retriesBusy returns false: if the requester tried again, the recording has the later
+// answer.
+func (recorded) retriesBusy(*Call, time.Duration) bool { return false }
+
+// undelivered sends c again as often as was recorded; then d.Took is the time until
+// the call was abandoned.
+func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
+	if d.Took == 0 {
+		return lossResent
+	}
+	c.s.started, c.s.firstSent, c.s.giveUp = now-d.Took, now-d.Took, now
+	return lossFinal
+}
+
+// wholeRequests returns true: a recorded request is compared as a whole.
+func (recorded) wholeRequests() bool { return true }

@@ -17,11 +17,11 @@ type Keys struct {
 	M uint64
 	// Ports are M_Keys, by GUIDs of ports or of nodes.
 	Ports map[mad.GUID]uint64
-	// SM is that of the subnet managers, in SMInfo.
+	// SM is the SM_Key of the subnet managers, in SMInfo.
 	SM uint64
 	// SA is the SM_Key of requests to subnet administration.
 	SA uint64
-	// CC, B and Vendor are those of congestion control, of baseboard
+	// CC, B and Vendor are the keys of congestion control, of baseboard
 	// management and of vendor class 0x0a.
 	CC, B, Vendor uint64
 }
@@ -43,15 +43,15 @@ func (k *Keys) Of(g Guard) uint64 {
 	return k.M
 }
 
-// goTo reports whether a request to the agent at asked may have its key at to, where
+// mayGoTo reports whether a request to the agent at asked may have its key at to, where
 // that agent redirects it. A redirection may be forged to get the key: so to must be a
-// queue pair of the same port, or a port whose GUID is in the keys, at its LID by the
-// subnet administrator.
-func (k *Keys) goTo(asked *Address, to *redirected) bool {
+// queue pair of the agent's own port, or a port whose GUID is in the keys, at the LID
+// that the subnet administrator reports.
+func (k *Keys) mayGoTo(asked *Address, to *redirected) bool {
 	if to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID) {
 		return true
 	}
-	return to.vouched && k.names(&to.Address)
+	return to.confirmed && k.names(&to.Address)
 }
 
 // names reports whether the port at a is in the keys.
@@ -111,8 +111,8 @@ func putIfNone(b []byte, key uint64) {
 	}
 }
 
-// take removes the key from response m: agents return it unchanged.
-func (k *Keys) take(m []byte, g Guard) {
+// remove removes the key from response m: agents return it unchanged.
+func (k *Keys) remove(m []byte, g Guard) {
 	if k == nil {
 		return
 	}

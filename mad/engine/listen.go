@@ -36,7 +36,7 @@ func (ls *listeners) fail(err error) {
 	}
 }
 
-// addTo adds the counts to those of the engine.
+// addTo adds the counts of the listeners to c.
 func (ls *listeners) addTo(c *Counts) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -116,7 +116,7 @@ type Listener struct {
 	closed     bool
 	events     []incoming // a ring
 	head, tail uint64
-	dropped    uint64 // since the last that was queued
+	dropped    uint64 // since the last request that was queued
 	seen       [repeats]repeat
 }
 
@@ -230,8 +230,8 @@ func (r *receiver) unsolicited(d *Datagram, h *mad.Header, now time.Duration) {
 
 // A Report is resent if its ReportResp does not come: OpenSM does so after 0.2 s,
 // three times (osm_subnet.c, transaction_timeout and transaction_retries). It is then
-// identical. A restarted sender may begin with the same transaction IDs, but not so
-// soon.
+// identical. A restarted sender may begin with the transaction IDs that it had before,
+// but not so soon.
 const (
 	repeats      = 1024
 	repeatWithin = 3 * time.Second

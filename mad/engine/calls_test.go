@@ -341,3 +341,33 @@ func TestHeldUp(t *testing.T) {
 		})
 	}
 }
+
+// TestIDs: two engines do not begin with the same transaction IDs, and what never
+// was one's own is not late, but foreign.
+func TestIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := map[uint64]bool{}
+		for range 8 {
+			e := New(newFake(func(f *fakeTransport, d Datagram) {
+				tid := binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:])
+				began[tid] = true
+				for _, other := range []uint64{1 << 16, 1 << 31, 1} {
+					stray := respond(d)
+					binary.BigEndian.PutUint64(stray.MAD[mad.TIDOffset:], tid+other)
+					f.deliver(stray)
+				}
+				f.deliver(respond(d))
+			}), Options{})
+			c := getNodeInfo(7)
+			e.Do(t.Context(), c)
+			synctest.Wait()
+			if s := e.Stats().Counts; c.Err != nil || s.Foreign != 3 || s.Late != 0 {
+				t.Errorf("%v, %+v", c.Err, s)
+			}
+			mustClose(t, e)
+		}
+		if len(began) < 7 {
+			t.Errorf("8 engines begin with %d IDs", len(began))
+		}
+	})
+}

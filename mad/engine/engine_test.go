@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -266,4 +267,162 @@ func TestCompleteStarts(t *testing.T) {
 			t.Errorf("the other: %v", other.Err)
 		}
 	})
+}
+
+// asWritten is the base header of m as this program writes it, by the parts that
+// say what is asked; with the route of an SMP that has one.
+func asWritten(m []byte) []byte {
+	again := bytes.Clone(m)
+	h := mad.ParseHeader(m)
+	h.Put(again)
+	again[mad.StatusOffset], again[mad.StatusOffset+1] = 0, 0
+	again[mad.HopPointerOffset], again[mad.HopCountOffset] = 0, 0
+	if h.Class == mad.ClassSubnDirected {
+		mad.SetRoute(again, mad.RouteOf(m))
+	}
+	return again[:mad.SMPDrDLIDOffset+2]
+}
+
+// FuzzReadOnly: whatever a script makes of a MAD, without permission to write
+// only a well-formed request is let through that is known to read.
+func FuzzReadOnly(f *testing.F) {
+	seed := func(change func(c *Call)) {
+		var c Call
+		c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+		c.SetRoute(mad.DirectedRoute{0, 1})
+		change(&c)
+		f.Add(c.MAD[:])
+	}
+	for at := range mad.HeaderSize {
+		seed(func(c *Call) { c.MAD[at] ^= 0x81 })
+	}
+	seed(func(c *Call) {})
+	seed(func(c *Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 })
+	seed(func(c *Call) { c.MAD[mad.SMPDrDLIDOffset+1] = 0 })
+	seed(func(c *Call) { c.MAD[mad.HopCountOffset] = 64 })
+	seed(func(c *Call) { c.SetLID(3) })
+	f.Fuzz(func(t *testing.T, m []byte) {
+		var c Call
+		copy(c.MAD[:], m)
+		var e Engine
+		effect, err := e.check(&c)
+		keyOf(&c) // counts it to a destination, whatever the route
+		h := c.Header()
+		switch {
+		case err != nil:
+			return
+		case effect == mad.EffectFabric, mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) == mad.EffectFabric:
+			t.Fatalf("%x may change the fabric", c.MAD[:64])
+		case !bytes.HasPrefix(c.MAD[:], asWritten(c.MAD[:])):
+			t.Fatalf("%x is malformed, and passes for a read", c.MAD[:64])
+		}
+	})
+}
+
+// TestOnlyReads: with OnlyReads, only requests that read pass, and no Reports are received.
+func TestOnlyReads(t *testing.T) {
+	e := &Engine{options: Options{OnlyReads: true, Write: true}}
+	for name, x := range map[string]struct {
+		put  func(c *Call)
+		want error
+	}{
+		"a Get": {func(c *Call) {
+			c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+			c.SetRoute(mad.DirectedRoute{0, 1})
+		}, nil},
+		"a Set": {func(c *Call) {
+			c.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, nil)
+			c.SetRoute(mad.DirectedRoute{0, 1})
+		}, ErrOnlyReads},
+		"a subscription": {func(c *Call) {
+			c.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, nil)
+			c.SetLID(3)
+			c.Subscribes = true
+		}, ErrOnlyReads},
+	} {
+		var c Call
+		x.put(&c)
+		if _, err := e.check(&c); err != x.want {
+			t.Errorf("%s: %v, want %v", name, err, x.want)
+		}
+	}
+	if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err != ErrOnlyReads {
+		t.Errorf("Listen: %v", err)
+	}
+}
+
+// TestRegisterWrites: what writes a register is refused, and nothing is sent, with
+// permission to write too; a query goes out without it.
+func TestRegisterWrites(t *testing.T) {
+	query := func(c *Call, change func(op *mad.RegisterOperation)) {
+		c.PutSMP(mad.MethodGet, mad.AttrMlnxAccessRegister.ID, 0, nil)
+		c.SetLID(3)
+		mad.PutRegister(c.MAD[:], mad.LayoutMTMP, nil)
+		at := mad.AttrMlnxAccessRegister.Offset()
+		var op mad.RegisterOperation
+		op.Decode(c.MAD[at:])
+		change(&op)
+		op.Encode(c.MAD[at:])
+	}
+	clearing := func(c *Call) {
+		c.PutMAD(mad.Header{Class: mad.ClassVendor0A, ClassVersion: 1, Method: mad.MethodGet, Attribute: mad.AttrAccessRegister.ID, Modifier: uint32(mad.LayoutPPCNT.Register)}, nil)
+		data := make([]byte, mad.LayoutPPCNT.Size)
+		(&mad.PPCNT{Clr: true}).Encode(data)
+		mad.PutRegister(c.MAD[:], mad.LayoutPPCNT, data)
+	}
+	for _, write := range []bool{false, true} {
+		e := &Engine{options: Options{Write: write}}
+		var c Call
+		query(&c, func(*mad.RegisterOperation) {})
+		c.announced = true
+		if effect, err := e.check(&c); err != nil || effect != mad.EffectRead {
+			t.Errorf("write %v: a query: %v, %v", write, effect, err)
+		}
+		query(&c, func(op *mad.RegisterOperation) { op.RegisterMethod = mad.RegisterMethodWrite })
+		if _, err := e.check(&c); !errors.Is(err, ErrRegister) {
+			t.Errorf("write %v: a write in a Get: %v", write, err)
+		}
+		c.MAD[mad.MethodOffset] = byte(mad.MethodSet)
+		if _, err := e.check(&c); !errors.Is(err, ErrRegister) {
+			t.Errorf("write %v: a write in a Set: %v", write, err)
+		}
+		clearing(&c)
+		if _, err := e.check(&c); !errors.Is(err, ErrRegister) {
+			t.Errorf("write %v: a Get that clears: %v", write, err)
+		}
+	}
+}
+
+// TestSubscribesReadOnly: a read-only engine subscribes only for who ends it with
+// the session, and lets nothing else through on that account.
+func TestSubscribesReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		attr       mad.AttributeID
+		method     mad.Method
+		version    uint8
+		subscribes bool
+		sent       bool
+	}{
+		{"raw", mad.AttrInformInfo.ID, mad.MethodSet, 2, false, false},
+		{"a subscriber's", mad.AttrInformInfo.ID, mad.MethodSet, 2, true, true},
+		{"raw, of version 1", mad.AttrInformInfo.ID, mad.MethodInform, 1, false, false},
+		{"a subscriber's, of version 1", mad.AttrInformInfo.ID, mad.MethodInform, 1, true, false},
+		{"another attribute", mad.AttrServiceRecord.ID, mad.MethodSet, 2, true, false},
+		{"another method", mad.AttrInformInfo.ID, mad.MethodDelete, 2, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sent := false
+			e := New(newFake(func(f *fakeTransport, d Datagram) { sent = true; f.deliver(respond(d)) }), Options{})
+			defer mustClose(t, e)
+			c := &Call{Subscribes: test.subscribes}
+			c.PutSA(test.method, test.attr, 0, 0, nil)
+			c.MAD[mad.ClassVersionOffset] = test.version
+			c.SetLID(7)
+			e.Do(t.Context(), c)
+			if refused := errors.Is(c.Err, ErrReadOnly); sent != test.sent || refused == test.sent {
+				t.Errorf("%s: sent %v, %v", test.name, sent, c.Err)
+			}
+		})
+	}
 }
