@@ -23,7 +23,7 @@ const (
 type GUID uint64
 
 // String returns the canonical form: 0x and 16 lower-case digits.
-func (g GUID) String() string { // without fmt: scripts read those of all ports
+func (g GUID) String() string { // without fmt: scripts read the GUIDs of all ports
 	const digits = "0123456789abcdef"
 	b := [...]byte{0: '0', 1: 'x', 17: 0}
 	for i := len(b) - 1; i > 1; i-- {

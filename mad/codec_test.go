@@ -79,7 +79,7 @@ func TestDecodeEncode(t *testing.T) {
 			if !bytes.Equal(got[size:], tail) {
 				t.Fatal("Encode wrote beyond the attribute")
 			}
-			// The tables say the same as the code.
+			// The tables agree with the code.
 			table := make([]byte, a.Size)
 			copyFields(a, data, table)
 			if d := cmp.Diff(want, table); d != "" {

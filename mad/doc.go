@@ -2,8 +2,16 @@
 // headers, classes, methods, status, attributes, their effects, and generated
 // codecs. Package mad/engine sends and receives them.
 //
-// Section numbers are those of the InfiniBand Architecture Specification,
-// volume 1 (IBA).
+// ParseHeader reads the base header of a MAD, and Lookup finds the Attribute of a class and
+// number: its layout, methods and sources. Attribute.Field and Attribute.Flat describe single
+// fields; Attribute.Resolve chooses between the layouts of raw bytes. Each attribute is also a
+// struct with generated methods Decode and Encode (PortInfo, NodeRecord ...). Dissect returns
+// the parts of a datagram, Validate its violations of the specification. EffectOf returns what
+// a request may change, Allowed whether the specification has it; WritesRegister and MaskKeys
+// protect registers and keys.
+//
+// Section numbers refer to the InfiniBand Architecture Specification, volume 1 (IBA).
+// Attributes that it does not have are of NVIDIA (Mellanox); their sources are cited at each.
 //
 // # Files
 //
@@ -119,11 +127,11 @@
 //	                            TrapRepress, GetTable, GetTraceTable, GetMulti, Delete
 //	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits;
 //	                            unknown if no public source has it
-//	name=ReadVPD                name, if not that of the struct
+//	name=ReadVPD                name, if not the struct's
 //	needs=PortInfo.LID&0xff     fields of other attributes of the class, separated by |, of which one must
 //	                            not be 0 in the device; without a field, it must answer the attribute
-//	older                       a newer attribute has the same number; this one is found by name only
-//	offset=32                   first byte in the MAD, if not that of the attributes of the class
+//	older                       a newer attribute has its number; this one is found by name only
+//	offset=32                   first byte in the MAD, if not where the class has its attributes
 //	onlyrouters                 only routers have the attribute
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
 //	required                    each subnet administrator must have it (class version 1)
@@ -154,7 +162,7 @@
 // # Options of a field
 //
 // A tag begins with offset:bits, counted in bits from the beginning of the
-// attribute; of an array, those of the first element: `mad:"128:16,ro,hex"`.
+// attribute; of an array, the bits of the first element: `mad:"128:16,ro,hex"`.
 // The Go type is bool, an unsigned number, LID, GUID, GID, an enum or a mask,
 // another layout, or an array of one of these except bool.
 //
@@ -172,7 +180,7 @@
 //	scale=8                     the number is 8 times the value: of eighths
 //	select2=1                   the bit of CounterSelect2 that selects this counter
 //	signed                      a number in two's complement
-//	stride=16                   bits from one element of an array to the next, if not those of an element
+//	stride=16                   bits from one element of an array to the next, if not the bits of an element
 //	text                        an array of bytes that is UTF-8 text, padded with NUL
 //	vendor=DeviceID             the specification's name if IsGeneric is 0: then a number
 //	w1c                         in a Set, 1 clears (or triggers), 0 means no change

@@ -66,7 +66,7 @@ func (f *Field) Range() (low, high float64) {
 }
 
 // SetUint writes the field, or the first element of an array, to data. Bits of v
-// that do not fit in the field are dropped, and so are those beyond the end of
+// that do not fit in the field are dropped, and so are bits beyond the end of
 // data.
 func (f *Field) SetUint(data []byte, v uint64) { f.SetUintAt(data, 0, v) }
 
@@ -225,4 +225,72 @@ func setBits(data []byte, offset, n int, v uint64) {
 		}
 		offset, n = offset+k, n-k
 	}
+}
+
+// Counter is a counter that a Set selects (IBA 16.1.3.5, 16.1.4).
+type Counter struct {
+	*Field
+	Select *Field // the field that selects it: CounterSelect or CounterSelect2
+	Bit    int    // the bit there; of an array, the first element's bit
+}
+
+// Mask returns the counter's bits in Select, for an array the bits of all elements.
+func (c Counter) Mask() uint64 { return (1<<c.Count - 1) << c.Bit }
+
+// Counters lists the counters of an attribute of performance management, in
+// wire order; none if a Set writes the whole attribute. The bits of CounterSelect
+// follow this order, with a bit for each element of an array (libibmad mad.h
+// GS_PERF_*_MASK); counters with Select2 have their bit in CounterSelect2.
+func (a *Attribute) Counters() []Counter {
+	first := a.Field("counter_select")
+	if a.Class != ClassPerf || first == nil || first.Count > 1 {
+		return nil
+	}
+	var list []Counter
+	bit := 0
+	for i := range a.Flat() {
+		switch f := &a.Flat()[i]; {
+		case f.Offset <= first.Offset, f.Script == "counter_select2":
+		case f.Type != FieldTypeUint: // raw bytes: their counters depend on the variant
+		case f.Select2 > 0:
+			list = append(list, Counter{f, a.Field("counter_select2"), f.Select2 - 1})
+		default:
+			list = append(list, Counter{f, first, bit})
+			bit += f.Count
+		}
+	}
+	return list
+}
+
+// CounterFile is a file in which Linux shows a counter of a port of the host, in the
+// directory counters of the port, and the field from which the kernel reads it.
+type CounterFile struct {
+	Name  string // "symbol_error"
+	Attr  *Attribute
+	Field string
+}
+
+// CounterFiles are all of them (linux drivers/infiniband/core/sysfs.c, pma_attrs_ext).
+var CounterFiles = []CounterFile{
+	{"symbol_error", AttrPortCounters, "symbol_error_counter"},
+	{"link_error_recovery", AttrPortCounters, "link_error_recovery_counter"},
+	{"link_downed", AttrPortCounters, "link_downed_counter"},
+	{"port_rcv_errors", AttrPortCounters, "port_rcv_errors"},
+	{"port_rcv_remote_physical_errors", AttrPortCounters, "port_rcv_remote_physical_errors"},
+	{"port_rcv_switch_relay_errors", AttrPortCounters, "port_rcv_switch_relay_errors"},
+	{"port_xmit_discards", AttrPortCounters, "port_xmit_discards"},
+	{"port_xmit_constraint_errors", AttrPortCounters, "port_xmit_constraint_errors"},
+	{"port_rcv_constraint_errors", AttrPortCounters, "port_rcv_constraint_errors"},
+	{"local_link_integrity_errors", AttrPortCounters, "local_link_integrity_errors"},
+	{"excessive_buffer_overrun_errors", AttrPortCounters, "excessive_buffer_overrun_errors"},
+	{"VL15_dropped", AttrPortCounters, "vl15_dropped"},
+	{"port_xmit_wait", AttrPortCounters, "port_xmit_wait"},
+	{"port_xmit_data", AttrPortCountersExtended, "port_xmit_data"},
+	{"port_rcv_data", AttrPortCountersExtended, "port_rcv_data"},
+	{"port_xmit_packets", AttrPortCountersExtended, "port_xmit_pkts"},
+	{"port_rcv_packets", AttrPortCountersExtended, "port_rcv_pkts"},
+	{"unicast_xmit_packets", AttrPortCountersExtended, "port_unicast_xmit_pkts"},
+	{"unicast_rcv_packets", AttrPortCountersExtended, "port_unicast_rcv_pkts"},
+	{"multicast_xmit_packets", AttrPortCountersExtended, "port_multicast_xmit_pkts"},
+	{"multicast_rcv_packets", AttrPortCountersExtended, "port_multicast_rcv_pkts"},
 }

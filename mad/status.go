@@ -40,7 +40,7 @@ type StatusInfo struct {
 	Doc    string
 }
 
-// Statuses lists the statuses of all classes, then those of SubnAdm (IBA 13.4.7, 15.2.2).
+// Statuses lists the statuses of all classes, then the statuses of SubnAdm (IBA 13.4.7, 15.2.2).
 func Statuses() []StatusInfo { return slices.Clone(statuses) }
 
 var statuses = []StatusInfo{
@@ -73,7 +73,7 @@ func nameOf(s Status, c Class) string {
 // does not support.
 func (s Status) IsBadVersion() bool { return s&statusInvalidMask == StatusBadVersion }
 
-// String returns s in words, with class-specific codes as those of SubnAdm: no
+// String returns s in words, with class-specific codes read as SubnAdm's: no
 // other known class has any.
 func (s Status) String() string { return s.Text(ClassSubnAdm) }
 
@@ -107,4 +107,36 @@ func (s Status) Text(c Class) string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// rmppStatusTexts are the texts of messages; scripts have the words of the
+// enumeration.
+var rmppStatusTexts = map[RMPPStatus]string{
+	RMPPStatusResourcesExhausted:                "resources exhausted",
+	RMPPStatusTotalTimeTooLong:                  "total time too long",
+	RMPPStatusInconsistentLastAndPayloadLength:  "inconsistent last segment and payload length",
+	RMPPStatusInconsistentFirstAndSegmentNumber: "inconsistent first segment and segment number",
+	RMPPStatusBadRMPPType:                       "bad RMPP type",
+	RMPPStatusNewWindowLastTooSmall:             "new window too small",
+	RMPPStatusSegmentNumberTooBig:               "segment number too big",
+	RMPPStatusIllegalStatus:                     "illegal status",
+	RMPPStatusUnsupportedVersion:                "unsupported RMPP version",
+	RMPPStatusTooManyRetries:                    "too many retries",
+	RMPPStatusUnspecified:                       "unspecified",
+}
+
+// Text returns why a transfer ended early, by the status of its STOP or ABORT:
+// "too many retries". From 128 on the reasons are class-specific, from 192 on
+// vendor-specific (IBA 13.6.2.1, table 180).
+func (s RMPPStatus) Text() string {
+	switch text := rmppStatusTexts[s]; {
+	case s >= 192:
+		return "vendor-specific reason"
+	case s >= 128:
+		return "class-specific reason"
+	case text == "":
+		return "unknown"
+	default:
+		return text
+	}
 }

@@ -163,7 +163,7 @@ const unknownToVersion = "4.0."
 
 // unknownFields are the fields that tshark does not know, or shows wrongly, each
 // with the two sources that confirm it instead. Where this holds for the field
-// of an embedded attribute in a record only, the name is that of the record.
+// of an embedded attribute in a record only, the name is the record's.
 var unknownFields = map[string]string{
 	"SwitchInfo.MulticastFDBTop":                    "rdma-core fields.c SwitchInfo, opensm ib_switch_info_t",
 	"PortInfo.MulticastP_KeyTrapSuppressionEnabled": "rdma-core fields.c PortInfo, opensm ib_port_info_t",

@@ -50,6 +50,30 @@ var WordsProducerType = &Words{
 // String returns the word of v, or unknown(9).
 func (v ProducerType) String() string { return WordsProducerType.Text(uint64(v)) }
 
+// WordsInformType are the words of InformType.
+var WordsInformType = &Words{
+	Name: "InformType",
+	Word: map[uint64]string{
+		0x0:    "fatal",
+		0x1:    "urgent",
+		0x2:    "security",
+		0x3:    "subnet_management",
+		0x4:    "informational",
+		0xffff: "all",
+	},
+	Code: map[string]uint64{
+		"fatal":             0x0,
+		"urgent":            0x1,
+		"security":          0x2,
+		"subnet_management": 0x3,
+		"informational":     0x4,
+		"all":               0xffff,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v InformType) String() string { return WordsInformType.Text(uint64(v)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *Notice) Decode(data []byte) {
 	b := data
@@ -1133,5 +1157,154 @@ var LayoutNoticeBadCCKey = &Attribute{
 			Doc: "CC_Key is the wrong key."},
 		{Name: "SourceGID", Script: "source_gid", Offset: 192, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 9, Components: 1,
 			Doc: "SourceGID is the GID of the port that the MAD came from."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *InformInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:36]
+	copy(t.GID[:], b[0:16])
+	t.LIDRangeBegin = LID(binary.BigEndian.Uint16(b[16:]))
+	t.LIDRangeEnd = LID(binary.BigEndian.Uint16(b[18:]))
+	t.IsGeneric = b[22]
+	t.Subscribe = b[23]
+	t.Type = InformType(binary.BigEndian.Uint16(b[24:]))
+	t.TrapNumber = binary.BigEndian.Uint16(b[26:])
+	t.QPN = (uint32(b[28])<<16 | uint32(b[29])<<8 | uint32(b[30]))
+	t.RespTimeValue = b[31] & 0x1f
+	t.ProducerType = ProducerType((uint32(b[33])<<16 | uint32(b[34])<<8 | uint32(b[35])))
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *InformInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:36]
+	copy(b[0:16], t.GID[:])
+	binary.BigEndian.PutUint16(b[16:], uint16(t.LIDRangeBegin))
+	binary.BigEndian.PutUint16(b[18:], uint16(t.LIDRangeEnd))
+	clear(b[20:22])
+	b[22] = t.IsGeneric
+	b[23] = t.Subscribe
+	binary.BigEndian.PutUint16(b[24:], uint16(t.Type))
+	binary.BigEndian.PutUint16(b[26:], t.TrapNumber)
+	{
+		v := t.QPN & 0xffffff
+		b[28] = uint8(v >> 16)
+		b[29] = uint8(v >> 8)
+		b[30] = uint8(v)
+	}
+	b[31] = t.RespTimeValue & 0x1f
+	clear(b[32:33])
+	{
+		v := uint32(t.ProducerType) & 0xffffff
+		b[33] = uint8(v >> 16)
+		b[34] = uint8(v >> 8)
+		b[35] = uint8(v)
+	}
+}
+
+// AttrInformInfo describes InformInfo.
+var AttrInformInfo = &Attribute{
+	Name:      "InformInfo",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0003,
+	Methods:   []Method{MethodSet},
+	Methods1:  []Method{MethodInform},
+	Required:  true,
+	Size:      36,
+	Section:   "13.4.8.3",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_inform_info_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_informinfo_t"},
+	Doc:       "InformInfo subscribes to the reports of events, or ends a subscription.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "GID", Script: "gid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
+			Doc: "GID is the port whose events are requested; all 0 requests those of the LIDs from LIDRangeBegin on."},
+		{Name: "LIDRangeBegin", Script: "lid_range_begin", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 1, Components: 1,
+			Doc: "LIDRangeBegin is the first LID whose events are requested; 65535 is all LIDs."},
+		{Name: "LIDRangeEnd", Script: "lid_range_end", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 2, Components: 1,
+			Doc: "LIDRangeEnd is the last LID whose events are requested."},
+		{Name: "IsGeneric", Script: "is_generic", Offset: 176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "IsGeneric is 1 for traps that the specification defines, 0 for a vendor's."},
+		{Name: "Subscribe", Script: "subscribe", Offset: 184, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "Subscribe is 1 to subscribe, 0 to end the subscription."},
+		{Name: "Type", Script: "type", Offset: 192, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsInformType, Component: 6, Components: 1,
+			Doc: "Type is the severity of the requested events."},
+		{Name: "TrapNumber", Script: "trap_number", Offset: 208, Bits: 16, Count: 1, Stride: 16, Vendor: "DeviceID", Type: FieldTypeUint, Component: 7, Components: 1,
+			Doc: "TrapNumber is the kind of event, 65535 for all; of a vendor's traps, the vendor's number of the device."},
+		{Name: "QPN", Script: "qpn", Offset: 224, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
+			Doc: "QPN is the queue pair whose subscription ends; ignored in a request to subscribe."},
+		{Name: "RespTimeValue", Script: "resp_time_value", Offset: 251, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 10, Components: 1,
+			Doc: "RespTimeValue is the longest time in which the subscriber answers a report, 4.096 us * 2^value."},
+		{Name: "ProducerType", Script: "producer_type", Offset: 264, Bits: 24, Count: 1, Stride: 24, Also: []string{"node_type"}, Vendor: "VendorID", Type: FieldTypeEnum, Words: WordsProducerType, Component: 12, Components: 1,
+			Doc: "ProducerType is the kind of node where the event occurs; of a vendor's traps, the vendor's OUI."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *InformInfoRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 60 {
+		var pad [60]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:60]
+	copy(t.SubscriberGID[:], b[0:16])
+	t.Enum = binary.BigEndian.Uint16(b[16:])
+	t.InformInfo.Decode(b[24:60])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *InformInfoRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 60 {
+		var pad [60]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:60]
+	copy(b[0:16], t.SubscriberGID[:])
+	binary.BigEndian.PutUint16(b[16:], t.Enum)
+	clear(b[18:24])
+	t.InformInfo.Encode(b[24:60])
+}
+
+// AttrInformInfoRecord describes InformInfoRecord.
+var AttrInformInfoRecord = &Attribute{
+	Name:          "InformInfoRecord",
+	Aliases:       []string{"InformRecord"},
+	Class:         ClassSubnAdm,
+	Version:       2,
+	ID:            0x00f3,
+	Methods:       []Method{MethodGet, MethodGetTable},
+	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
+	State:         true,
+	Configuration: true,
+	Size:          60,
+	Section:       "15.2.5.12",
+	Sources:       []string{"opensm include/iba/ib_types.h ib_inform_info_record_t, IB_IIR_COMPMASK_*", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_informinfo_record_t"},
+	Doc:           "InformInfoRecord is a subscription as the subnet administrator knows it.",
+	Confirmed:     true,
+	Fields: []Field{
+		{Name: "SubscriberGID", Script: "subscriber_gid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
+			Doc: "SubscriberGID is the port that subscribed."},
+		{Name: "Enum", Script: "enum", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "Enum distinguishes the subscriptions of a port."},
+		{Name: "InformInfo", Script: "inform_info", Offset: 192, Bits: 288, Count: 1, Stride: 288, Type: FieldTypeStruct, Struct: AttrInformInfo, Component: 3, Components: 13,
+			Doc: "InformInfo is the subscription."},
 	},
 }

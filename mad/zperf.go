@@ -4,6 +4,48 @@ package mad
 
 import "encoding/binary"
 
+// WordsSampleStatus are the words of SampleStatus.
+var WordsSampleStatus = &Words{
+	Name: "SampleStatus",
+	Word: map[uint64]string{
+		0x0: "done",
+		0x1: "not_begun",
+		0x2: "running",
+	},
+	Code: map[string]uint64{
+		"done":      0x0,
+		"not_begun": 0x1,
+		"running":   0x2,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v SampleStatus) String() string { return WordsSampleStatus.Text(uint64(v)) }
+
+// WordsSampleSelect are the words of SampleSelect.
+var WordsSampleSelect = &Words{
+	Name: "SampleSelect",
+	Word: map[uint64]string{
+		0x0: "none",
+		0x1: "port_xmit_data",
+		0x2: "port_rcv_data",
+		0x3: "port_xmit_pkts",
+		0x4: "port_rcv_pkts",
+		0x5: "port_xmit_wait",
+	},
+	Code: map[string]uint64{
+		"none":           0x0,
+		"port_xmit_data": 0x1,
+		"port_rcv_data":  0x2,
+		"port_xmit_pkts": 0x3,
+		"port_rcv_pkts":  0x4,
+		"port_xmit_wait": 0x5,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v SampleSelect) String() string { return WordsSampleSelect.Text(uint64(v)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PortCounters) Decode(data []byte) {
 	b := data
@@ -264,5 +306,1334 @@ var AttrPortCountersExtended = &Attribute{
 			Doc: "PortXmitWait counts ticks during which there was data to send but no credit."},
 		{Name: "QP1Dropped", Script: "qp1_dropped", Offset: 1408, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 25, Components: 1, Select2: 14,
 			Doc: "QP1Dropped counts general management packets dropped for lack of room."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortRcvConCtrl) Decode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:12]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortPktRcvFECN = binary.BigEndian.Uint32(b[4:])
+	t.PortPktRcvBECN = binary.BigEndian.Uint32(b[8:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortRcvConCtrl) Encode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:12]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint32(b[4:], t.PortPktRcvFECN)
+	binary.BigEndian.PutUint32(b[8:], t.PortPktRcvBECN)
+}
+
+// AttrPortRcvConCtrl describes PortRcvConCtrl.
+var AttrPortRcvConCtrl = &Attribute{
+	Name:    "PortRcvConCtrl",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0031,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    12,
+	Section: "A10.5",
+	Sources: []string{"rdma-core libibmad/fields.c PortRcvConCtrl fields"},
+	Doc:     "PortRcvConCtrl counts congestion notifications received.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortPktRcvFECN", Script: "port_pkt_rcv_fecn", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortPktRcvFECN counts received packets that were marked on their path."},
+		{Name: "PortPktRcvBECN", Script: "port_pkt_rcv_becn", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortPktRcvBECN counts received notifications that packets from this port were marked."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortSLRcvFECN) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortSLRcvFECN {
+		t.PortSLRcvFECN[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortSLRcvFECN) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortSLRcvFECN {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortSLRcvFECN describes PortSLRcvFECN.
+var AttrPortSLRcvFECN = &Attribute{
+	Name:    "PortSLRcvFECN",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0032,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    68,
+	Section: "A10.5",
+	Sources: []string{"rdma-core libibmad/fields.c PortSLRcvFECN fields"},
+	Doc:     "PortSLRcvFECN counts received packets that were marked on their path, on each service level.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
+		{Name: "PortSLRcvFECN", Script: "port_sl_rcv_fecn", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortSLRcvFECN are the packets of each service level."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortSLRcvBECN) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortSLRcvBECN {
+		t.PortSLRcvBECN[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortSLRcvBECN) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortSLRcvBECN {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortSLRcvBECN describes PortSLRcvBECN.
+var AttrPortSLRcvBECN = &Attribute{
+	Name:    "PortSLRcvBECN",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0033,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    68,
+	Section: "A10.5",
+	Sources: []string{"rdma-core libibmad/fields.c PortSLRcvBECN fields"},
+	Doc:     "PortSLRcvBECN counts received notifications that packets from this port were marked, on each service level.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
+		{Name: "PortSLRcvBECN", Script: "port_sl_rcv_becn", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortSLRcvBECN are the packets of each service level."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortXmitConCtrl) Decode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:8]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortXmitTimeCong = binary.BigEndian.Uint32(b[4:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortXmitConCtrl) Encode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:8]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint32(b[4:], t.PortXmitTimeCong)
+}
+
+// AttrPortXmitConCtrl describes PortXmitConCtrl.
+var AttrPortXmitConCtrl = &Attribute{
+	Name:    "PortXmitConCtrl",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0034,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    8,
+	Section: "A10.5",
+	Sources: []string{"rdma-core libibmad/fields.c PortXmitConCtrl fields"},
+	Doc:     "PortXmitConCtrl counts ticks during which a port was congested.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortXmitTimeCong", Script: "port_xmit_time_cong", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortXmitTimeCong are the ticks."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortVLXmitTimeCong) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortVLXmitTimeCong {
+		t.PortVLXmitTimeCong[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortVLXmitTimeCong) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortVLXmitTimeCong {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortVLXmitTimeCong describes PortVLXmitTimeCong.
+var AttrPortVLXmitTimeCong = &Attribute{
+	Name:    "PortVLXmitTimeCong",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0035,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    64,
+	Section: "A10.5",
+	Sources: []string{"rdma-core libibmad/fields.c PortVLXmitTimeCong fields"},
+	Doc:     "PortVLXmitTimeCong counts ticks during which a port was congested, on each lane.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "PortVLXmitTimeCong", Script: "port_vl_xmit_time_cong", Offset: 32, Bits: 32, Count: 15, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortVLXmitTimeCong are the ticks of each lane from 0 to 14."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortExtendedSpeedsCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 152 {
+		var pad [152]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:152]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint64(b[8:])
+	t.SyncHeaderErrorCounter = binary.BigEndian.Uint16(b[16:])
+	t.UnknownBlockCounter = binary.BigEndian.Uint16(b[18:])
+	copy(t.Counters[:], b[20:152])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortExtendedSpeedsCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 152 {
+		var pad [152]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:152]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	clear(b[2:8])
+	binary.BigEndian.PutUint64(b[8:], t.CounterSelect)
+	binary.BigEndian.PutUint16(b[16:], t.SyncHeaderErrorCounter)
+	binary.BigEndian.PutUint16(b[18:], t.UnknownBlockCounter)
+	copy(b[20:152], t.Counters[:])
+}
+
+// AttrPortExtendedSpeedsCounters describes PortExtendedSpeedsCounters.
+var AttrPortExtendedSpeedsCounters = &Attribute{
+	Name:    "PortExtendedSpeedsCounters",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x001f,
+	Methods: []Method{MethodGet, MethodSet},
+	Size:    152,
+	Section: "16.1.4",
+	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters fields"},
+	Doc:     "PortExtendedSpeedsCounters counts errors of links from 14 Gb/s a lane on. The layout of Counters depends on the forward error correction in use (see PortInfoExtended): variant rs_fec for Reed-Solomon, otherwise lanes.",
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "SyncHeaderErrorCounter", Script: "sync_header_error_counter", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "SyncHeaderErrorCounter counts blocks with a bad synchronisation header, on any lane."},
+		{Name: "UnknownBlockCounter", Script: "unknown_block_counter", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "UnknownBlockCounter counts blocks of an unknown type, on any lane."},
+		{Name: "Counters", Script: "counters", Offset: 160, Bits: 1056, Count: 1, Stride: 1056, Type: FieldTypeBytes, Component: 6, Components: 1,
+			Doc: "Counters are the rest."},
+	},
+	Variants: []Variant{
+		{Name: "lanes", Field: "counters", Layout: LayoutLaneFECCounters, When: []Condition{}},
+		{Name: "rs_fec", Field: "counters", Layout: LayoutRSFECCounters, When: []Condition{}},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LaneFECCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 120 {
+		var pad [120]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:120]
+	for i := range t.ErrorDetectionCounterLane {
+		t.ErrorDetectionCounterLane[i] = uint16(binary.BigEndian.Uint16(b[0+i*2:]))
+	}
+	for i := range t.FECCorrectableBlockCtrLane {
+		t.FECCorrectableBlockCtrLane[i] = uint32(binary.BigEndian.Uint32(b[24+i*4:]))
+	}
+	for i := range t.FECUncorrectableBlockCtrLane {
+		t.FECUncorrectableBlockCtrLane[i] = uint32(binary.BigEndian.Uint32(b[72+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LaneFECCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 120 {
+		var pad [120]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:120]
+	for i, v := range t.ErrorDetectionCounterLane {
+		binary.BigEndian.PutUint16(b[0+i*2:], uint16(v))
+	}
+	for i, v := range t.FECCorrectableBlockCtrLane {
+		binary.BigEndian.PutUint32(b[24+i*4:], uint32(v))
+	}
+	for i, v := range t.FECUncorrectableBlockCtrLane {
+		binary.BigEndian.PutUint32(b[72+i*4:], uint32(v))
+	}
+}
+
+// LayoutLaneFECCounters describes LaneFECCounters.
+var LayoutLaneFECCounters = &Attribute{
+	Name:    "LaneFECCounters",
+	Size:    120,
+	Section: "16.1.4",
+	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters fields"},
+	Doc:     "LaneFECCounters are the counters of each lane without Reed-Solomon code.",
+	Fields: []Field{
+		{Name: "ErrorDetectionCounterLane", Script: "error_detection_counter_lane", Offset: 0, Bits: 16, Count: 12, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "ErrorDetectionCounterLane counts errors that were detected, on each lane."},
+		{Name: "FECCorrectableBlockCtrLane", Script: "fec_correctable_block_ctr_lane", Offset: 192, Bits: 32, Count: 12, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "FECCorrectableBlockCtrLane counts blocks that were corrected, on each lane."},
+		{Name: "FECUncorrectableBlockCtrLane", Script: "fec_uncorrectable_block_ctr_lane", Offset: 576, Bits: 32, Count: 12, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "FECUncorrectableBlockCtrLane counts blocks that could not be corrected, on each lane."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RSFECCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 132 {
+		var pad [132]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:132]
+	for i := range t.FECCorrectableSymbolCtrLane {
+		t.FECCorrectableSymbolCtrLane[i] = uint32(binary.BigEndian.Uint32(b[24+i*4:]))
+	}
+	t.PortFECCorrectableBlockCtr = binary.BigEndian.Uint32(b[120:])
+	t.PortFECUncorrectableBlockCtr = binary.BigEndian.Uint32(b[124:])
+	t.PortFECCorrectedSymbolCtr = binary.BigEndian.Uint32(b[128:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RSFECCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 132 {
+		var pad [132]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:132]
+	clear(b[0:24])
+	for i, v := range t.FECCorrectableSymbolCtrLane {
+		binary.BigEndian.PutUint32(b[24+i*4:], uint32(v))
+	}
+	clear(b[72:120])
+	binary.BigEndian.PutUint32(b[120:], t.PortFECCorrectableBlockCtr)
+	binary.BigEndian.PutUint32(b[124:], t.PortFECUncorrectableBlockCtr)
+	binary.BigEndian.PutUint32(b[128:], t.PortFECCorrectedSymbolCtr)
+}
+
+// LayoutRSFECCounters describes RSFECCounters.
+var LayoutRSFECCounters = &Attribute{
+	Name:    "RSFECCounters",
+	Size:    132,
+	Section: "16.1.4",
+	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters RSFEC Active fields"},
+	Doc:     "RSFECCounters are the counters with Reed-Solomon code.",
+	Fields: []Field{
+		{Name: "FECCorrectableSymbolCtrLane", Script: "fec_correctable_symbol_ctr_lane", Offset: 192, Bits: 32, Count: 12, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "FECCorrectableSymbolCtrLane counts symbols that were corrected, on each lane."},
+		{Name: "PortFECCorrectableBlockCtr", Script: "port_fec_correctable_block_ctr", Offset: 960, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortFECCorrectableBlockCtr counts blocks that were corrected."},
+		{Name: "PortFECUncorrectableBlockCtr", Script: "port_fec_uncorrectable_block_ctr", Offset: 992, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortFECUncorrectableBlockCtr counts blocks that could not be corrected."},
+		{Name: "PortFECCorrectedSymbolCtr", Script: "port_fec_corrected_symbol_ctr", Offset: 1024, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "PortFECCorrectedSymbolCtr counts symbols that were corrected."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortRcvErrorDetails) Decode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:16]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortLocalPhysicalErrors = binary.BigEndian.Uint16(b[4:])
+	t.PortMalformedPacketErrors = binary.BigEndian.Uint16(b[6:])
+	t.PortBufferOverrunErrors = binary.BigEndian.Uint16(b[8:])
+	t.PortDLIDMappingErrors = binary.BigEndian.Uint16(b[10:])
+	t.PortVLMappingErrors = binary.BigEndian.Uint16(b[12:])
+	t.PortLoopingErrors = binary.BigEndian.Uint16(b[14:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortRcvErrorDetails) Encode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:16]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint16(b[4:], t.PortLocalPhysicalErrors)
+	binary.BigEndian.PutUint16(b[6:], t.PortMalformedPacketErrors)
+	binary.BigEndian.PutUint16(b[8:], t.PortBufferOverrunErrors)
+	binary.BigEndian.PutUint16(b[10:], t.PortDLIDMappingErrors)
+	binary.BigEndian.PutUint16(b[12:], t.PortVLMappingErrors)
+	binary.BigEndian.PutUint16(b[14:], t.PortLoopingErrors)
+}
+
+// AttrPortRcvErrorDetails describes PortRcvErrorDetails.
+var AttrPortRcvErrorDetails = &Attribute{
+	Name:      "PortRcvErrorDetails",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0015,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      16,
+	Section:   "16.1.4.1",
+	Sources:   []string{"rdma-core libibmad/fields.c PortRcvErrorDetails fields", "python-rdma codegen/iba_16_1.xml PMPortRcvErrorDetails", "opa-ff IbAccess/Common/Inc/ib_pm.h PortRcvErrorDetails"},
+	Doc:       "PortRcvErrorDetails counts received packets with errors, by cause.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortLocalPhysicalErrors", Script: "port_local_physical_errors", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortLocalPhysicalErrors counts packets with an error of the local link: CRC, delimiter."},
+		{Name: "PortMalformedPacketErrors", Script: "port_malformed_packet_errors", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortMalformedPacketErrors counts packets with a bad length, version or VL."},
+		{Name: "PortBufferOverrunErrors", Script: "port_buffer_overrun_errors", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "PortBufferOverrunErrors counts packets dropped because the buffer was full."},
+		{Name: "PortDLIDMappingErrors", Script: "port_dlid_mapping_errors", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "PortDLIDMappingErrors counts packets whose destination the switch does not know."},
+		{Name: "PortVLMappingErrors", Script: "port_vl_mapping_errors", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
+			Doc: "PortVLMappingErrors counts packets whose service level has no lane at the output port."},
+		{Name: "PortLoopingErrors", Script: "port_looping_errors", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
+			Doc: "PortLoopingErrors counts packets whose output port is the port they came in through."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortXmitDiscardDetails) Decode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:12]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortInactiveDiscards = binary.BigEndian.Uint16(b[4:])
+	t.PortNeighborMTUDiscards = binary.BigEndian.Uint16(b[6:])
+	t.PortSwLifetimeLimitDiscards = binary.BigEndian.Uint16(b[8:])
+	t.PortSwHOQLifetimeLimitDiscards = binary.BigEndian.Uint16(b[10:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortXmitDiscardDetails) Encode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:12]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint16(b[4:], t.PortInactiveDiscards)
+	binary.BigEndian.PutUint16(b[6:], t.PortNeighborMTUDiscards)
+	binary.BigEndian.PutUint16(b[8:], t.PortSwLifetimeLimitDiscards)
+	binary.BigEndian.PutUint16(b[10:], t.PortSwHOQLifetimeLimitDiscards)
+}
+
+// AttrPortXmitDiscardDetails describes PortXmitDiscardDetails.
+var AttrPortXmitDiscardDetails = &Attribute{
+	Name:      "PortXmitDiscardDetails",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0016,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      12,
+	Section:   "16.1.4.2",
+	Sources:   []string{"rdma-core libibmad/fields.c PortXmitDiscardDetails fields", "python-rdma codegen/iba_16_1.xml PMPortXmitDiscardDetails", "opa-ff IbAccess/Common/Inc/ib_pm.h PortXmitDiscardDetails"},
+	Doc:       "PortXmitDiscardDetails counts dropped outbound packets, by cause.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortInactiveDiscards", Script: "port_inactive_discards", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortInactiveDiscards counts packets dropped because the port was not active."},
+		{Name: "PortNeighborMTUDiscards", Script: "port_neighbor_mtu_discards", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortNeighborMTUDiscards counts packets that were too long for the neighbour."},
+		{Name: "PortSwLifetimeLimitDiscards", Script: "port_sw_lifetime_limit_discards", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "PortSwLifetimeLimitDiscards counts packets that were in the switch too long."},
+		{Name: "PortSwHOQLifetimeLimitDiscards", Script: "port_sw_hoq_lifetime_limit_discards", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "PortSwHOQLifetimeLimitDiscards counts packets that were at the head of their lane too long."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortOpRcvCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:12]
+	t.OpCode = b[0]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortOpRcvPkts = binary.BigEndian.Uint32(b[4:])
+	t.PortOpRcvData = binary.BigEndian.Uint32(b[8:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortOpRcvCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:12]
+	b[0] = t.OpCode
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint32(b[4:], t.PortOpRcvPkts)
+	binary.BigEndian.PutUint32(b[8:], t.PortOpRcvData)
+}
+
+// AttrPortOpRcvCounters describes PortOpRcvCounters.
+var AttrPortOpRcvCounters = &Attribute{
+	Name:      "PortOpRcvCounters",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0017,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      12,
+	Section:   "16.1.4.3",
+	Sources:   []string{"rdma-core libibmad/fields.c PortOpRcvCounters fields", "python-rdma codegen/iba_16_1.xml PMPortOpRcvCounters", "opa-ff IbAccess/Common/Inc/ib_pm.h PortOpRcvCounters"},
+	Doc:       "PortOpRcvCounters counts packets and data received with one operation code.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "OpCode is the operation code."},
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortOpRcvPkts", Script: "port_op_rcv_pkts", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortOpRcvPkts counts packets."},
+		{Name: "PortOpRcvData", Script: "port_op_rcv_data", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortOpRcvData is the data, in units of 4 bytes."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortFlowCtlCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:12]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	t.PortXmitFlowPkts = binary.BigEndian.Uint32(b[4:])
+	t.PortRcvFlowPkts = binary.BigEndian.Uint32(b[8:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortFlowCtlCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:12]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	binary.BigEndian.PutUint32(b[4:], t.PortXmitFlowPkts)
+	binary.BigEndian.PutUint32(b[8:], t.PortRcvFlowPkts)
+}
+
+// AttrPortFlowCtlCounters describes PortFlowCtlCounters.
+var AttrPortFlowCtlCounters = &Attribute{
+	Name:      "PortFlowCtlCounters",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0018,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      12,
+	Section:   "16.1.4.4",
+	Sources:   []string{"rdma-core libibmad/fields.c PortFlowCtlCounters fields", "python-rdma codegen/iba_16_1.xml PMPortFlowCtlCounters", "opa-ff IbAccess/Common/Inc/ib_pm.h PortFlowCtlCounters"},
+	Doc:       "PortFlowCtlCounters counts flow control packets.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set, in wire order from bit 0."},
+		{Name: "PortXmitFlowPkts", Script: "port_xmit_flow_pkts", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortXmitFlowPkts counts those sent."},
+		{Name: "PortRcvFlowPkts", Script: "port_rcv_flow_pkts", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "PortRcvFlowPkts counts those received."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortVLOpPackets) Decode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:36]
+	t.OpCode = b[0]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortVLOpPackets {
+		t.PortVLOpPackets[i] = uint16(binary.BigEndian.Uint16(b[4+i*2:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortVLOpPackets) Encode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:36]
+	b[0] = t.OpCode
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortVLOpPackets {
+		binary.BigEndian.PutUint16(b[4+i*2:], uint16(v))
+	}
+}
+
+// AttrPortVLOpPackets describes PortVLOpPackets.
+var AttrPortVLOpPackets = &Attribute{
+	Name:      "PortVLOpPackets",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0019,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      36,
+	Section:   "16.1.4.5",
+	Sources:   []string{"rdma-core libibmad/fields.c PortVLOpPackets fields", "python-rdma codegen/iba_16_1.xml PMPortVLOpPackets", "opa-ff IbAccess/Common/Inc/ib_pm.h PortVLOpPackets"},
+	Doc:       "PortVLOpPackets counts packets received with one operation code, on each lane.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "OpCode is the operation code."},
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "PortVLOpPackets", Script: "port_vl_op_packets", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortVLOpPackets are the packets of each lane."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortVLOpData) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.OpCode = b[0]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortVLOpData {
+		t.PortVLOpData[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortVLOpData) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	b[0] = t.OpCode
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortVLOpData {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortVLOpData describes PortVLOpData.
+var AttrPortVLOpData = &Attribute{
+	Name:      "PortVLOpData",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x001a,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      68,
+	Section:   "16.1.4.6",
+	Sources:   []string{"rdma-core libibmad/fields.c PortVLOpData fields", "python-rdma codegen/iba_16_1.xml PMPortVLOpData", "opa-ff IbAccess/Common/Inc/ib_pm.h PortVLOpData"},
+	Doc:       "PortVLOpData counts data received with one operation code, on each lane.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "OpCode is the operation code."},
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "PortVLOpData", Script: "port_vl_op_data", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortVLOpData is the data of each lane, in units of 4 bytes."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortVLXmitFlowCtlUpdateErrors) Decode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:8]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortVLXmitFlowCtlUpdateErrors {
+		t.PortVLXmitFlowCtlUpdateErrors[i] = uint8(b[4+i*2/8] >> (6 - i*2%8) & 0x3)
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortVLXmitFlowCtlUpdateErrors) Encode(data []byte) {
+	b := data
+	if len(b) < 8 {
+		var pad [8]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:8]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	clear(b[4:8])
+	for i, v := range t.PortVLXmitFlowCtlUpdateErrors {
+		b[4+i*2/8] |= uint8(v) & 0x3 << (6 - i*2%8)
+	}
+}
+
+// AttrPortVLXmitFlowCtlUpdateErrors describes PortVLXmitFlowCtlUpdateErrors.
+var AttrPortVLXmitFlowCtlUpdateErrors = &Attribute{
+	Name:      "PortVLXmitFlowCtlUpdateErrors",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x001b,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      8,
+	Section:   "16.1.4.7",
+	Sources:   []string{"rdma-core libibmad/fields.c PortVLXmitFlowCtlUpdateErrors fields", "python-rdma codegen/iba_16_1.xml PMPortVLXmitFlowCtlUpdateErrors", "opa-ff IbAccess/Common/Inc/ib_pm.h PortVLXmitFlowCtlUpdateErrors"},
+	Doc:       "PortVLXmitFlowCtlUpdateErrors counts flow control packets that could not be sent in time, on each lane.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "PortVLXmitFlowCtlUpdateErrors", Script: "port_vl_xmit_flow_ctl_update_errors", Offset: 32, Bits: 2, Count: 16, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortVLXmitFlowCtlUpdateErrors are the errors of each lane; they stop at 3."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortVLXmitWaitCounters) Decode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:36]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortVLXmitWait {
+		t.PortVLXmitWait[i] = uint16(binary.BigEndian.Uint16(b[4+i*2:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortVLXmitWaitCounters) Encode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:36]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortVLXmitWait {
+		binary.BigEndian.PutUint16(b[4+i*2:], uint16(v))
+	}
+}
+
+// AttrPortVLXmitWaitCounters describes PortVLXmitWaitCounters.
+var AttrPortVLXmitWaitCounters = &Attribute{
+	Name:      "PortVLXmitWaitCounters",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x001c,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      36,
+	Section:   "16.1.4.8",
+	Sources:   []string{"rdma-core libibmad/fields.c PortVLXmitWaitCounters fields", "python-rdma codegen/iba_16_1.xml PMPortVLXmitWaitCounters", "opa-ff IbAccess/Common/Inc/ib_pm.h PortVLXmitWaitCounters"},
+	Doc:       "PortVLXmitWaitCounters counts ticks during which there was data to send but no credit, on each lane.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "PortVLXmitWait", Script: "port_vl_xmit_wait", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortVLXmitWait are the ticks of each lane."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *SwPortVLCongestion) Decode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:36]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.SWPortVLCongestion {
+		t.SWPortVLCongestion[i] = uint16(binary.BigEndian.Uint16(b[4+i*2:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SwPortVLCongestion) Encode(data []byte) {
+	b := data
+	if len(b) < 36 {
+		var pad [36]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:36]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.SWPortVLCongestion {
+		binary.BigEndian.PutUint16(b[4+i*2:], uint16(v))
+	}
+}
+
+// AttrSwPortVLCongestion describes SwPortVLCongestion.
+var AttrSwPortVLCongestion = &Attribute{
+	Name:      "SwPortVLCongestion",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0030,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      36,
+	Section:   "16.1.4.9",
+	Sources:   []string{"rdma-core libibmad/fields.c SwPortVLCongestion fields", "python-rdma codegen/iba_16_1.xml PMSwPortVLCongestion", "opa-ff IbAccess/Common/Inc/ib_pm.h SwPortVLCongestion"},
+	Doc:       "SwPortVLCongestion counts packets that met congestion at the output port of a switch, on each lane.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is lane n."},
+		{Name: "SWPortVLCongestion", Script: "sw_port_vl_congestion", Offset: 32, Bits: 16, Count: 16, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "SWPortVLCongestion are the packets of each lane."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortXmitDataSL) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortXmitDataSL {
+		t.PortXmitDataSL[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortXmitDataSL) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortXmitDataSL {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortXmitDataSL describes PortXmitDataSL.
+var AttrPortXmitDataSL = &Attribute{
+	Name:      "PortXmitDataSL",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0036,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      68,
+	Section:   "A13.6.5",
+	Sources:   []string{"rdma-core libibmad/fields.c PortXmitDataSL fields", "opensm include/iba/ib_types.h ib_port_xmit_data_sl_t", "python-rdma codegen/iba_16_1.xml PMPortXmitDataSL"},
+	Doc:       "PortXmitDataSL counts data sent, on each service level.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
+		{Name: "PortXmitDataSL", Script: "port_xmit_data_sl", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortXmitDataSL is the data of each service level, in units of 4 bytes."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortRcvDataSL) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.PortSelect = b[1]
+	t.CounterSelect = binary.BigEndian.Uint16(b[2:])
+	for i := range t.PortRcvDataSL {
+		t.PortRcvDataSL[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortRcvDataSL) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	clear(b[0:1])
+	b[1] = t.PortSelect
+	binary.BigEndian.PutUint16(b[2:], t.CounterSelect)
+	for i, v := range t.PortRcvDataSL {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortRcvDataSL describes PortRcvDataSL.
+var AttrPortRcvDataSL = &Attribute{
+	Name:      "PortRcvDataSL",
+	Class:     ClassPerf,
+	Version:   1,
+	ID:        0x0037,
+	Methods:   []Method{MethodGet, MethodSet},
+	Size:      68,
+	Section:   "A13.6.5",
+	Sources:   []string{"rdma-core libibmad/fields.c PortRcvDataSL fields", "opensm include/iba/ib_types.h ib_port_rcv_data_sl_t", "python-rdma codegen/iba_16_1.xml PMPortRcvDataSL"},
+	Doc:       "PortRcvDataSL counts data received, on each service level.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "CounterSelect selects the counters of a Set: bit n is service level n."},
+		{Name: "PortRcvDataSL", Script: "port_rcv_data_sl", Offset: 32, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PortRcvDataSL is the data of each service level, in units of 4 bytes."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortSamplesControl) Decode(data []byte) {
+	b := data
+	if len(b) < 80 {
+		var pad [80]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:80]
+	t.OpCode = b[0]
+	t.PortSelect = b[1]
+	t.Tick = b[2]
+	t.CounterWidth = b[3] & 0x7
+	t.CounterMask0 = b[4] >> 3 & 0x7
+	t.CounterMasks1to9 = binary.BigEndian.Uint32(b[4:]) & 0x7ffffff
+	t.CounterMasks10to14 = binary.BigEndian.Uint16(b[8:]) & 0x7fff
+	t.SampleMechanisms = b[10]
+	t.SampleStatus = SampleStatus(b[11] & 0x3)
+	t.OptionMask = binary.BigEndian.Uint64(b[12:])
+	t.VendorMask = binary.BigEndian.Uint64(b[20:])
+	t.SampleStart = binary.BigEndian.Uint32(b[28:])
+	t.SampleInterval = binary.BigEndian.Uint32(b[32:])
+	t.Tag = binary.BigEndian.Uint16(b[36:])
+	for i := range t.CounterSelect {
+		t.CounterSelect[i] = SampleSelect(binary.BigEndian.Uint16(b[38+i*2:]))
+	}
+	t.SamplesOnlyOptionMask = binary.BigEndian.Uint64(b[72:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortSamplesControl) Encode(data []byte) {
+	b := data
+	if len(b) < 80 {
+		var pad [80]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:80]
+	b[0] = t.OpCode
+	b[1] = t.PortSelect
+	b[2] = t.Tick
+	b[3] = t.CounterWidth & 0x7
+	binary.BigEndian.PutUint32(b[4:], uint32(t.CounterMask0)&0x7<<27|t.CounterMasks1to9&0x7ffffff)
+	binary.BigEndian.PutUint16(b[8:], t.CounterMasks10to14&0x7fff)
+	b[10] = t.SampleMechanisms
+	b[11] = uint8(t.SampleStatus) & 0x3
+	binary.BigEndian.PutUint64(b[12:], t.OptionMask)
+	binary.BigEndian.PutUint64(b[20:], t.VendorMask)
+	binary.BigEndian.PutUint32(b[28:], t.SampleStart)
+	binary.BigEndian.PutUint32(b[32:], t.SampleInterval)
+	binary.BigEndian.PutUint16(b[36:], t.Tag)
+	for i, v := range t.CounterSelect {
+		binary.BigEndian.PutUint16(b[38+i*2:], uint16(v))
+	}
+	clear(b[68:72])
+	binary.BigEndian.PutUint64(b[72:], t.SamplesOnlyOptionMask)
+}
+
+// AttrPortSamplesControl describes PortSamplesControl.
+var AttrPortSamplesControl = &Attribute{
+	Name:    "PortSamplesControl",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0010,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "mechanism", Shift: 0, Bits: 32},
+	},
+	Size:      80,
+	Section:   "16.1.3.2",
+	Sources:   []string{"rdma-core libibmad/fields.c PortSamplesControl fields", "opensm include/iba/ib_types.h ib_port_samples_control_t", "opa-ff IbAccess/Common/Inc/ib_pm.h PortSamplesControl"},
+	Doc:       "PortSamplesControl measures counters of a port during an interval.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "OpCode", Script: "op_code", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "OpCode is the operation code, for counters of one operation code."},
+		{Name: "PortSelect", Script: "port_select", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortSelect is the port."},
+		{Name: "Tick", Script: "tick", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "Tick is the length of a tick, as a code: 0 is 4 ns, each further code doubles it, 255 is a bit time."},
+		{Name: "CounterWidth", Script: "counter_width", Offset: 29, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "CounterWidth is the width of the counters, as a code: 0 is 16 bits, each further code adds 4 bits."},
+		{Name: "CounterMask0", Script: "counter_mask0", Offset: 34, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
+			Doc: "CounterMask0 is what counter 0 can count: everything, some things or nothing."},
+		{Name: "CounterMasks1to9", Script: "counter_masks1to9", Offset: 37, Bits: 27, Count: 1, Stride: 27, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "CounterMasks1to9 are the same for counters 1 to 9, 3 bits each."},
+		{Name: "CounterMasks10to14", Script: "counter_masks10to14", Offset: 65, Bits: 15, Count: 1, Stride: 15, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
+			Doc: "CounterMasks10to14 are the same for counters 10 to 14, 3 bits each."},
+		{Name: "SampleMechanisms", Script: "sample_mechanisms", Offset: 80, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1,
+			Doc: "SampleMechanisms is one less than the number of measurements that can run at a time."},
+		{Name: "SampleStatus", Script: "sample_status", Offset: 94, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 12, Components: 1,
+			Doc: "SampleStatus is the progress of the measurement."},
+		{Name: "OptionMask", Script: "option_mask", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 13, Components: 1, Hex: true,
+			Doc: "OptionMask are the things that can be counted, a bit each."},
+		{Name: "VendorMask", Script: "vendor_mask", Offset: 160, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 14, Components: 1, Hex: true,
+			Doc: "VendorMask are the vendor-specific things that can be counted, a bit each."},
+		{Name: "SampleStart", Script: "sample_start", Offset: 224, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 15, Components: 1,
+			Doc: "SampleStart is the time before the measurement, in ticks."},
+		{Name: "SampleInterval", Script: "sample_interval", Offset: 256, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1,
+			Doc: "SampleInterval is the length of the measurement, in ticks."},
+		{Name: "Tag", Script: "tag", Offset: 288, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Hex: true,
+			Doc: "Tag is copied to the results."},
+		{Name: "CounterSelect", Script: "counter_select", Offset: 304, Bits: 16, Count: 15, Stride: 16, Type: FieldTypeEnum, Words: WordsSampleSelect, Component: 18, Components: 1, Hex: true,
+			Doc: "CounterSelect is what each counter counts."},
+		{Name: "SamplesOnlyOptionMask", Script: "samples_only_option_mask", Offset: 576, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 20, Components: 1, Hex: true,
+			Doc: "SamplesOnlyOptionMask are the things that can be counted only in a measurement, a bit each."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortSamplesResult) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.Tag = binary.BigEndian.Uint16(b[0:])
+	t.SampleStatus = SampleStatus(b[3] & 0x3)
+	for i := range t.Counter {
+		t.Counter[i] = uint32(binary.BigEndian.Uint32(b[4+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortSamplesResult) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	binary.BigEndian.PutUint16(b[0:], t.Tag)
+	binary.BigEndian.PutUint16(b[2:], uint16(t.SampleStatus)&0x3)
+	for i, v := range t.Counter {
+		binary.BigEndian.PutUint32(b[4+i*4:], uint32(v))
+	}
+}
+
+// AttrPortSamplesResult describes PortSamplesResult.
+var AttrPortSamplesResult = &Attribute{
+	Name:    "PortSamplesResult",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x0011,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "mechanism", Shift: 0, Bits: 32},
+	},
+	Size:      64,
+	Section:   "16.1.3.4",
+	Sources:   []string{"rdma-core libibmad/fields.c PortSamplesResult fields", "opensm include/iba/ib_types.h ib_port_samples_result_t", "python-rdma codegen/iba_16_1.xml PMPortSamplesRes"},
+	Doc:       "PortSamplesResult are the results of a measurement.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "Tag", Script: "tag", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "Tag is that of PortSamplesControl."},
+		{Name: "SampleStatus", Script: "sample_status", Offset: 30, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "SampleStatus is the progress of the measurement."},
+		{Name: "Counter", Script: "counter", Offset: 32, Bits: 32, Count: 15, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "Counter are the counters, in the order of PortSamplesControl.CounterSelect."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortSamplesResultExtended) Decode(data []byte) {
+	b := data
+	if len(b) < 128 {
+		var pad [128]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:128]
+	t.Tag = binary.BigEndian.Uint16(b[0:])
+	t.SampleStatus = SampleStatus(b[3] & 0x3)
+	t.ExtendedWidth = b[4] >> 6
+	for i := range t.Counter {
+		t.Counter[i] = uint64(binary.BigEndian.Uint64(b[8+i*8:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortSamplesResultExtended) Encode(data []byte) {
+	b := data
+	if len(b) < 128 {
+		var pad [128]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:128]
+	binary.BigEndian.PutUint16(b[0:], t.Tag)
+	binary.BigEndian.PutUint16(b[2:], uint16(t.SampleStatus)&0x3)
+	binary.BigEndian.PutUint32(b[4:], uint32(t.ExtendedWidth)&0x3<<30)
+	for i, v := range t.Counter {
+		binary.BigEndian.PutUint64(b[8+i*8:], uint64(v))
+	}
+}
+
+// AttrPortSamplesResultExtended describes PortSamplesResultExtended.
+var AttrPortSamplesResultExtended = &Attribute{
+	Name:    "PortSamplesResultExtended",
+	Class:   ClassPerf,
+	Version: 1,
+	ID:      0x001e,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "mechanism", Shift: 0, Bits: 32},
+	},
+	Size:      128,
+	Section:   "16.1.4.10",
+	Sources:   []string{"python-rdma codegen/iba_16_1.xml PMPortSamplesResExt", "opa-ff IbAccess/Common/Inc/ib_pm.h PortSamplesResultExtended"},
+	Doc:       "PortSamplesResultExtended are the results of a measurement, with wider counters.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "Tag", Script: "tag", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "Tag is that of PortSamplesControl."},
+		{Name: "SampleStatus", Script: "sample_status", Offset: 30, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSampleStatus, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "SampleStatus is the progress of the measurement."},
+		{Name: "ExtendedWidth", Script: "extended_width", Offset: 32, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "ExtendedWidth is 1 if the counters have 48 bits, 2 if they have 64."},
+		{Name: "Counter", Script: "counter", Offset: 64, Bits: 64, Count: 15, Stride: 64, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "Counter are the counters, in the order of PortSamplesControl.CounterSelect."},
 	},
 }

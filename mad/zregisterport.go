@@ -4,6 +4,398 @@ package mad
 
 import "encoding/binary"
 
+// WordsModuleMonitors are the words of ModuleMonitors.
+var WordsModuleMonitors = &Words{
+	Name: "ModuleMonitors",
+	Word: map[uint64]string{
+		0x1:  "temperature",
+		0x2:  "voltage",
+		0x4:  "tx_power",
+		0x8:  "rx_power",
+		0x10: "tx_bias",
+	},
+	Code: map[string]uint64{
+		"temperature": 0x1,
+		"voltage":     0x2,
+		"tx_power":    0x4,
+		"rx_power":    0x8,
+		"tx_bias":     0x10,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m ModuleMonitors) Words() []string { return WordsModuleMonitors.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m ModuleMonitors) String() string { return WordsModuleMonitors.Join(uint64(m)) }
+
+// WordsCableIdentifier are the words of CableIdentifier.
+var WordsCableIdentifier = &Words{
+	Name: "CableIdentifier",
+	Word: map[uint64]string{
+		0x0: "qsfp28",
+		0x1: "qsfp_plus",
+		0x2: "sfp",
+		0x3: "qsa",
+		0x4: "backplane",
+		0x5: "sfp_dd",
+		0x6: "qsfp_dd",
+		0x7: "qsfp_cmis",
+		0x8: "osfp",
+	},
+	Code: map[string]uint64{
+		"qsfp28":    0x0,
+		"qsfp_plus": 0x1,
+		"sfp":       0x2,
+		"qsa":       0x3,
+		"backplane": 0x4,
+		"sfp_dd":    0x5,
+		"qsfp_dd":   0x6,
+		"qsfp_cmis": 0x7,
+		"osfp":      0x8,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v CableIdentifier) String() string { return WordsCableIdentifier.Text(uint64(v)) }
+
+// WordsCableType are the words of CableType.
+var WordsCableType = &Words{
+	Name: "CableType",
+	Word: map[uint64]string{
+		0x0: "unidentified",
+		0x1: "active",
+		0x2: "optical",
+		0x3: "passive_copper",
+		0x4: "unplugged",
+		0x5: "twisted_pair",
+	},
+	Code: map[string]uint64{
+		"unidentified":   0x0,
+		"active":         0x1,
+		"optical":        0x2,
+		"passive_copper": 0x3,
+		"unplugged":      0x4,
+		"twisted_pair":   0x5,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v CableType) String() string { return WordsCableType.Text(uint64(v)) }
+
+// WordsModuleStatus are the words of ModuleStatus.
+var WordsModuleStatus = &Words{
+	Name: "ModuleStatus",
+	Word: map[uint64]string{
+		0x0:  "ok",
+		0x1:  "no_eeprom",
+		0x2:  "not_supported",
+		0x3:  "not_connected",
+		0x4:  "type_invalid",
+		0x9:  "i2c_error",
+		0x10: "disabled",
+	},
+	Code: map[string]uint64{
+		"ok":            0x0,
+		"no_eeprom":     0x1,
+		"not_supported": 0x2,
+		"not_connected": 0x3,
+		"type_invalid":  0x4,
+		"i2c_error":     0x9,
+		"disabled":      0x10,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v ModuleStatus) String() string { return WordsModuleStatus.Text(uint64(v)) }
+
+// WordsDiagnosticPage are the words of DiagnosticPage.
+var WordsDiagnosticPage = &Words{
+	Name: "DiagnosticPage",
+	Word: map[uint64]string{
+		0x0: "operational",
+		0x1: "troubleshooting",
+		0x2: "phy",
+		0x3: "module",
+		0x6: "link_down",
+	},
+	Code: map[string]uint64{
+		"operational":     0x0,
+		"troubleshooting": 0x1,
+		"phy":             0x2,
+		"module":          0x3,
+		"link_down":       0x6,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v DiagnosticPage) String() string { return WordsDiagnosticPage.Text(uint64(v)) }
+
+// WordsTroubleshootingStatus are the words of TroubleshootingStatus.
+var WordsTroubleshootingStatus = &Words{
+	Name: "TroubleshootingStatus",
+	Word: map[uint64]string{
+		0x0:   "no_issue_observed",
+		0x1:   "port_closed",
+		0x2:   "autonegotiation_failure",
+		0x5:   "link_training_failure",
+		0x9:   "logical_mismatch",
+		0xe:   "remote_fault",
+		0xf:   "bad_signal_integrity",
+		0x10:  "cable_compliance_code_mismatch",
+		0x17:  "internal_error",
+		0x3ff: "info_not_available",
+		0x400: "cable_unplugged",
+		0x401: "long_range_for_foreign_cable",
+		0x402: "bus_stuck",
+		0x403: "unsupported_eeprom",
+		0x404: "part_number_list",
+		0x405: "unsupported_cable",
+		0x406: "module_temperature_shutdown",
+		0x407: "shorted_cable",
+		0x408: "power_budget_exceeded",
+		0x409: "management_forced_down",
+	},
+	Code: map[string]uint64{
+		"no_issue_observed":              0x0,
+		"port_closed":                    0x1,
+		"autonegotiation_failure":        0x2,
+		"link_training_failure":          0x5,
+		"logical_mismatch":               0x9,
+		"remote_fault":                   0xe,
+		"bad_signal_integrity":           0xf,
+		"cable_compliance_code_mismatch": 0x10,
+		"internal_error":                 0x17,
+		"info_not_available":             0x3ff,
+		"cable_unplugged":                0x400,
+		"long_range_for_foreign_cable":   0x401,
+		"bus_stuck":                      0x402,
+		"unsupported_eeprom":             0x403,
+		"part_number_list":               0x404,
+		"unsupported_cable":              0x405,
+		"module_temperature_shutdown":    0x406,
+		"shorted_cable":                  0x407,
+		"power_budget_exceeded":          0x408,
+		"management_forced_down":         0x409,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v TroubleshootingStatus) String() string { return WordsTroubleshootingStatus.Text(uint64(v)) }
+
+// WordsDownBlame are the words of DownBlame.
+var WordsDownBlame = &Words{
+	Name: "DownBlame",
+	Word: map[uint64]string{
+		0x0: "unknown",
+		0x1: "local",
+		0x2: "remote",
+	},
+	Code: map[string]uint64{
+		"unknown": 0x0,
+		"local":   0x1,
+		"remote":  0x2,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v DownBlame) String() string { return WordsDownBlame.Text(uint64(v)) }
+
+// WordsLinkDownReason are the words of LinkDownReason.
+var WordsLinkDownReason = &Words{
+	Name: "LinkDownReason",
+	Word: map[uint64]string{
+		0x0:  "no_link_down_indication",
+		0x1:  "unknown_reason",
+		0x2:  "hi_ber",
+		0x3:  "block_lock_loss",
+		0x4:  "alignment_loss",
+		0x5:  "fec_sync_loss",
+		0x6:  "pll_lock_loss",
+		0x7:  "fifo_overflow",
+		0x8:  "false_skip_condition",
+		0x9:  "minor_error_threshold_exceeded",
+		0xa:  "physical_layer_retransmission_timeout",
+		0xb:  "heartbeat_errors",
+		0xc:  "link_layer_credit_monitoring_watchdog",
+		0xd:  "link_layer_integrity_threshold_exceeded",
+		0xe:  "link_layer_buffer_overrun",
+		0xf:  "down_by_outband_command_with_healthy_link",
+		0x10: "down_by_outband_command_for_link_with_hi_ber",
+		0x11: "down_by_inband_command_with_healthy_link",
+		0x12: "down_by_inband_command_for_link_with_hi_ber",
+		0x13: "down_by_verification_gw",
+		0x14: "received_remote_fault",
+		0x15: "received_ts1",
+		0x16: "down_by_management_command",
+		0x17: "cable_was_unplugged",
+		0x18: "cable_access_issue",
+		0x19: "cable_thermal_shutdown",
+		0x1a: "current_issue",
+		0x1b: "power_budget",
+		0x1c: "fast_recovery_raw_ber",
+		0x1d: "fast_recovery_effective_ber",
+		0x1e: "fast_recovery_symbol_ber",
+		0x1f: "fast_recovery_credit_watchdog",
+		0x20: "peer_side_down_to_sleep_state",
+		0x21: "peer_side_down_to_disable_state",
+		0x22: "peer_side_down_to_disable_and_port_lock",
+		0x23: "peer_side_down_due_to_thermal_event",
+		0x24: "peer_side_down_due_to_force_event",
+		0x25: "peer_side_down_due_to_reset_event",
+	},
+	Code: map[string]uint64{
+		"no_link_down_indication":                      0x0,
+		"unknown_reason":                               0x1,
+		"hi_ber":                                       0x2,
+		"block_lock_loss":                              0x3,
+		"alignment_loss":                               0x4,
+		"fec_sync_loss":                                0x5,
+		"pll_lock_loss":                                0x6,
+		"fifo_overflow":                                0x7,
+		"false_skip_condition":                         0x8,
+		"minor_error_threshold_exceeded":               0x9,
+		"physical_layer_retransmission_timeout":        0xa,
+		"heartbeat_errors":                             0xb,
+		"link_layer_credit_monitoring_watchdog":        0xc,
+		"link_layer_integrity_threshold_exceeded":      0xd,
+		"link_layer_buffer_overrun":                    0xe,
+		"down_by_outband_command_with_healthy_link":    0xf,
+		"down_by_outband_command_for_link_with_hi_ber": 0x10,
+		"down_by_inband_command_with_healthy_link":     0x11,
+		"down_by_inband_command_for_link_with_hi_ber":  0x12,
+		"down_by_verification_gw":                      0x13,
+		"received_remote_fault":                        0x14,
+		"received_ts1":                                 0x15,
+		"down_by_management_command":                   0x16,
+		"cable_was_unplugged":                          0x17,
+		"cable_access_issue":                           0x18,
+		"cable_thermal_shutdown":                       0x19,
+		"current_issue":                                0x1a,
+		"power_budget":                                 0x1b,
+		"fast_recovery_raw_ber":                        0x1c,
+		"fast_recovery_effective_ber":                  0x1d,
+		"fast_recovery_symbol_ber":                     0x1e,
+		"fast_recovery_credit_watchdog":                0x1f,
+		"peer_side_down_to_sleep_state":                0x20,
+		"peer_side_down_to_disable_state":              0x21,
+		"peer_side_down_to_disable_and_port_lock":      0x22,
+		"peer_side_down_due_to_thermal_event":          0x23,
+		"peer_side_down_due_to_force_event":            0x24,
+		"peer_side_down_due_to_reset_event":            0x25,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v LinkDownReason) String() string { return WordsLinkDownReason.Text(uint64(v)) }
+
+// WordsModuleIdentifier are the words of ModuleIdentifier.
+var WordsModuleIdentifier = &Words{
+	Name: "ModuleIdentifier",
+	Word: map[uint64]string{
+		0x3:  "sfp",
+		0xc:  "qsfp",
+		0xd:  "qsfp_plus",
+		0x11: "qsfp28",
+		0x18: "qsfp_dd",
+		0x19: "osfp",
+		0x1a: "sfp_dd",
+		0x1b: "dsfp",
+		0x1e: "qsfp_cmis",
+	},
+	Code: map[string]uint64{
+		"sfp":       0x3,
+		"qsfp":      0xc,
+		"qsfp_plus": 0xd,
+		"qsfp28":    0x11,
+		"qsfp_dd":   0x18,
+		"osfp":      0x19,
+		"sfp_dd":    0x1a,
+		"dsfp":      0x1b,
+		"qsfp_cmis": 0x1e,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v ModuleIdentifier) String() string { return WordsModuleIdentifier.Text(uint64(v)) }
+
+// WordsModuleAlarms are the words of ModuleAlarms.
+var WordsModuleAlarms = &Words{
+	Name: "ModuleAlarms",
+	Word: map[uint64]string{
+		0x1: "low_warning",
+		0x2: "high_warning",
+		0x4: "low_alarm",
+		0x8: "high_alarm",
+	},
+	Code: map[string]uint64{
+		"low_warning":  0x1,
+		"high_warning": 0x2,
+		"low_alarm":    0x4,
+		"high_alarm":   0x8,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m ModuleAlarms) Words() []string { return WordsModuleAlarms.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m ModuleAlarms) String() string { return WordsModuleAlarms.Join(uint64(m)) }
+
+// WordsCMISAlarms are the words of CMISAlarms.
+var WordsCMISAlarms = &Words{
+	Name: "CMISAlarms",
+	Word: map[uint64]string{
+		0x1: "high_alarm",
+		0x2: "low_alarm",
+		0x4: "high_warning",
+		0x8: "low_warning",
+	},
+	Code: map[string]uint64{
+		"high_alarm":   0x1,
+		"low_alarm":    0x2,
+		"high_warning": 0x4,
+		"low_warning":  0x8,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m CMISAlarms) Words() []string { return WordsCMISAlarms.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m CMISAlarms) String() string { return WordsCMISAlarms.Join(uint64(m)) }
+
+// WordsModuleLanes are the words of ModuleLanes.
+var WordsModuleLanes = &Words{
+	Name: "ModuleLanes",
+	Word: map[uint64]string{
+		0x1:  "lane0",
+		0x2:  "lane1",
+		0x4:  "lane2",
+		0x8:  "lane3",
+		0x10: "lane4",
+		0x20: "lane5",
+		0x40: "lane6",
+		0x80: "lane7",
+	},
+	Code: map[string]uint64{
+		"lane0": 0x1,
+		"lane1": 0x2,
+		"lane2": 0x4,
+		"lane3": 0x8,
+		"lane4": 0x10,
+		"lane5": 0x20,
+		"lane6": 0x40,
+		"lane7": 0x80,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m ModuleLanes) Words() []string { return WordsModuleLanes.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m ModuleLanes) String() string { return WordsModuleLanes.Join(uint64(m)) }
+
 // WordsPortAccess are the words of PortAccess.
 var WordsPortAccess = &Words{
 	Name: "PortAccess",
@@ -72,6 +464,751 @@ func (m ActiveFEC) Words() []string { return WordsActiveFEC.Split(uint64(m)) }
 
 // String returns the words, separated by commas.
 func (m ActiveFEC) String() string { return WordsActiveFEC.Join(uint64(m)) }
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PDDRModule) Decode(data []byte) {
+	b := data
+	if len(b) < 196 {
+		var pad [196]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:196]
+	t.CableTechnology = b[0]
+	t.CableType = CableType(b[4] >> 4)
+	t.CableLength = b[5]
+	t.CableIdentifier = CableIdentifier(b[6])
+	copy(t.VendorName[:], b[20:36])
+	copy(t.VendorPN[:], b[36:52])
+	copy(t.VendorRev[:], b[52:56])
+	t.FWVersion = binary.BigEndian.Uint32(b[56:])
+	copy(t.VendorSN[:], b[60:76])
+	t.Temperature = binary.BigEndian.Uint16(b[76:])
+	t.Voltage = binary.BigEndian.Uint16(b[78:])
+	for i := range t.RxPowerLane {
+		t.RxPowerLane[i] = uint16(binary.BigEndian.Uint16(b[80+i*2:]))
+	}
+	for i := range t.TxPowerLane {
+		t.TxPowerLane[i] = uint16(binary.BigEndian.Uint16(b[96+i*2:]))
+	}
+	for i := range t.TxBiasLane {
+		t.TxBiasLane[i] = uint16(binary.BigEndian.Uint16(b[112+i*2:]))
+	}
+	t.TemperatureHighTh = binary.BigEndian.Uint16(b[128:])
+	t.TemperatureLowTh = binary.BigEndian.Uint16(b[130:])
+	t.RxPowerHighTh = binary.BigEndian.Uint16(b[136:])
+	t.RxPowerLowTh = binary.BigEndian.Uint16(b[138:])
+	t.TxPowerHighTh = binary.BigEndian.Uint16(b[140:])
+	t.TxPowerLowTh = binary.BigEndian.Uint16(b[142:])
+	t.MonitorCapMask = ModuleMonitors(b[158])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDRModule) Encode(data []byte) {
+	b := data
+	if len(b) < 196 {
+		var pad [196]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:196]
+	b[0] = t.CableTechnology
+	clear(b[1:4])
+	b[4] = uint8(t.CableType) & 0xf << 4
+	b[5] = t.CableLength
+	b[6] = uint8(t.CableIdentifier)
+	clear(b[7:20])
+	copy(b[20:36], t.VendorName[:])
+	copy(b[36:52], t.VendorPN[:])
+	copy(b[52:56], t.VendorRev[:])
+	binary.BigEndian.PutUint32(b[56:], t.FWVersion)
+	copy(b[60:76], t.VendorSN[:])
+	binary.BigEndian.PutUint16(b[76:], t.Temperature)
+	binary.BigEndian.PutUint16(b[78:], t.Voltage)
+	for i, v := range t.RxPowerLane {
+		binary.BigEndian.PutUint16(b[80+i*2:], uint16(v))
+	}
+	for i, v := range t.TxPowerLane {
+		binary.BigEndian.PutUint16(b[96+i*2:], uint16(v))
+	}
+	for i, v := range t.TxBiasLane {
+		binary.BigEndian.PutUint16(b[112+i*2:], uint16(v))
+	}
+	binary.BigEndian.PutUint16(b[128:], t.TemperatureHighTh)
+	binary.BigEndian.PutUint16(b[130:], t.TemperatureLowTh)
+	clear(b[132:136])
+	binary.BigEndian.PutUint16(b[136:], t.RxPowerHighTh)
+	binary.BigEndian.PutUint16(b[138:], t.RxPowerLowTh)
+	binary.BigEndian.PutUint16(b[140:], t.TxPowerHighTh)
+	binary.BigEndian.PutUint16(b[142:], t.TxPowerLowTh)
+	clear(b[144:158])
+	b[158] = uint8(t.MonitorCapMask)
+	clear(b[159:196])
+}
+
+// LayoutPDDRModule describes PDDRModule.
+var LayoutPDDRModule = &Attribute{
+	Name:    "PDDRModule",
+	Size:    196,
+	Section: "vendor",
+	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_module_info_ext"},
+	Doc:     "PDDRModule is the cable or transceiver in the port, as read by the device.",
+	Fields: []Field{
+		{Name: "CableTechnology", Script: "cable_technology", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "CableTechnology is the transmitter technology: byte 147 of SFF-8636, byte 212 of CMIS."},
+		{Name: "CableType", Script: "cable_type", Offset: 32, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsCableType, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "CableType is the kind of cable."},
+		{Name: "CableLength", Script: "cable_length", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
+			Doc: "CableLength is the length in m; with CMIS the upper 2 bits are the unit: 0.1, 1, 10 or 100 m."},
+		{Name: "CableIdentifier", Script: "cable_identifier", Offset: 48, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsCableIdentifier, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "CableIdentifier is the kind of module."},
+		{Name: "VendorName", Script: "vendor_name", Offset: 160, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "VendorName is the manufacturer, padded with blanks."},
+		{Name: "vendor_pn", Script: "vendor_pn", Offset: 288, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 8, Components: 1, ReadOnly: true,
+			Doc: "vendor_pn is the part number."},
+		{Name: "VendorRev", Script: "vendor_rev", Offset: 416, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeText, Component: 9, Components: 1, ReadOnly: true,
+			Doc: "VendorRev is the revision."},
+		{Name: "fw_version", Script: "fw_version", Offset: 448, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 10, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "fw_version is the firmware version of the module."},
+		{Name: "vendor_sn", Script: "vendor_sn", Offset: 480, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 11, Components: 1, ReadOnly: true,
+			Doc: "vendor_sn is the serial number."},
+		{Name: "Temperature", Script: "temperature", Offset: 608, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
+			Doc: "Temperature is the temperature in degrees Celsius; 0 may mean that it is not measured."},
+		{Name: "Voltage", Script: "voltage", Offset: 624, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 13, Components: 1, Scale: 10000, ReadOnly: true,
+			Doc: "Voltage is the voltage, in V."},
+		{Name: "rx_power_lane", Script: "rx_power_lane", Offset: 640, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 14, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "rx_power_lane is the received optical power, by lane, in dBm."},
+		{Name: "tx_power_lane", Script: "tx_power_lane", Offset: 768, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "tx_power_lane is the transmitted optical power, by lane, in dBm."},
+		{Name: "tx_bias_lane", Script: "tx_bias_lane", Offset: 896, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 16, Components: 1, ReadOnly: true,
+			Doc: "tx_bias_lane is the laser bias current, by lane, in units of 2 uA."},
+		{Name: "TemperatureHighTh", Script: "temperature_high_th", Offset: 1024, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
+			Doc: "TemperatureHighTh is the high alarm threshold of the temperature."},
+		{Name: "TemperatureLowTh", Script: "temperature_low_th", Offset: 1040, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 18, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
+			Doc: "TemperatureLowTh is the low alarm threshold of the temperature."},
+		{Name: "RxPowerHighTh", Script: "rx_power_high_th", Offset: 1088, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 20, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "RxPowerHighTh is the high alarm threshold of the received power, in dBm."},
+		{Name: "RxPowerLowTh", Script: "rx_power_low_th", Offset: 1104, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 21, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "RxPowerLowTh is the low alarm threshold of the received power, in dBm."},
+		{Name: "TxPowerHighTh", Script: "tx_power_high_th", Offset: 1120, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 22, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "TxPowerHighTh is the high alarm threshold of the transmitted power, in dBm."},
+		{Name: "TxPowerLowTh", Script: "tx_power_low_th", Offset: 1136, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 23, Components: 1, ReadOnly: true, Signed: true,
+			Doc: "TxPowerLowTh is the low alarm threshold of the transmitted power, in dBm."},
+		{Name: "MonitorCapMask", Script: "monitor_cap_mask", Offset: 1264, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleMonitors, Component: 25, Components: 1, ReadOnly: true,
+			Doc: "MonitorCapMask is the values that the module measures."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MCIA) Decode(data []byte) {
+	b := data
+	if len(b) < 148 {
+		var pad [148]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:148]
+	t.L = b[0]>>7 != 0
+	t.Module = b[1]
+	t.SlotIndex = b[2] >> 4
+	t.ModuleStatus = ModuleStatus(b[3])
+	t.I2CDeviceAddress = b[4]
+	t.PageNumber = b[5]
+	t.DeviceAddress = binary.BigEndian.Uint16(b[6:])
+	t.BankNumber = b[9]
+	t.Size = binary.BigEndian.Uint16(b[10:])
+	copy(t.EEPROM[:], b[16:144])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MCIA) Encode(data []byte) {
+	b := data
+	if len(b) < 148 {
+		var pad [148]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:148]
+	b[0] = bit(t.L) << 7
+	b[1] = t.Module
+	b[2] = t.SlotIndex & 0xf << 4
+	b[3] = uint8(t.ModuleStatus)
+	b[4] = t.I2CDeviceAddress
+	b[5] = t.PageNumber
+	binary.BigEndian.PutUint16(b[6:], t.DeviceAddress)
+	clear(b[8:9])
+	b[9] = t.BankNumber
+	binary.BigEndian.PutUint16(b[10:], t.Size)
+	clear(b[12:16])
+	copy(b[16:144], t.EEPROM[:])
+	clear(b[144:148])
+}
+
+// LayoutMCIA describes MCIA.
+var LayoutMCIA = &Attribute{
+	Name:      "MCIA",
+	Register:  0x9014,
+	Size:      148,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb mcia_ext", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h mcia"},
+	Doc:       "MCIA reads the eeprom of a module. All firmware supports 48 bytes at a time. reg_get(\"eeprom\", port) reads and decodes all known pages.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "L", Script: "l", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1, W1C: true,
+			Doc: "L locks the page that was read last."},
+		{Name: "Module", Script: "module", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "Module is the number of the module, from 0 on; reg_get fills in the port number minus 1."},
+		{Name: "SlotIndex", Script: "slot_index", Offset: 16, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "SlotIndex is the slot of a modular system; 0 is the main board."},
+		{Name: "ModuleStatus", Script: "module_status", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleStatus, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "ModuleStatus is the result of the read."},
+		{Name: "i2c_device_address", Script: "i2c_device_address", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
+			Doc: "i2c_device_address is the address of the module on its bus: 0x50."},
+		{Name: "PageNumber", Script: "page_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "PageNumber is the page to read, for bytes 128 and up."},
+		{Name: "DeviceAddress", Script: "device_address", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1,
+			Doc: "DeviceAddress is the first byte to read."},
+		{Name: "BankNumber", Script: "bank_number", Offset: 72, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1,
+			Doc: "BankNumber is the bank of the page."},
+		{Name: "Size", Script: "size", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1,
+			Doc: "Size is the number of bytes."},
+		{Name: "eeprom", Script: "eeprom", Offset: 128, Bits: 1024, Count: 1, Stride: 1024, Type: FieldTypeBytes, Component: 13, Components: 1, ReadOnly: true,
+			Doc: "eeprom are the bytes."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PDDR) Decode(data []byte) {
+	b := data
+	if len(b) < 220 {
+		var pad [220]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:220]
+	t.LocalPort = b[1]
+	t.PNAT = PortAccess(b[2] >> 6)
+	t.LPMSB = b[2] >> 4 & 0x3
+	t.PageSelect = DiagnosticPage(b[7])
+	copy(t.PageData[:], b[8:220])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDR) Encode(data []byte) {
+	b := data
+	if len(b) < 220 {
+		var pad [220]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:220]
+	clear(b[0:1])
+	b[1] = t.LocalPort
+	b[2] = uint8(t.PNAT)&0x3<<6 | t.LPMSB&0x3<<4
+	clear(b[3:7])
+	b[7] = uint8(t.PageSelect)
+	copy(b[8:220], t.PageData[:])
+}
+
+// LayoutPDDR describes PDDR.
+var LayoutPDDR = &Attribute{
+	Name:      "PDDR",
+	Register:  0x5031,
+	Size:      220,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_reg_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_pddr_reg_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr"},
+	Doc:       "PDDR is the diagnostic data of a port. It is 256 bytes long; the layout has those that fit in a datagram.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LocalPort", Script: "local_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "LocalPort is the lowest 8 bits of the port number; reg_get fills it in."},
+		{Name: "PNAT", Script: "pnat", Offset: 16, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsPortAccess, Component: 2, Components: 1,
+			Doc: "PNAT is the numbering that LocalPort uses; reg_get fills it in."},
+		{Name: "lp_msb", Script: "lp_msb", Offset: 18, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "lp_msb are the highest 2 bits of the port number."},
+		{Name: "PageSelect", Script: "page_select", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsDiagnosticPage, Component: 6, Components: 1,
+			Doc: "PageSelect is the page to read."},
+		{Name: "PageData", Script: "page_data", Offset: 64, Bits: 1696, Count: 1, Stride: 1696, Type: FieldTypeBytes, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "PageData is the content of the page."},
+	},
+	Variants: []Variant{
+		{Name: "module", Field: "page_data", Layout: LayoutPDDRModule, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x3, 0x3}}}}},
+		{Name: "troubleshooting", Field: "page_data", Layout: LayoutPDDRTroubleshooting, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x1, 0x1}}}}},
+		{Name: "link_down", Field: "page_data", Layout: LayoutPDDRLinkDown, When: []Condition{{Name: "page_select", Modifier: false, Values: [][2]uint64{[2]uint64{0x6, 0x6}}}}},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PDDRTroubleshooting) Decode(data []byte) {
+	b := data
+	if len(b) < 212 {
+		var pad [212]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:212]
+	t.GroupOpcode = binary.BigEndian.Uint16(b[2:])
+	t.StatusOpcode = TroubleshootingStatus(binary.BigEndian.Uint16(b[6:]))
+	copy(t.StatusMessage[:], b[12:212])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDRTroubleshooting) Encode(data []byte) {
+	b := data
+	if len(b) < 212 {
+		var pad [212]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:212]
+	clear(b[0:2])
+	binary.BigEndian.PutUint16(b[2:], t.GroupOpcode)
+	clear(b[4:6])
+	binary.BigEndian.PutUint16(b[6:], uint16(t.StatusOpcode))
+	clear(b[8:12])
+	copy(b[12:212], t.StatusMessage[:])
+}
+
+// LayoutPDDRTroubleshooting describes PDDRTroubleshooting.
+var LayoutPDDRTroubleshooting = &Attribute{
+	Name:      "PDDRTroubleshooting",
+	Size:      212,
+	Section:   "vendor",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)"},
+	Doc:       "PDDRTroubleshooting is the diagnosis by the firmware.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "GroupOpcode", Script: "group_opcode", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "GroupOpcode is the list that StatusOpcode belongs to; 0 is the list of the words here."},
+		{Name: "StatusOpcode", Script: "status_opcode", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsTroubleshootingStatus, Component: 3, Components: 1, ReadOnly: true,
+			Doc: "StatusOpcode is the problem found."},
+		{Name: "StatusMessage", Script: "status_message", Offset: 96, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeText, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "StatusMessage is the same as text, with advice."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PDDRLinkDown) Decode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:52]
+	t.DownBlame = DownBlame(b[3] & 0xf)
+	t.LocalReasonOpcode = LinkDownReason(b[7])
+	t.RemoteReasonOpcode = LinkDownReason(b[11])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PDDRLinkDown) Encode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:52]
+	clear(b[0:3])
+	b[3] = uint8(t.DownBlame) & 0xf
+	clear(b[4:7])
+	b[7] = uint8(t.LocalReasonOpcode)
+	clear(b[8:11])
+	b[11] = uint8(t.RemoteReasonOpcode)
+	clear(b[12:52])
+}
+
+// LayoutPDDRLinkDown describes PDDRLinkDown.
+var LayoutPDDRLinkDown = &Attribute{
+	Name:    "PDDRLinkDown",
+	Size:    52,
+	Section: "vendor",
+	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_link_down_info_page_ext"},
+	Doc:     "PDDRLinkDown is the reason why the link last went down.",
+	Fields: []Field{
+		{Name: "DownBlame", Script: "down_blame", Offset: 28, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsDownBlame, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "DownBlame is the side whose receiver caused it."},
+		{Name: "LocalReasonOpcode", Script: "local_reason_opcode", Offset: 56, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 4, Components: 1, ReadOnly: true,
+			Doc: "LocalReasonOpcode is the reason of this side."},
+		{Name: "RemoteReasonOpcode", Script: "remote_reason_opcode", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsLinkDownReason, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "RemoteReasonOpcode is the reason of the other side."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *SFF8636) Decode(data []byte) {
+	b := data
+	if len(b) < 256 {
+		var pad [256]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:256]
+	t.Identifier = ModuleIdentifier(b[0])
+	t.RevCompliance = b[1]
+	t.LOS = b[3]
+	t.TxFault = b[4]
+	t.TemperatureAlarms = ModuleAlarms(b[6] >> 4)
+	t.VoltageAlarms = ModuleAlarms(b[7] >> 4)
+	for i := 0; i < 4; i += 2 {
+		v := b[9+i/2]
+		t.RxPowerAlarms[i], t.RxPowerAlarms[i+1] = ModuleAlarms(v>>4), ModuleAlarms(v&0xf)
+	}
+	for i := 0; i < 4; i += 2 {
+		v := b[11+i/2]
+		t.TxBiasAlarms[i], t.TxBiasAlarms[i+1] = ModuleAlarms(v>>4), ModuleAlarms(v&0xf)
+	}
+	for i := 0; i < 4; i += 2 {
+		v := b[13+i/2]
+		t.TxPowerAlarms[i], t.TxPowerAlarms[i+1] = ModuleAlarms(v>>4), ModuleAlarms(v&0xf)
+	}
+	t.Temperature = binary.BigEndian.Uint16(b[22:])
+	t.Voltage = binary.BigEndian.Uint16(b[26:])
+	for i := range t.RxPower {
+		t.RxPower[i] = uint16(binary.BigEndian.Uint16(b[34+i*2:]))
+	}
+	for i := range t.TxBias {
+		t.TxBias[i] = uint16(binary.BigEndian.Uint16(b[42+i*2:]))
+	}
+	for i := range t.TxPower {
+		t.TxPower[i] = uint16(binary.BigEndian.Uint16(b[50+i*2:]))
+	}
+	t.Connector = b[130]
+	t.LengthSMF = b[142]
+	t.LengthAssembly = b[146]
+	t.DeviceTech = b[147]
+	copy(t.VendorName[:], b[148:164])
+	t.VendorOUI = (uint32(b[165])<<16 | uint32(b[166])<<8 | uint32(b[167]))
+	copy(t.VendorPN[:], b[168:184])
+	copy(t.VendorRev[:], b[184:186])
+	copy(t.VendorSN[:], b[196:212])
+	copy(t.DateCode[:], b[212:220])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SFF8636) Encode(data []byte) {
+	b := data
+	if len(b) < 256 {
+		var pad [256]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:256]
+	b[0] = uint8(t.Identifier)
+	b[1] = t.RevCompliance
+	clear(b[2:3])
+	b[3] = t.LOS
+	b[4] = t.TxFault
+	clear(b[5:6])
+	b[6] = uint8(t.TemperatureAlarms) & 0xf << 4
+	b[7] = uint8(t.VoltageAlarms) & 0xf << 4
+	clear(b[8:9])
+	clear(b[9:11])
+	for i, v := range t.RxPowerAlarms {
+		b[9+i*4/8] |= uint8(v) & 0xf << (4 - i*4%8)
+	}
+	clear(b[11:13])
+	for i, v := range t.TxBiasAlarms {
+		b[11+i*4/8] |= uint8(v) & 0xf << (4 - i*4%8)
+	}
+	clear(b[13:15])
+	for i, v := range t.TxPowerAlarms {
+		b[13+i*4/8] |= uint8(v) & 0xf << (4 - i*4%8)
+	}
+	clear(b[15:22])
+	binary.BigEndian.PutUint16(b[22:], t.Temperature)
+	clear(b[24:26])
+	binary.BigEndian.PutUint16(b[26:], t.Voltage)
+	clear(b[28:34])
+	for i, v := range t.RxPower {
+		binary.BigEndian.PutUint16(b[34+i*2:], uint16(v))
+	}
+	for i, v := range t.TxBias {
+		binary.BigEndian.PutUint16(b[42+i*2:], uint16(v))
+	}
+	for i, v := range t.TxPower {
+		binary.BigEndian.PutUint16(b[50+i*2:], uint16(v))
+	}
+	clear(b[58:130])
+	b[130] = t.Connector
+	clear(b[131:142])
+	b[142] = t.LengthSMF
+	clear(b[143:146])
+	b[146] = t.LengthAssembly
+	b[147] = t.DeviceTech
+	copy(b[148:164], t.VendorName[:])
+	clear(b[164:165])
+	{
+		v := t.VendorOUI & 0xffffff
+		b[165] = uint8(v >> 16)
+		b[166] = uint8(v >> 8)
+		b[167] = uint8(v)
+	}
+	copy(b[168:184], t.VendorPN[:])
+	copy(b[184:186], t.VendorRev[:])
+	clear(b[186:196])
+	copy(b[196:212], t.VendorSN[:])
+	copy(b[212:220], t.DateCode[:])
+	clear(b[220:256])
+}
+
+// LayoutSFF8636 describes SFF8636.
+var LayoutSFF8636 = &Attribute{
+	Name:      "SFF8636",
+	Size:      256,
+	Section:   "SFF-8636",
+	Sources:   []string{"ethtool qsfp.h SFF8636_*", "sonic-platform-common sonic_platform_base/sonic_xcvr/mem_maps/public/sff8636.py Sff8636MemMap"},
+	Doc:       "SFF8636 is the EEPROM of a QSFP, QSFP+ or QSFP28 module: the lower half, and page 0.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "Identifier", Script: "identifier", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleIdentifier, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "Identifier is the kind of module."},
+		{Name: "RevCompliance", Script: "rev_compliance", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
+			Doc: "RevCompliance is the supported revision of SFF-8636."},
+		{Name: "los", Script: "los", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "los has a bit for each lane without signal: 4 transmitted, 4 received."},
+		{Name: "TxFault", Script: "tx_fault", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "TxFault has a bit for each lane whose transmitter has a fault."},
+		{Name: "TemperatureAlarms", Script: "temperature_alarms", Offset: 48, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 6, Components: 1, ReadOnly: true,
+			Doc: "TemperatureAlarms are the alarms and warnings of the temperature."},
+		{Name: "VoltageAlarms", Script: "voltage_alarms", Offset: 56, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 8, Components: 1, ReadOnly: true,
+			Doc: "VoltageAlarms are the alarms and warnings of the voltage."},
+		{Name: "RxPowerAlarms", Script: "rx_power_alarms", Offset: 72, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 11, Components: 1, ReadOnly: true,
+			Doc: "RxPowerAlarms are the alarms and warnings of the received optical power, by lane."},
+		{Name: "TxBiasAlarms", Script: "tx_bias_alarms", Offset: 88, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 12, Components: 1, ReadOnly: true,
+			Doc: "TxBiasAlarms are the alarms and warnings of the laser bias current, by lane."},
+		{Name: "TxPowerAlarms", Script: "tx_power_alarms", Offset: 104, Bits: 4, Count: 4, Stride: 4, Type: FieldTypeMask, Words: WordsModuleAlarms, Component: 13, Components: 1, ReadOnly: true,
+			Doc: "TxPowerAlarms are the alarms and warnings of the transmitted optical power, by lane."},
+		{Name: "Temperature", Script: "temperature", Offset: 176, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 15, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
+			Doc: "Temperature is the temperature of the module, in degrees Celsius."},
+		{Name: "Voltage", Script: "voltage", Offset: 208, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 17, Components: 1, Scale: 10000, ReadOnly: true,
+			Doc: "Voltage is the supply voltage, in V."},
+		{Name: "RxPower", Script: "rx_power", Offset: 272, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 19, Components: 1, Scale: 10, ReadOnly: true,
+			Doc: "RxPower is the received optical power, by lane, in uW."},
+		{Name: "TxBias", Script: "tx_bias", Offset: 336, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 20, Components: 1, Scale: 500, ReadOnly: true,
+			Doc: "TxBias is the laser bias current, by lane, in mA."},
+		{Name: "TxPower", Script: "tx_power", Offset: 400, Bits: 16, Count: 4, Stride: 16, Type: FieldTypeUint, Component: 21, Components: 1, Scale: 10, ReadOnly: true,
+			Doc: "TxPower is the transmitted optical power, by lane, in uW."},
+		{Name: "Connector", Script: "connector", Offset: 1040, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 23, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "Connector is the kind of connector (SFF-8024)."},
+		{Name: "length_smf", Script: "length_smf", Offset: 1136, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 25, Components: 1, ReadOnly: true,
+			Doc: "length_smf is the reach over single-mode fibre, in km."},
+		{Name: "LengthAssembly", Script: "length_assembly", Offset: 1168, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 27, Components: 1, ReadOnly: true,
+			Doc: "LengthAssembly is the length of a cable, in m."},
+		{Name: "DeviceTech", Script: "device_tech", Offset: 1176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 28, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "DeviceTech is the transmitter technology, in the upper 4 bits."},
+		{Name: "VendorName", Script: "vendor_name", Offset: 1184, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 29, Components: 1, ReadOnly: true,
+			Doc: "VendorName is the manufacturer, padded with blanks."},
+		{Name: "VendorOUI", Script: "vendor_oui", Offset: 1320, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 31, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "VendorOUI is the manufacturer's IEEE OUI."},
+		{Name: "vendor_pn", Script: "vendor_pn", Offset: 1344, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 32, Components: 1, ReadOnly: true,
+			Doc: "vendor_pn is the part number."},
+		{Name: "VendorRev", Script: "vendor_rev", Offset: 1472, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeText, Component: 33, Components: 1, ReadOnly: true,
+			Doc: "VendorRev is the revision."},
+		{Name: "vendor_sn", Script: "vendor_sn", Offset: 1568, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 35, Components: 1, ReadOnly: true,
+			Doc: "vendor_sn is the serial number."},
+		{Name: "DateCode", Script: "date_code", Offset: 1696, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeText, Component: 36, Components: 1, ReadOnly: true,
+			Doc: "DateCode is the date of manufacture: year, month, day, lot."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *CMIS) Decode(data []byte) {
+	b := data
+	if len(b) < 384 {
+		var pad [384]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:384]
+	t.Identifier = ModuleIdentifier(b[0])
+	t.RevCompliance = b[1]
+	t.FlatMem = b[2]>>7 != 0
+	t.ModuleState = b[3] >> 1 & 0x7
+	t.VoltageAlarms = CMISAlarms(b[9] >> 4)
+	t.TemperatureAlarms = CMISAlarms(b[9] & 0xf)
+	t.Temperature = binary.BigEndian.Uint16(b[14:])
+	t.Voltage = binary.BigEndian.Uint16(b[16:])
+	t.MediaType = b[85]
+	copy(t.VendorName[:], b[129:145])
+	t.VendorOUI = (uint32(b[145])<<16 | uint32(b[146])<<8 | uint32(b[147]))
+	copy(t.VendorPN[:], b[148:164])
+	copy(t.VendorRev[:], b[164:166])
+	copy(t.VendorSN[:], b[166:182])
+	copy(t.DateCode[:], b[182:190])
+	t.MaxPower = b[201]
+	t.LengthMultiplier = b[202] >> 6
+	t.LengthValue = b[202] & 0x3f
+	t.Connector = b[203]
+	t.MediaInterfaceTech = b[212]
+	t.TxFault = ModuleLanes(b[263])
+	t.TxLOS = ModuleLanes(b[264])
+	t.TxPowerHighAlarm = ModuleLanes(b[267])
+	t.TxPowerLowAlarm = ModuleLanes(b[268])
+	t.TxBiasHighAlarm = ModuleLanes(b[271])
+	t.TxBiasLowAlarm = ModuleLanes(b[272])
+	t.RxLOS = ModuleLanes(b[275])
+	t.RxPowerHighAlarm = ModuleLanes(b[277])
+	t.RxPowerLowAlarm = ModuleLanes(b[278])
+	for i := range t.TxPower {
+		t.TxPower[i] = uint16(binary.BigEndian.Uint16(b[282+i*2:]))
+	}
+	for i := range t.TxBias {
+		t.TxBias[i] = uint16(binary.BigEndian.Uint16(b[298+i*2:]))
+	}
+	for i := range t.RxPower {
+		t.RxPower[i] = uint16(binary.BigEndian.Uint16(b[314+i*2:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *CMIS) Encode(data []byte) {
+	b := data
+	if len(b) < 384 {
+		var pad [384]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:384]
+	b[0] = uint8(t.Identifier)
+	b[1] = t.RevCompliance
+	b[2] = bit(t.FlatMem) << 7
+	b[3] = t.ModuleState & 0x7 << 1
+	clear(b[4:9])
+	b[9] = uint8(t.VoltageAlarms)&0xf<<4 | uint8(t.TemperatureAlarms)&0xf
+	clear(b[10:14])
+	binary.BigEndian.PutUint16(b[14:], t.Temperature)
+	binary.BigEndian.PutUint16(b[16:], t.Voltage)
+	clear(b[18:85])
+	b[85] = t.MediaType
+	clear(b[86:129])
+	copy(b[129:145], t.VendorName[:])
+	{
+		v := t.VendorOUI & 0xffffff
+		b[145] = uint8(v >> 16)
+		b[146] = uint8(v >> 8)
+		b[147] = uint8(v)
+	}
+	copy(b[148:164], t.VendorPN[:])
+	copy(b[164:166], t.VendorRev[:])
+	copy(b[166:182], t.VendorSN[:])
+	copy(b[182:190], t.DateCode[:])
+	clear(b[190:201])
+	b[201] = t.MaxPower
+	b[202] = t.LengthMultiplier&0x3<<6 | t.LengthValue&0x3f
+	b[203] = t.Connector
+	clear(b[204:212])
+	b[212] = t.MediaInterfaceTech
+	clear(b[213:263])
+	b[263] = uint8(t.TxFault)
+	b[264] = uint8(t.TxLOS)
+	clear(b[265:267])
+	b[267] = uint8(t.TxPowerHighAlarm)
+	b[268] = uint8(t.TxPowerLowAlarm)
+	clear(b[269:271])
+	b[271] = uint8(t.TxBiasHighAlarm)
+	b[272] = uint8(t.TxBiasLowAlarm)
+	clear(b[273:275])
+	b[275] = uint8(t.RxLOS)
+	clear(b[276:277])
+	b[277] = uint8(t.RxPowerHighAlarm)
+	b[278] = uint8(t.RxPowerLowAlarm)
+	clear(b[279:282])
+	for i, v := range t.TxPower {
+		binary.BigEndian.PutUint16(b[282+i*2:], uint16(v))
+	}
+	for i, v := range t.TxBias {
+		binary.BigEndian.PutUint16(b[298+i*2:], uint16(v))
+	}
+	for i, v := range t.RxPower {
+		binary.BigEndian.PutUint16(b[314+i*2:], uint16(v))
+	}
+	clear(b[330:384])
+}
+
+// LayoutCMIS describes CMIS.
+var LayoutCMIS = &Attribute{
+	Name:      "CMIS",
+	Size:      384,
+	Section:   "CMIS",
+	Sources:   []string{"ethtool qsfp-dd.h QSFP_DD_*, cmis.h CMIS_*", "sonic-platform-common sonic_platform_base/sonic_xcvr/mem_maps/public/cmis/pages page00_lower.py, page00_upper.py, page11.py"},
+	Doc:       "CMIS is the EEPROM of an OSFP, QSFP-DD or newer QSFP module: the lower half, and the pages 0x00 and 0x11. A module with flat memory, such as a copper cable, has no page 0x11: it reads as 0.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "Identifier", Script: "identifier", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsModuleIdentifier, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "Identifier is the kind of module."},
+		{Name: "RevCompliance", Script: "rev_compliance", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "RevCompliance is the supported revision of CMIS, in two digits."},
+		{Name: "FlatMem", Script: "flat_mem", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "FlatMem is set if the module has only page 0x00."},
+		{Name: "ModuleState", Script: "module_state", Offset: 28, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 5, Components: 1, ReadOnly: true,
+			Doc: "ModuleState is the state of the module: 1 low power, 3 ready, 5 fault."},
+		{Name: "VoltageAlarms", Script: "voltage_alarms", Offset: 72, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsCMISAlarms, Component: 8, Components: 1, ReadOnly: true,
+			Doc: "VoltageAlarms are the alarms and warnings of the voltage."},
+		{Name: "TemperatureAlarms", Script: "temperature_alarms", Offset: 76, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsCMISAlarms, Component: 9, Components: 1, ReadOnly: true,
+			Doc: "TemperatureAlarms are the alarms and warnings of the temperature."},
+		{Name: "Temperature", Script: "temperature", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 11, Components: 1, Scale: 256, ReadOnly: true, Signed: true,
+			Doc: "Temperature is the temperature of the module, in degrees Celsius."},
+		{Name: "Voltage", Script: "voltage", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Scale: 10000, ReadOnly: true,
+			Doc: "Voltage is the supply voltage, in V."},
+		{Name: "MediaType", Script: "media_type", Offset: 680, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 14, Components: 1, ReadOnly: true,
+			Doc: "MediaType is the medium: 1 multi-mode fibre, 2 single-mode fibre, 3 passive copper, 4 an active cable."},
+		{Name: "VendorName", Script: "vendor_name", Offset: 1032, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 16, Components: 1, ReadOnly: true,
+			Doc: "VendorName is the manufacturer, padded with blanks."},
+		{Name: "VendorOUI", Script: "vendor_oui", Offset: 1160, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "VendorOUI is the manufacturer's IEEE OUI."},
+		{Name: "vendor_pn", Script: "vendor_pn", Offset: 1184, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 18, Components: 1, ReadOnly: true,
+			Doc: "vendor_pn is the part number."},
+		{Name: "VendorRev", Script: "vendor_rev", Offset: 1312, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeText, Component: 19, Components: 1, ReadOnly: true,
+			Doc: "VendorRev is the revision."},
+		{Name: "vendor_sn", Script: "vendor_sn", Offset: 1328, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 20, Components: 1, ReadOnly: true,
+			Doc: "vendor_sn is the serial number."},
+		{Name: "DateCode", Script: "date_code", Offset: 1456, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeText, Component: 21, Components: 1, ReadOnly: true,
+			Doc: "DateCode is the date of manufacture: year, month, day, lot."},
+		{Name: "MaxPower", Script: "max_power", Offset: 1608, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 23, Components: 1, Scale: 4, ReadOnly: true,
+			Doc: "MaxPower is the largest power consumption, in W."},
+		{Name: "LengthMultiplier", Script: "length_multiplier", Offset: 1616, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 24, Components: 1, ReadOnly: true,
+			Doc: "LengthMultiplier is the unit of LengthValue: 0.1, 1, 10 or 100 m."},
+		{Name: "LengthValue", Script: "length_value", Offset: 1618, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 25, Components: 1, ReadOnly: true,
+			Doc: "LengthValue is the length of a cable, in that unit."},
+		{Name: "Connector", Script: "connector", Offset: 1624, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 26, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "Connector is the kind of connector (SFF-8024)."},
+		{Name: "MediaInterfaceTech", Script: "media_interface_tech", Offset: 1696, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 28, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "MediaInterfaceTech is the transmitter technology."},
+		{Name: "TxFault", Script: "tx_fault", Offset: 2104, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 30, Components: 1, ReadOnly: true,
+			Doc: "TxFault are the lanes whose transmitter has a fault."},
+		{Name: "TxLOS", Script: "tx_los", Offset: 2112, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 31, Components: 1, ReadOnly: true,
+			Doc: "TxLOS are the lanes without a signal from the host."},
+		{Name: "TxPowerHighAlarm", Script: "tx_power_high_alarm", Offset: 2136, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 33, Components: 1, ReadOnly: true,
+			Doc: "TxPowerHighAlarm are the lanes whose transmitted power is too high."},
+		{Name: "TxPowerLowAlarm", Script: "tx_power_low_alarm", Offset: 2144, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 34, Components: 1, ReadOnly: true,
+			Doc: "TxPowerLowAlarm are the lanes whose transmitted power is too low."},
+		{Name: "TxBiasHighAlarm", Script: "tx_bias_high_alarm", Offset: 2168, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 36, Components: 1, ReadOnly: true,
+			Doc: "TxBiasHighAlarm are the lanes whose laser bias current is too high."},
+		{Name: "TxBiasLowAlarm", Script: "tx_bias_low_alarm", Offset: 2176, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 37, Components: 1, ReadOnly: true,
+			Doc: "TxBiasLowAlarm are the lanes whose laser bias current is too low."},
+		{Name: "RxLOS", Script: "rx_los", Offset: 2200, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 39, Components: 1, ReadOnly: true,
+			Doc: "RxLOS are the lanes without a received signal."},
+		{Name: "RxPowerHighAlarm", Script: "rx_power_high_alarm", Offset: 2216, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 41, Components: 1, ReadOnly: true,
+			Doc: "RxPowerHighAlarm are the lanes whose received power is too high."},
+		{Name: "RxPowerLowAlarm", Script: "rx_power_low_alarm", Offset: 2224, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsModuleLanes, Component: 42, Components: 1, ReadOnly: true,
+			Doc: "RxPowerLowAlarm are the lanes whose received power is too low."},
+		{Name: "TxPower", Script: "tx_power", Offset: 2256, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 44, Components: 1, Scale: 10, ReadOnly: true,
+			Doc: "TxPower is the transmitted optical power, by lane, in uW."},
+		{Name: "TxBias", Script: "tx_bias", Offset: 2384, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 45, Components: 1, Scale: 500, ReadOnly: true,
+			Doc: "TxBias is the laser bias current, by lane, in mA."},
+		{Name: "RxPower", Script: "rx_power", Offset: 2512, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 46, Components: 1, Scale: 10, ReadOnly: true,
+			Doc: "RxPower is the received optical power, by lane, in uW."},
+	},
+}
 
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNT) Decode(data []byte) {

@@ -183,6 +183,70 @@ var WordsRate = &Words{
 // String returns the word of v, or unknown(9).
 func (v Rate) String() string { return WordsRate.Text(uint64(v)) }
 
+// WordsJoinState are the words of JoinState.
+var WordsJoinState = &Words{
+	Name: "JoinState",
+	Word: map[uint64]string{
+		0x1: "full_member",
+		0x2: "non_member",
+		0x4: "send_only_non_member",
+		0x8: "send_only_full_member",
+	},
+	Code: map[string]uint64{
+		"full_member":           0x1,
+		"non_member":            0x2,
+		"send_only_non_member":  0x4,
+		"send_only_full_member": 0x8,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m JoinState) Words() []string { return WordsJoinState.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m JoinState) String() string { return WordsJoinState.Join(uint64(m)) }
+
+// WordsScope are the words of Scope.
+var WordsScope = &Words{
+	Name: "Scope",
+	Word: map[uint64]string{
+		0x2: "link_local",
+		0x5: "site_local",
+		0x8: "organization_local",
+		0xe: "global",
+	},
+	Code: map[string]uint64{
+		"link_local":         0x2,
+		"site_local":         0x5,
+		"organization_local": 0x8,
+		"global":             0xe,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v Scope) String() string { return WordsScope.Text(uint64(v)) }
+
+// WordsFragmentFlag are the words of FragmentFlag.
+var WordsFragmentFlag = &Words{
+	Name: "FragmentFlag",
+	Word: map[uint64]string{
+		0x1:  "first",
+		0x4:  "last",
+		0x20: "ack",
+	},
+	Code: map[string]uint64{
+		"first": 0x1,
+		"last":  0x4,
+		"ack":   0x20,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m FragmentFlag) Words() []string { return WordsFragmentFlag.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m FragmentFlag) String() string { return WordsFragmentFlag.Join(uint64(m)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *RMPPHeader) Decode(data []byte) {
 	b := data
@@ -745,5 +809,1148 @@ var AttrPathRecord = &Attribute{
 			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
 		{Name: "Preference", Script: "preference", Offset: 456, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 22, Components: 1,
 			Doc: "Preference is the rank of the path; lower is better."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *SLtoVLMappingTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:16]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.InputPortNum = b[2]
+	t.OutputPortNum = b[3]
+	t.SLtoVLMappingTable.Decode(b[8:16])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SLtoVLMappingTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 16 {
+		var pad [16]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:16]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.InputPortNum
+	b[3] = t.OutputPortNum
+	clear(b[4:8])
+	t.SLtoVLMappingTable.Encode(b[8:16])
+}
+
+// AttrSLtoVLMappingTableRecord describes SLtoVLMappingTableRecord.
+var AttrSLtoVLMappingTableRecord = &Attribute{
+	Name:      "SLtoVLMappingTableRecord",
+	Aliases:   []string{"SltoVlMappingTableRecord"},
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0013,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
+	State:     true,
+	Required:  true,
+	Size:      16,
+	Section:   "15.2.5.4",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_slvl_table_record_t, IB_SLVL_COMPMASK_*", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_SLtoVLmapping_record_t"},
+	Doc:       "SLtoVLMappingTableRecord is an SLtoVLMappingTable as the subnet administrator knows it.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
+		{Name: "InputPortNum", Script: "input_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "InputPortNum is the switch's port that packets come in through."},
+		{Name: "OutputPortNum", Script: "output_port_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "OutputPortNum is the switch's port that packets leave through."},
+		{Name: "SLtoVLMappingTable", Script: "sl_to_vl_mapping_table", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeStruct, Struct: AttrSLtoVLMappingTable, Component: 4, Components: 16,
+			Doc: "SLtoVLMappingTable is the table."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RandomForwardingTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:72]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.BlockNum = binary.BigEndian.Uint16(b[2:])
+	t.RandomForwardingTable.Decode(b[8:72])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RandomForwardingTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:72]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	binary.BigEndian.PutUint16(b[2:], t.BlockNum)
+	clear(b[4:8])
+	t.RandomForwardingTable.Encode(b[8:72])
+}
+
+// AttrRandomForwardingTableRecord describes RandomForwardingTableRecord.
+var AttrRandomForwardingTableRecord = &Attribute{
+	Name:      "RandomForwardingTableRecord",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0016,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Methods1:  []Method{MethodGetTable, MethodGetBulk},
+	State:     true,
+	Size:      72,
+	Section:   "15.2.5.7",
+	Sources:   []string{"python-rdma codegen/iba_15.xml SARandomForwardingTableRecord", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_randomft_record_t"},
+	Doc:       "RandomForwardingTableRecord is a block of a switch's RandomForwardingTable as the subnet administrator knows it.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the switch."},
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "BlockNum is the block of entries 16*BlockNum to 16*BlockNum+15."},
+		{Name: "RandomForwardingTable", Script: "random_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrRandomForwardingTable, Component: 3, Components: 1,
+			Doc: "RandomForwardingTable is the block's content."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MulticastForwardingTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:72]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.Position = b[2] >> 4
+	t.BlockNum = binary.BigEndian.Uint16(b[2:]) & 0x1ff
+	t.MulticastForwardingTable.Decode(b[8:72])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MulticastForwardingTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:72]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	binary.BigEndian.PutUint16(b[2:], uint16(t.Position)&0xf<<12|t.BlockNum&0x1ff)
+	clear(b[4:8])
+	t.MulticastForwardingTable.Encode(b[8:72])
+}
+
+// AttrMulticastForwardingTableRecord describes MulticastForwardingTableRecord.
+var AttrMulticastForwardingTableRecord = &Attribute{
+	Name:      "MulticastForwardingTableRecord",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0017,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Methods1:  []Method{MethodGetTable, MethodGetBulk},
+	State:     true,
+	Size:      72,
+	Section:   "15.2.5.8",
+	Sources:   []string{"opensm opensm/osm_sa_mft_record.c mftr_rcv_new_mftr, include/iba/ib_types.h ib_mft_record_t", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_multicastft_record_t", "python-rdma codegen/iba_15.xml SAMulticastForwardingTableRecord (Position 2 bits later, BlockNum of 10 bits)"},
+	Doc:       "MulticastForwardingTableRecord is a block of a switch's multicast forwarding table as the subnet administrator knows it.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the switch."},
+		{Name: "Position", Script: "position", Offset: 16, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "Position selects the 16 ports of the masks, from 16*Position on."},
+		{Name: "BlockNum", Script: "block_num", Offset: 23, Bits: 9, Count: 1, Stride: 9, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "BlockNum is the block of LIDs 0xC000+32*BlockNum on."},
+		{Name: "MulticastForwardingTable", Script: "multicast_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrMulticastForwardingTable, Component: 5, Components: 1,
+			Doc: "MulticastForwardingTable is the block's content."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortInfoExtendedRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.PortNum = b[2]
+	t.Options = b[3]
+	t.PortInfoExtended.Decode(b[4:68])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortInfoExtendedRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.PortNum
+	b[3] = t.Options
+	t.PortInfoExtended.Encode(b[4:68])
+}
+
+// AttrPortInfoExtendedRecord describes PortInfoExtendedRecord.
+var AttrPortInfoExtendedRecord = &Attribute{
+	Name:    "PortInfoExtendedRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x003e,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    68,
+	Section: "15.2.5",
+	Sources: []string{"opensm include/iba/ib_types.h ib_portinfoext_record_t"},
+	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. OpenSM 3.3 does not have this record.",
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch's external port, that of its port 0."},
+		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortNum is the number of the port."},
+		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "Options are undocumented; compare PortInfoRecord."},
+		{Name: "PortInfoExtended", Script: "port_info_extended", Offset: 32, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPortInfoExtended, Component: 3, Components: 11,
+			Doc: "PortInfoExtended is the port's PortInfoExtended."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LinkSpeedWidthPairsTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:200]
+	copy(t.Data[:], b[0:200])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LinkSpeedWidthPairsTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:200]
+	copy(b[0:200], t.Data[:])
+}
+
+// AttrLinkSpeedWidthPairsTableRecord describes LinkSpeedWidthPairsTableRecord.
+var AttrLinkSpeedWidthPairsTableRecord = &Attribute{
+	Name:    "LinkSpeedWidthPairsTableRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x0019,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    200,
+	Section: "15.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_LINK_SPD_WIDTH_TABLE_REC (the number alone)"},
+	Doc:     "LinkSpeedWidthPairsTableRecord is a LinkSpeedWidthPairsTable as the subnet administrator knows it.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *GUIDInfoRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:72]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.BlockNum = b[2]
+	t.GUIDInfo.Decode(b[8:72])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *GUIDInfoRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:72]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.BlockNum
+	clear(b[3:4])
+	clear(b[4:8])
+	t.GUIDInfo.Encode(b[8:72])
+}
+
+// AttrGUIDInfoRecord describes GUIDInfoRecord.
+var AttrGUIDInfoRecord = &Attribute{
+	Name:      "GUIDInfoRecord",
+	Aliases:   []string{"GuidInfoRecord"},
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0030,
+	Methods:   []Method{MethodGet, MethodGetTable, MethodSet, MethodDelete},
+	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
+	State:     true,
+	Size:      72,
+	Section:   "15.2.5.18",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_guidinfo_record_t, IB_GIR_COMPMASK_*", "python-rdma codegen/iba_15.xml SAGUIDInfoRecord"},
+	Doc:       "GUIDInfoRecord is a block of a port's GUID table as the subnet administrator knows it. A Set requests GUIDs for virtual ports; for a 0 the subnet manager chooses the GUID. A Delete releases them.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port."},
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "BlockNum is the block of entries 8*BlockNum to 8*BlockNum+7."},
+		{Name: "GUIDInfo", Script: "guid_info", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrGUIDInfo, Component: 4, Components: 8,
+			Doc: "GUIDInfo is the block's content."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PKeyTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:72]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.BlockNum = binary.BigEndian.Uint16(b[2:])
+	t.PortNum = b[4]
+	t.PKeyTable.Decode(b[8:72])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PKeyTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:72]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	binary.BigEndian.PutUint16(b[2:], t.BlockNum)
+	b[4] = t.PortNum
+	clear(b[5:8])
+	t.PKeyTable.Encode(b[8:72])
+}
+
+// AttrPKeyTableRecord describes PKeyTableRecord.
+var AttrPKeyTableRecord = &Attribute{
+	Name:      "P_KeyTableRecord",
+	Aliases:   []string{"PartitionRecord"},
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0033,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
+	State:     true,
+	Required:  true,
+	Size:      72,
+	Section:   "15.2.5.11",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_pkey_table_record_t, IB_PKEY_COMPMASK_*", "python-rdma codegen/iba_15.xml SAPKeyTableRecord"},
+	Doc:       "P_KeyTableRecord is a block of a port's partition table as the subnet administrator knows it. OpenSM shows it only to requests with its SM_Key.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "BlockNum is the block of entries 32*BlockNum to 32*BlockNum+31."},
+		{Name: "PortNum", Script: "port_num", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "PortNum is the switch's port."},
+		{Name: "P_KeyTable", Script: "p_key_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPKeyTable, Component: 4, Components: 1,
+			Doc: "P_KeyTable is the block's content."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *VLArbitrationTableRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:72]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.OutputPortNum = b[2]
+	t.BlockNum = b[3]
+	t.VLArbitrationTable.Decode(b[8:72])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *VLArbitrationTableRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 72 {
+		var pad [72]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:72]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.OutputPortNum
+	b[3] = t.BlockNum
+	clear(b[4:8])
+	t.VLArbitrationTable.Encode(b[8:72])
+}
+
+// AttrVLArbitrationTableRecord describes VLArbitrationTableRecord.
+var AttrVLArbitrationTableRecord = &Attribute{
+	Name:      "VLArbitrationTableRecord",
+	Aliases:   []string{"VLArbitrationRecord"},
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0036,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Methods1:  []Method{MethodGetTable, MethodGetBulk},
+	State:     true,
+	Required:  true,
+	Size:      72,
+	Section:   "15.2.5.9",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_vl_arb_table_record_t, IB_VLA_COMPMASK_*", "python-rdma codegen/iba_15.xml SAVLArbitrationTableRecord"},
+	Doc:       "VLArbitrationTableRecord is a block of a port's VLArbitrationTable as the subnet administrator knows it.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
+		{Name: "OutputPortNum", Script: "output_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "OutputPortNum is the switch's port."},
+		{Name: "BlockNum", Script: "block_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "BlockNum is the block: 1 and 2 of the low-priority table, 3 and 4 of the high-priority one."},
+		{Name: "VLArbitrationTable", Script: "vl_arbitration_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrVLArbitrationTable, Component: 4, Components: 0,
+			Doc: "VLArbitrationTable is the block's content."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RecordData) Decode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:200]
+	copy(t.Data[:], b[0:200])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RecordData) Encode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:200]
+	copy(b[0:200], t.Data[:])
+}
+
+// AttrSubnAdmHierarchyInfoRecord describes RecordData.
+var AttrSubnAdmHierarchyInfoRecord = &Attribute{
+	Name:    "HierarchyInfoRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x003c,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    200,
+	Section: "15.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
+	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which only the number is certain.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// AttrSubnAdmCableInfoRecord describes RecordData.
+var AttrSubnAdmCableInfoRecord = &Attribute{
+	Name:    "CableInfoRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x003d,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    200,
+	Section: "15.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
+	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which only the number is certain.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RecordData1) Decode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:192]
+	copy(t.Data[:], b[0:192])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RecordData1) Encode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:192]
+	copy(b[0:192], t.Data[:])
+}
+
+// AttrSubnAdm1RangeRecord describes RecordData1.
+var AttrSubnAdm1RangeRecord = &Attribute{
+	Name:          "RangeRecord",
+	Class:         ClassSubnAdm,
+	Version:       1,
+	ID:            0x0034,
+	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
+	State:         true,
+	Configuration: true,
+	Required:      true,
+	Size:          192,
+	Section:       "15.2.5",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "RangeRecord is a range of LIDs, recorded in version 1 so that no two subnet managers assign the same LIDs. RecordData1 is one of class version 1.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// AttrSubnAdm1MCGroupRecord describes RecordData1.
+var AttrSubnAdm1MCGroupRecord = &Attribute{
+	Name:          "MCGroupRecord",
+	Class:         ClassSubnAdm,
+	Version:       1,
+	ID:            0x0037,
+	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
+	State:         true,
+	Configuration: true,
+	Size:          192,
+	Section:       "15.2.5",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord replaced it. RecordData1 is one of class version 1.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// AttrSubnAdm1NoticeRecord describes RecordData1.
+var AttrSubnAdm1NoticeRecord = &Attribute{
+	Name:     "NoticeRecord",
+	Class:    ClassSubnAdm,
+	Version:  1,
+	ID:       0x00f4,
+	Methods1: []Method{MethodGet, MethodGetTable, MethodGetBulk},
+	State:    true,
+	Size:     192,
+	Section:  "15.2.5",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "NoticeRecord is a received Notice, in version 1. RecordData1 is one of class version 1.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// AttrSubnAdm1SAResponse describes RecordData1.
+var AttrSubnAdm1SAResponse = &Attribute{
+	Name:     "SAResponse",
+	Class:    ClassSubnAdm,
+	Version:  1,
+	ID:       0x8001,
+	Methods1: []Method{MethodGetBulk},
+	Size:     192,
+	Section:  "15.2.5",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it describes what follows. RecordData1 is one of class version 1.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
+			Doc: "Data is the record as it came, and the rest of the MAD."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MCMemberRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:52]
+	copy(t.MGID[:], b[0:16])
+	copy(t.PortGID[:], b[16:32])
+	t.QKey = binary.BigEndian.Uint32(b[32:])
+	t.MLID = LID(binary.BigEndian.Uint16(b[36:]))
+	t.MTUSelector = Selector(b[38] >> 6)
+	t.MTU = MTU(b[38] & 0x3f)
+	t.TClass = b[39]
+	t.PKey = binary.BigEndian.Uint16(b[40:])
+	t.RateSelector = Selector(b[42] >> 6)
+	t.Rate = Rate(b[42] & 0x3f)
+	t.PacketLifeTimeSelector = LifeTimeSelector(b[43] >> 6)
+	t.PacketLifeTime = b[43] & 0x3f
+	t.SL = b[44] >> 4
+	t.FlowLabel = (uint32(b[44])<<16 | uint32(b[45])<<8 | uint32(b[46])) & 0xfffff
+	t.HopLimit = b[47]
+	t.Scope = Scope(b[48] >> 4)
+	t.JoinState = JoinState(b[48] & 0xf)
+	t.ProxyJoin = b[49]>>7 != 0
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MCMemberRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 52 {
+		var pad [52]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:52]
+	copy(b[0:16], t.MGID[:])
+	copy(b[16:32], t.PortGID[:])
+	binary.BigEndian.PutUint32(b[32:], t.QKey)
+	binary.BigEndian.PutUint16(b[36:], uint16(t.MLID))
+	b[38] = uint8(t.MTUSelector)&0x3<<6 | uint8(t.MTU)&0x3f
+	b[39] = t.TClass
+	binary.BigEndian.PutUint16(b[40:], t.PKey)
+	b[42] = uint8(t.RateSelector)&0x3<<6 | uint8(t.Rate)&0x3f
+	b[43] = uint8(t.PacketLifeTimeSelector)&0x3<<6 | t.PacketLifeTime&0x3f
+	{
+		v := uint32(t.SL)&0xf<<20 | t.FlowLabel&0xfffff
+		b[44] = uint8(v >> 16)
+		b[45] = uint8(v >> 8)
+		b[46] = uint8(v)
+	}
+	b[47] = t.HopLimit
+	b[48] = uint8(t.Scope)&0xf<<4 | uint8(t.JoinState)&0xf
+	{
+		v := uint32(bit(t.ProxyJoin)) << 23
+		b[49] = uint8(v >> 16)
+		b[50] = uint8(v >> 8)
+		b[51] = uint8(v)
+	}
+}
+
+// AttrMCMemberRecord describes MCMemberRecord.
+var AttrMCMemberRecord = &Attribute{
+	Name:          "MCMemberRecord",
+	Class:         ClassSubnAdm,
+	Version:       2,
+	ID:            0x0038,
+	Methods:       []Method{MethodGet, MethodGetTable, MethodSet, MethodDelete},
+	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
+	State:         true,
+	Configuration: true,
+	Size:          52,
+	Section:       "15.2.5.17",
+	Sources:       []string{"opensm include/iba/ib_types.h ib_member_rec_t, IB_MCR_COMPMASK_*", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_mcmember_record_t", "python-rdma codegen/iba_15.xml SAMCMemberRecord"},
+	Doc:           "MCMemberRecord is a multicast group, or a port's membership in one. A Set joins a port to a group, and creates the group if it does not exist; a Delete removes the port from it. In a query, the selectors are how MTU, Rate and PacketLifeTime are compared.",
+	Confirmed:     true,
+	Fields: []Field{
+		{Name: "MGID", Script: "mgid", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 0, Components: 1,
+			Doc: "MGID is the multicast GID of the group."},
+		{Name: "PortGID", Script: "port_gid", Offset: 128, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 1, Components: 1,
+			Doc: "PortGID is the GID of the member."},
+		{Name: "Q_Key", Script: "q_key", Offset: 256, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "Q_Key is the Q_Key of the group."},
+		{Name: "MLID", Script: "mlid", Offset: 288, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1, Hex: true,
+			Doc: "MLID is the multicast LID of the group."},
+		{Name: "MTUSelector", Script: "mtu_selector", Offset: 304, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 4, Components: 1,
+			Doc: "MTUSelector is how the query compares MTU."},
+		{Name: "MTU", Script: "mtu", Offset: 306, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsMTU, Component: 5, Components: 1,
+			Doc: "MTU is the largest packet in the group, in bytes."},
+		{Name: "TClass", Script: "tclass", Offset: 312, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
+			Doc: "TClass is the value for the global route header."},
+		{Name: "P_Key", Script: "p_key", Offset: 320, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "P_Key is the P_Key of the group."},
+		{Name: "RateSelector", Script: "rate_selector", Offset: 336, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 8, Components: 1,
+			Doc: "RateSelector is how the query compares Rate."},
+		{Name: "Rate", Script: "rate", Offset: 338, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsRate, Component: 9, Components: 1,
+			Doc: "Rate is that of the group, in Gb/s."},
+		{Name: "PacketLifeTimeSelector", Script: "packet_life_time_selector", Offset: 344, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLifeTimeSelector, Component: 10, Components: 1,
+			Doc: "PacketLifeTimeSelector is how the query compares PacketLifeTime."},
+		{Name: "PacketLifeTime", Script: "packet_life_time", Offset: 346, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 11, Components: 1,
+			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
+		{Name: "SL", Script: "sl", Offset: 352, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 12, Components: 1,
+			Doc: "SL is the service level of the group."},
+		{Name: "FlowLabel", Script: "flow_label", Offset: 356, Bits: 20, Count: 1, Stride: 20, Type: FieldTypeUint, Component: 13, Components: 1, Hex: true,
+			Doc: "FlowLabel is the value for the global route header."},
+		{Name: "HopLimit", Script: "hop_limit", Offset: 376, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 14, Components: 1,
+			Doc: "HopLimit is the value for the global route header."},
+		{Name: "Scope", Script: "scope", Offset: 384, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsScope, Component: 15, Components: 1,
+			Doc: "Scope is the reach of the group."},
+		{Name: "JoinState", Script: "join_state", Offset: 388, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeMask, Words: WordsJoinState, Component: 16, Components: 1,
+			Doc: "JoinState is the kind of membership; in a Delete, the membership to remove."},
+		{Name: "ProxyJoin", Script: "proxy_join", Offset: 392, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 17, Components: 1,
+			Doc: "ProxyJoin is set if another port joined for this one."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *ServiceRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 176 {
+		var pad [176]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:176]
+	t.ServiceID = binary.BigEndian.Uint64(b[0:])
+	copy(t.ServiceGID[:], b[8:24])
+	t.ServicePKey = binary.BigEndian.Uint16(b[24:])
+	t.ServiceLease = binary.BigEndian.Uint32(b[28:])
+	copy(t.ServiceKey[:], b[32:48])
+	copy(t.ServiceName[:], b[48:112])
+	copy(t.ServiceData8[:], b[112:128])
+	for i := range t.ServiceData16 {
+		t.ServiceData16[i] = uint16(binary.BigEndian.Uint16(b[128+i*2:]))
+	}
+	for i := range t.ServiceData32 {
+		t.ServiceData32[i] = uint32(binary.BigEndian.Uint32(b[144+i*4:]))
+	}
+	for i := range t.ServiceData64 {
+		t.ServiceData64[i] = uint64(binary.BigEndian.Uint64(b[160+i*8:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *ServiceRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 176 {
+		var pad [176]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:176]
+	binary.BigEndian.PutUint64(b[0:], t.ServiceID)
+	copy(b[8:24], t.ServiceGID[:])
+	binary.BigEndian.PutUint16(b[24:], t.ServicePKey)
+	clear(b[26:28])
+	binary.BigEndian.PutUint32(b[28:], t.ServiceLease)
+	copy(b[32:48], t.ServiceKey[:])
+	copy(b[48:112], t.ServiceName[:])
+	copy(b[112:128], t.ServiceData8[:])
+	for i, v := range t.ServiceData16 {
+		binary.BigEndian.PutUint16(b[128+i*2:], uint16(v))
+	}
+	for i, v := range t.ServiceData32 {
+		binary.BigEndian.PutUint32(b[144+i*4:], uint32(v))
+	}
+	for i, v := range t.ServiceData64 {
+		binary.BigEndian.PutUint64(b[160+i*8:], uint64(v))
+	}
+}
+
+// AttrServiceRecord describes ServiceRecord.
+var AttrServiceRecord = &Attribute{
+	Name:          "ServiceRecord",
+	Class:         ClassSubnAdm,
+	Version:       2,
+	ID:            0x0031,
+	Methods:       []Method{MethodGet, MethodGetTable, MethodSet, MethodDelete},
+	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
+	State:         true,
+	Configuration: true,
+	Required:      true,
+	Size:          176,
+	Section:       "15.2.5.14",
+	Sources:       []string{"opensm include/iba/ib_types.h ib_service_record_t, IB_SR_COMPMASK_*", "opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICE_RECORD", "python-rdma codegen/iba_15.xml SAServiceRecord"},
+	Doc:           "ServiceRecord is a service that a port offers: a Set registers it, a Delete removes it.",
+	Confirmed:     true,
+	Fields: []Field{
+		{Name: "ServiceID", Script: "service_id", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "ServiceID is the number of the service, for programs."},
+		{Name: "ServiceGID", Script: "service_gid", Offset: 64, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeGID, Component: 1, Components: 1,
+			Doc: "ServiceGID is the port that offers it."},
+		{Name: "ServiceP_Key", Script: "service_p_key", Offset: 192, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "ServiceP_Key is the P_Key to reach it with."},
+		{Name: "ServiceLease", Script: "service_lease", Offset: 224, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "ServiceLease is the remaining time of the registration in seconds; 4294967295 is unlimited."},
+		{Name: "ServiceKey", Script: "service_key", Offset: 256, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeBytes, Component: 5, Components: 1, Key: true,
+			Doc: "ServiceKey protects the record: a request to change or delete it must have the same key."},
+		{Name: "ServiceName", Script: "service_name", Offset: 384, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 6, Components: 1,
+			Doc: "ServiceName is the name of the service, for people."},
+		{Name: "ServiceData8", Script: "service_data8", Offset: 896, Bits: 8, Count: 16, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 16,
+			Doc: "ServiceData8 are bytes defined by the service."},
+		{Name: "ServiceData16", Script: "service_data16", Offset: 1024, Bits: 16, Count: 8, Stride: 16, Type: FieldTypeUint, Component: 23, Components: 8,
+			Doc: "ServiceData16 are numbers defined by the service."},
+		{Name: "ServiceData32", Script: "service_data32", Offset: 1152, Bits: 32, Count: 4, Stride: 32, Type: FieldTypeUint, Component: 31, Components: 4,
+			Doc: "ServiceData32 are numbers defined by the service."},
+		{Name: "ServiceData64", Script: "service_data64", Offset: 1280, Bits: 64, Count: 2, Stride: 64, Type: FieldTypeUint, Component: 35, Components: 2,
+			Doc: "ServiceData64 are numbers defined by the service."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *ServiceAssociationRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 80 {
+		var pad [80]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:80]
+	copy(t.ServiceKey[:], b[0:16])
+	copy(t.ServiceName[:], b[16:80])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *ServiceAssociationRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 80 {
+		var pad [80]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:80]
+	copy(b[0:16], t.ServiceKey[:])
+	copy(b[16:80], t.ServiceName[:])
+}
+
+// AttrServiceAssociationRecord describes ServiceAssociationRecord.
+var AttrServiceAssociationRecord = &Attribute{
+	Name:      "ServiceAssociationRecord",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x003b,
+	Methods:   []Method{MethodGet, MethodGetTable},
+	Size:      80,
+	Section:   "15.2.5.15",
+	Sources:   []string{"python-rdma codegen/iba_15.xml SAServiceAssociationRecord", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_service_assn_record_t", "opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICEASSOCIATION_RECORD (ServiceName of 16 bytes)"},
+	Doc:       "ServiceAssociationRecord associates the key of a ServiceRecord with its name.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "ServiceKey", Script: "service_key", Offset: 0, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeBytes, Component: 0, Components: 1, Key: true,
+			Doc: "ServiceKey is the key."},
+		{Name: "ServiceName", Script: "service_name", Offset: 128, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeText, Component: 1, Components: 1,
+			Doc: "ServiceName is the name."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *TraceRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 46 {
+		var pad [46]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:46]
+	t.GIDPrefix = binary.BigEndian.Uint64(b[0:])
+	t.IDGeneration = binary.BigEndian.Uint16(b[8:])
+	t.NodeType = NodeType(b[11])
+	t.NodeID = binary.BigEndian.Uint64(b[12:])
+	t.ChassisID = binary.BigEndian.Uint64(b[20:])
+	t.EntryPortID = binary.BigEndian.Uint64(b[28:])
+	t.ExitPortID = binary.BigEndian.Uint64(b[36:])
+	t.EntryPort = b[44]
+	t.ExitPort = b[45]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *TraceRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 46 {
+		var pad [46]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:46]
+	binary.BigEndian.PutUint64(b[0:], t.GIDPrefix)
+	binary.BigEndian.PutUint16(b[8:], t.IDGeneration)
+	clear(b[10:11])
+	b[11] = uint8(t.NodeType)
+	binary.BigEndian.PutUint64(b[12:], t.NodeID)
+	binary.BigEndian.PutUint64(b[20:], t.ChassisID)
+	binary.BigEndian.PutUint64(b[28:], t.EntryPortID)
+	binary.BigEndian.PutUint64(b[36:], t.ExitPortID)
+	b[44] = t.EntryPort
+	b[45] = t.ExitPort
+}
+
+// AttrTraceRecord describes TraceRecord.
+var AttrTraceRecord = &Attribute{
+	Name:      "TraceRecord",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x0039,
+	Methods:   []Method{MethodGetTraceTable},
+	Size:      46,
+	Section:   "15.2.5.19",
+	Sources:   []string{"python-rdma codegen/iba_15.xml SATraceRecord", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_trace_record_t"},
+	Doc:       "TraceRecord is a hop of a path: the node, and the ports that a packet comes in and leaves through.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "GIDPrefix", Script: "gid_prefix", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "GIDPrefix is the subnet prefix."},
+		{Name: "IDGeneration", Script: "id_generation", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "IDGeneration changes when NodeID and the other IDs below, which need not be GUIDs, get other meanings."},
+		{Name: "NodeType", Script: "node_type", Offset: 88, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsNodeType, Component: 3, Components: 1,
+			Doc: "NodeType is the kind of the node."},
+		{Name: "NodeID", Script: "node_id", Offset: 96, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
+			Doc: "NodeID names the node."},
+		{Name: "ChassisID", Script: "chassis_id", Offset: 160, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
+			Doc: "ChassisID names the chassis that the node is in."},
+		{Name: "EntryPortID", Script: "entry_port_id", Offset: 224, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 6, Components: 1, Hex: true,
+			Doc: "EntryPortID names the port that the packet comes in through."},
+		{Name: "ExitPortID", Script: "exit_port_id", Offset: 288, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "ExitPortID names the port that it leaves through."},
+		{Name: "EntryPort", Script: "entry_port", Offset: 352, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 8, Components: 1,
+			Doc: "EntryPort is the number of the port that it comes in through."},
+		{Name: "ExitPort", Script: "exit_port", Offset: 360, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 9, Components: 1,
+			Doc: "ExitPort is the number of the port that it leaves through."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MultiPathRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:200]
+	t.RawTraffic = b[0]>>7 != 0
+	t.FlowLabel = (uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])) & 0xfffff
+	t.HopLimit = b[3]
+	t.TClass = b[4]
+	t.Reversible = b[5]>>7 != 0
+	t.NumbPath = b[5] & 0x7f
+	t.PKey = binary.BigEndian.Uint16(b[6:])
+	t.QoSClass = binary.BigEndian.Uint16(b[8:]) >> 4
+	t.SL = b[9] & 0xf
+	t.MTUSelector = Selector(b[10] >> 6)
+	t.MTU = MTU(b[10] & 0x3f)
+	t.RateSelector = Selector(b[11] >> 6)
+	t.Rate = Rate(b[11] & 0x3f)
+	t.PacketLifeTimeSelector = LifeTimeSelector(b[12] >> 6)
+	t.PacketLifeTime = b[12] & 0x3f
+	t.ServiceID8MSB = b[13]
+	t.IndependenceSelector = b[14] >> 6
+	t.SGIDCount = b[15]
+	t.DGIDCount = b[16]
+	t.ServiceID56LSB = (uint64(b[17])<<48 | uint64(b[18])<<40 | uint64(b[19])<<32 | uint64(b[20])<<24 | uint64(b[21])<<16 | uint64(b[22])<<8 | uint64(b[23]))
+	for i := range t.SDGID {
+		copy(t.SDGID[i][:], b[24+i*16:][:16])
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MultiPathRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 200 {
+		var pad [200]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:200]
+	{
+		v := uint32(bit(t.RawTraffic))<<23 | t.FlowLabel&0xfffff
+		b[0] = uint8(v >> 16)
+		b[1] = uint8(v >> 8)
+		b[2] = uint8(v)
+	}
+	b[3] = t.HopLimit
+	b[4] = t.TClass
+	b[5] = bit(t.Reversible)<<7 | t.NumbPath&0x7f
+	binary.BigEndian.PutUint16(b[6:], t.PKey)
+	binary.BigEndian.PutUint16(b[8:], t.QoSClass&0xfff<<4|uint16(t.SL)&0xf)
+	b[10] = uint8(t.MTUSelector)&0x3<<6 | uint8(t.MTU)&0x3f
+	b[11] = uint8(t.RateSelector)&0x3<<6 | uint8(t.Rate)&0x3f
+	b[12] = uint8(t.PacketLifeTimeSelector)&0x3<<6 | t.PacketLifeTime&0x3f
+	b[13] = t.ServiceID8MSB
+	b[14] = t.IndependenceSelector & 0x3 << 6
+	b[15] = t.SGIDCount
+	b[16] = t.DGIDCount
+	{
+		v := t.ServiceID56LSB & 0xffffffffffffff
+		b[17] = uint8(v >> 48)
+		b[18] = uint8(v >> 40)
+		b[19] = uint8(v >> 32)
+		b[20] = uint8(v >> 24)
+		b[21] = uint8(v >> 16)
+		b[22] = uint8(v >> 8)
+		b[23] = uint8(v)
+	}
+	for i := range t.SDGID {
+		copy(b[24+i*16:], t.SDGID[i][:])
+	}
+}
+
+// AttrMultiPathRecord describes MultiPathRecord.
+var AttrMultiPathRecord = &Attribute{
+	Name:      "MultiPathRecord",
+	Class:     ClassSubnAdm,
+	Version:   2,
+	ID:        0x003a,
+	Methods:   []Method{MethodGetMulti},
+	Answer:    AttrPathRecord,
+	Size:      200,
+	Section:   "15.2.5.20",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_multipath_rec_t, IB_MPR_COMPMASK_*", "python-rdma codegen/iba_15.xml SAMultiPathRecord (reserved where QoSClass and the service ID are)", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_multipath_record_t (likewise)"},
+	Doc:       "MultiPathRecord queries paths between a set of sources and a set of destinations that fail independently. The answer has PathRecords.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "RawTraffic", Script: "raw_traffic", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "RawTraffic is set if the paths are for raw packets."},
+		{Name: "FlowLabel", Script: "flow_label", Offset: 4, Bits: 20, Count: 1, Stride: 20, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "FlowLabel is the value for the global route header."},
+		{Name: "HopLimit", Script: "hop_limit", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "HopLimit is the value for the global route header."},
+		{Name: "TClass", Script: "tclass", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, Hex: true,
+			Doc: "TClass is the value for the global route header."},
+		{Name: "Reversible", Script: "reversible", Offset: 40, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "Reversible is set if answers must be able to take the same path back."},
+		{Name: "NumbPath", Script: "numb_path", Offset: 41, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "NumbPath is the largest number of paths to return."},
+		{Name: "P_Key", Script: "p_key", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "P_Key is the P_Key that both ends share."},
+		{Name: "QoSClass", Script: "qos_class", Offset: 64, Bits: 12, Count: 1, Stride: 12, Type: FieldTypeUint, Component: 8, Components: 1, Hex: true,
+			Doc: "QoSClass is the quality of service class (known only from opensm)."},
+		{Name: "SL", Script: "sl", Offset: 76, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 9, Components: 1,
+			Doc: "SL is the service level."},
+		{Name: "MTUSelector", Script: "mtu_selector", Offset: 80, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 10, Components: 1,
+			Doc: "MTUSelector is how the query compares MTU."},
+		{Name: "MTU", Script: "mtu", Offset: 82, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsMTU, Component: 11, Components: 1,
+			Doc: "MTU is the largest packet, in bytes."},
+		{Name: "RateSelector", Script: "rate_selector", Offset: 88, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsSelector, Component: 12, Components: 1,
+			Doc: "RateSelector is how the query compares Rate."},
+		{Name: "Rate", Script: "rate", Offset: 90, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeEnum, Words: WordsRate, Component: 13, Components: 1,
+			Doc: "Rate is in Gb/s."},
+		{Name: "PacketLifeTimeSelector", Script: "packet_life_time_selector", Offset: 96, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeEnum, Words: WordsLifeTimeSelector, Component: 14, Components: 1,
+			Doc: "PacketLifeTimeSelector is how the query compares PacketLifeTime."},
+		{Name: "PacketLifeTime", Script: "packet_life_time", Offset: 98, Bits: 6, Count: 1, Stride: 6, Type: FieldTypeUint, Component: 15, Components: 1,
+			Doc: "PacketLifeTime is the longest time of a packet on the path, 4.096 us * 2^value."},
+		{Name: "ServiceID8MSB", Script: "service_id8_msb", Offset: 104, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 16, Components: 1, Hex: true,
+			Doc: "ServiceID8MSB is the upper byte of the service that the paths are for (known only from opensm)."},
+		{Name: "IndependenceSelector", Script: "independence_selector", Offset: 112, Bits: 2, Count: 1, Stride: 2, Type: FieldTypeUint, Component: 17, Components: 1,
+			Doc: "IndependenceSelector is 0 for any paths, 1 for paths that are as independent as possible; 2 and 3 are reserved."},
+		{Name: "SGIDCount", Script: "sgid_count", Offset: 120, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 19, Components: 1,
+			Doc: "SGIDCount is the number of sources in SDGID."},
+		{Name: "DGIDCount", Script: "dgid_count", Offset: 128, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 20, Components: 1,
+			Doc: "DGIDCount is the number of destinations after them."},
+		{Name: "ServiceID56LSB", Script: "service_id56_lsb", Offset: 136, Bits: 56, Count: 1, Stride: 56, Type: FieldTypeUint, Component: 21, Components: 1, Hex: true,
+			Doc: "ServiceID56LSB is the rest of the service that the paths are for (known only from opensm)."},
+		{Name: "SDGID", Script: "sdgid", Offset: 192, Bits: 128, Count: 11, Stride: 128, Type: FieldTypeGID, Component: 22, Components: 1,
+			Doc: "SDGID are the sources and then the destinations: as many as one MAD holds."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *SA1Header) Decode(data []byte) {
+	b := data
+	if len(b) < 40 {
+		var pad [40]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:40]
+	t.SMKey = binary.BigEndian.Uint64(b[8:])
+	t.SegmentNumber = binary.BigEndian.Uint32(b[16:])
+	t.PayloadLength = binary.BigEndian.Uint32(b[20:])
+	t.FragmentFlag = FragmentFlag(b[24])
+	t.EditModifier = b[25]
+	t.Window = binary.BigEndian.Uint16(b[26:])
+	t.AttributeOffset = binary.BigEndian.Uint16(b[28:])
+	t.ComponentMask = binary.BigEndian.Uint64(b[32:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *SA1Header) Encode(data []byte) {
+	b := data
+	if len(b) < 40 {
+		var pad [40]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:40]
+	clear(b[0:8])
+	binary.BigEndian.PutUint64(b[8:], t.SMKey)
+	binary.BigEndian.PutUint32(b[16:], t.SegmentNumber)
+	binary.BigEndian.PutUint32(b[20:], t.PayloadLength)
+	b[24] = uint8(t.FragmentFlag)
+	b[25] = t.EditModifier
+	binary.BigEndian.PutUint16(b[26:], t.Window)
+	binary.BigEndian.PutUint16(b[28:], t.AttributeOffset)
+	clear(b[30:32])
+	binary.BigEndian.PutUint64(b[32:], t.ComponentMask)
+}
+
+// LayoutSA1Header describes SA1Header.
+var LayoutSA1Header = &Attribute{
+	Name:    "SA1Header",
+	Size:    40,
+	Section: "15.2.1.1",
+	Sources: []string{"opensm libvendor/osm_vendor_umadt.c ib_sa_mad_t_vM3"},
+	Doc:     "SA1Header follows the MADHeader in MADs of subnet administration of class version 1, at RMPPOffset. That version has no RMPP.",
+	Fields: []Field{
+		{Name: "SM_Key", Script: "sm_key", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 1, Components: 1, Key: true, Hex: true,
+			Doc: "SM_Key shows that the sender is trusted; 0 in most requests."},
+		{Name: "SegmentNumber", Script: "segment_number", Offset: 128, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "SegmentNumber counts the MADs of a transfer from 1; 0 in a single MAD."},
+		{Name: "PayloadLength", Script: "payload_length", Offset: 160, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "PayloadLength is the number of bytes after this header: of the whole transfer in the first MAD, of this MAD in the others."},
+		{Name: "FragmentFlag", Script: "fragment_flag", Offset: 192, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeMask, Words: WordsFragmentFlag, Component: 4, Components: 1,
+			Doc: "FragmentFlag marks the first and the last MAD of a transfer."},
+		{Name: "EditModifier", Script: "edit_modifier", Offset: 200, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
+			Doc: "EditModifier is the operation of a Config on the records; its values are not public."},
+		{Name: "Window", Script: "window", Offset: 208, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "Window is the number of MADs that may be unacknowledged."},
+		{Name: "AttributeOffset", Script: "attribute_offset", Offset: 224, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1,
+			Doc: "AttributeOffset is the distance from record to record in a table, in units of 8 bytes."},
+		{Name: "ComponentMask", Script: "component_mask", Offset: 256, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
+			Doc: "ComponentMask selects the components of the record that a query compares, a bit each."},
 	},
 }

@@ -4,6 +4,45 @@ package mad
 
 import "encoding/binary"
 
+// WordsFECMode are the words of FECMode.
+var WordsFECMode = &Words{
+	Name: "FECMode",
+	Word: map[uint64]string{
+		0x0: "none",
+		0x1: "fire_code",
+		0x2: "rs",
+		0x3: "low_latency_rs",
+		0x4: "rs2",
+	},
+	Code: map[string]uint64{
+		"none":           0x0,
+		"fire_code":      0x1,
+		"rs":             0x2,
+		"low_latency_rs": 0x3,
+		"rs2":            0x4,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v FECMode) String() string { return WordsFECMode.Text(uint64(v)) }
+
+// WordsExtendedCapabilityMask are the words of ExtendedCapabilityMask.
+var WordsExtendedCapabilityMask = &Words{
+	Name: "ExtendedCapabilityMask",
+	Word: map[uint64]string{
+		0x1: "is_fec_mode_supported",
+	},
+	Code: map[string]uint64{
+		"is_fec_mode_supported": 0x1,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m ExtendedCapabilityMask) Words() []string { return WordsExtendedCapabilityMask.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m ExtendedCapabilityMask) String() string { return WordsExtendedCapabilityMask.Join(uint64(m)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *NodeDescription) Decode(data []byte) {
 	b := data
@@ -775,5 +814,592 @@ var AttrSMInfo = &Attribute{
 			Doc: "Priority selects the master subnet manager: the highest priority, then the lowest GUID."},
 		{Name: "SMState", Script: "sm_state", Offset: 164, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeEnum, Words: WordsSMState, Component: 4, Components: 1,
 			Doc: "SMState is the role of the subnet manager."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LinearForwardingTable) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	copy(t.PortBlock[:], b[0:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LinearForwardingTable) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	copy(b[0:64], t.PortBlock[:])
+}
+
+// AttrLinearForwardingTable describes LinearForwardingTable.
+var AttrLinearForwardingTable = &Attribute{
+	Name:    "LinearForwardingTable",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x0019,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "block", Shift: 0, Bits: 16},
+	},
+	SMOwned:   true,
+	Size:      64,
+	Section:   "14.2.5.10",
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLinearForwardingTable", "opensm include/iba/ib_types.h ib_lft_record_t"},
+	Doc:       "LinearForwardingTable is a block of 64 entries of a switch's unicast forwarding table: the port that packets to each LID leave through.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortBlock", Script: "port_block", Offset: 0, Bits: 8, Count: 64, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "PortBlock are the ports of LIDs 64*block to 64*block+63; 255 drops the packet."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RandomForwardingTable) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	for i := range t.LIDPortBlock {
+		b := b[0+i*4:][:4]
+		t := &t.LIDPortBlock[i]
+		t.EntryLID = LID(binary.BigEndian.Uint16(b[0:]))
+		t.Valid = b[2]>>7 != 0
+		t.LMC = b[2] >> 4 & 0x7
+		t.Port = b[3]
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RandomForwardingTable) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	for i := range t.LIDPortBlock {
+		t.LIDPortBlock[i].Encode(b[0+i*4:][:4])
+	}
+}
+
+// AttrRandomForwardingTable describes RandomForwardingTable.
+var AttrRandomForwardingTable = &Attribute{
+	Name:    "RandomForwardingTable",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x001a,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "block", Shift: 0, Bits: 16},
+	},
+	SMOwned:   true,
+	Size:      64,
+	Section:   "14.2.5.11",
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPRandomForwardingTable", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_random_forwarding_table_t"},
+	Doc:       "RandomForwardingTable is a block of 16 entries of the forwarding table of a switch that searches it for LIDs, in place of a LinearForwardingTable.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LIDPortBlock", Script: "lid_port_block", Offset: 0, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeStruct, Struct: LayoutLIDPort, Component: 0, Components: 1,
+			Doc: "LIDPortBlock are the entries 16*block to 16*block+15."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LIDPort) Decode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:4]
+	t.EntryLID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.Valid = b[2]>>7 != 0
+	t.LMC = b[2] >> 4 & 0x7
+	t.Port = b[3]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LIDPort) Encode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:4]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.EntryLID))
+	b[2] = bit(t.Valid)<<7 | t.LMC&0x7<<4
+	b[3] = t.Port
+}
+
+// LayoutLIDPort describes LIDPort.
+var LayoutLIDPort = &Attribute{
+	Name:      "LIDPort",
+	Size:      4,
+	Section:   "14.2.5.11",
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLIDPortBlock", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_port_block_t"},
+	Doc:       "LIDPort is an entry of a RandomForwardingTable.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "EntryLID", Script: "entry_lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "EntryLID is the first LID of the entry."},
+		{Name: "Valid", Script: "valid", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "Valid is set if the entry is in use."},
+		{Name: "LMC", Script: "lmc", Offset: 17, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "LMC is the number of low LID bits to ignore: the entry is for 2^LMC LIDs."},
+		{Name: "Port", Script: "port", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
+			Doc: "Port is the port that packets to these LIDs leave through."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *MulticastForwardingTable) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	for i := range t.PortMaskBlock {
+		t.PortMaskBlock[i] = uint16(binary.BigEndian.Uint16(b[0+i*2:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MulticastForwardingTable) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	for i, v := range t.PortMaskBlock {
+		binary.BigEndian.PutUint16(b[0+i*2:], uint16(v))
+	}
+}
+
+// AttrMulticastForwardingTable describes MulticastForwardingTable.
+var AttrMulticastForwardingTable = &Attribute{
+	Name:    "MulticastForwardingTable",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x001b,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "block", Shift: 0, Bits: 9},
+		{Name: "position", Shift: 28, Bits: 4},
+	},
+	SMOwned:   true,
+	Size:      64,
+	Section:   "14.2.5.12",
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPMulticastForwardingTable", "opensm include/iba/ib_types.h ib_mft_record_t"},
+	Doc:       "MulticastForwardingTable is a block of 32 entries of a switch's multicast forwarding table: the ports, 16 at a time, that packets to each LID leave through.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "PortMaskBlock", Script: "port_mask_block", Offset: 0, Bits: 16, Count: 32, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "PortMaskBlock are masks of ports for LIDs 0xC000+32*block on; bit n is port 16*position+n."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *VendorDiag) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.NextIndex = binary.BigEndian.Uint16(b[0:])
+	copy(t.DiagData[:], b[2:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *VendorDiag) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	binary.BigEndian.PutUint16(b[0:], t.NextIndex)
+	copy(b[2:64], t.DiagData[:])
+}
+
+// AttrVendorDiag describes VendorDiag.
+var AttrVendorDiag = &Attribute{
+	Name:    "VendorDiag",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x0030,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "index", Shift: 0, Bits: 32},
+	},
+	Size:      64,
+	Section:   "14.2.5.14",
+	Sources:   []string{"illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_vendor_diag_t", "wireshark epan/dissectors/packet-infiniband.c parse_VendorDiag", "python-rdma codegen/iba_14.xml SMPVendorDiag (DiagData 16 bits later)"},
+	Doc:       "VendorDiag is vendor-specific diagnostic data of a device. The modifier is 0 in the first request, then NextIndex of the last answer until that is 0.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "NextIndex", Script: "next_index", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "NextIndex is the modifier of the next request; 0 at the end."},
+		{Name: "DiagData", Script: "diag_data", Offset: 16, Bits: 496, Count: 1, Stride: 496, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "DiagData is the vendor-specific data."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LedInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:4]
+	t.LedMask = b[0]>>7 != 0
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LedInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:4]
+	binary.BigEndian.PutUint32(b[0:], uint32(bit(t.LedMask))<<31)
+}
+
+// AttrLedInfo describes LedInfo.
+var AttrLedInfo = &Attribute{
+	Name:    "LedInfo",
+	Aliases: []string{"LEDInfo"},
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x0031,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "port", Shift: 0, Bits: 8},
+	},
+	Size:      4,
+	Section:   "14.2.5.15",
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLedInfo", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t"},
+	Doc:       "LedInfo is the port's beacon light, for people who look for the port.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "LedMask", Script: "led_mask", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "LedMask is set if the light is on."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *PortInfoExtended) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.CapabilityMask = ExtendedCapabilityMask(binary.BigEndian.Uint32(b[0:]))
+	t.FECModeActive = FECMode(binary.BigEndian.Uint16(b[4:]))
+	t.FDRFECModeSupported = binary.BigEndian.Uint16(b[6:])
+	t.FDRFECModeEnabled = binary.BigEndian.Uint16(b[8:])
+	t.EDRFECModeSupported = binary.BigEndian.Uint16(b[10:])
+	t.EDRFECModeEnabled = binary.BigEndian.Uint16(b[12:])
+	t.HDRFECModeSupported = binary.BigEndian.Uint16(b[14:])
+	t.HDRFECModeEnabled = binary.BigEndian.Uint16(b[16:])
+	t.NDRFECModeSupported = binary.BigEndian.Uint16(b[18:])
+	t.NDRFECModeEnabled = binary.BigEndian.Uint16(b[20:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortInfoExtended) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	binary.BigEndian.PutUint32(b[0:], uint32(t.CapabilityMask))
+	binary.BigEndian.PutUint16(b[4:], uint16(t.FECModeActive))
+	binary.BigEndian.PutUint16(b[6:], t.FDRFECModeSupported)
+	binary.BigEndian.PutUint16(b[8:], t.FDRFECModeEnabled)
+	binary.BigEndian.PutUint16(b[10:], t.EDRFECModeSupported)
+	binary.BigEndian.PutUint16(b[12:], t.EDRFECModeEnabled)
+	binary.BigEndian.PutUint16(b[14:], t.HDRFECModeSupported)
+	binary.BigEndian.PutUint16(b[16:], t.HDRFECModeEnabled)
+	binary.BigEndian.PutUint16(b[18:], t.NDRFECModeSupported)
+	binary.BigEndian.PutUint16(b[20:], t.NDRFECModeEnabled)
+	clear(b[22:64])
+}
+
+// AttrPortInfoExtended describes PortInfoExtended.
+var AttrPortInfoExtended = &Attribute{
+	Name:    "PortInfoExtended",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x0033,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "port", Shift: 0, Bits: 8},
+	},
+	SMOwned:   true,
+	Size:      64,
+	Section:   "14.2.5.19",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_port_info_ext_t", "rdma-core libibmad/fields.c PortInfoExtended fields (of HDR and NDR, each two fields there are the other way round)"},
+	Doc:       "PortInfoExtended is further configuration and state of a port: the forward error correction of each speed.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "CapabilityMask", Script: "capability_mask", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeMask, Words: WordsExtendedCapabilityMask, Component: 0, Components: 1, ReadOnly: true,
+			Doc: "CapabilityMask is what the port supports of this attribute."},
+		{Name: "FECModeActive", Script: "fec_mode_active", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsFECMode, Component: 1, Components: 1, ReadOnly: true,
+			Doc: "FECModeActive is the forward error correction in use."},
+		{Name: "FDRFECModeSupported", Script: "fdr_fec_mode_supported", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "FDRFECModeSupported are the modes that the port supports at FDR, a bit each."},
+		{Name: "FDRFECModeEnabled", Script: "fdr_fec_mode_enabled", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
+			Doc: "FDRFECModeEnabled are the modes that may be used at FDR, a bit each."},
+		{Name: "EDRFECModeSupported", Script: "edr_fec_mode_supported", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "EDRFECModeSupported are the modes that the port supports at EDR, a bit each."},
+		{Name: "EDRFECModeEnabled", Script: "edr_fec_mode_enabled", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
+			Doc: "EDRFECModeEnabled are the modes that may be used at EDR, a bit each."},
+		{Name: "HDRFECModeSupported", Script: "hdr_fec_mode_supported", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "HDRFECModeSupported are the modes that the port supports at HDR, a bit each."},
+		{Name: "HDRFECModeEnabled", Script: "hdr_fec_mode_enabled", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
+			Doc: "HDRFECModeEnabled are the modes that may be used at HDR, a bit each."},
+		{Name: "NDRFECModeSupported", Script: "ndr_fec_mode_supported", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
+			Doc: "NDRFECModeSupported are the modes that the port supports at NDR, a bit each."},
+		{Name: "NDRFECModeEnabled", Script: "ndr_fec_mode_enabled", Offset: 160, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
+			Doc: "NDRFECModeEnabled are the modes that may be used at NDR, a bit each."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *LinkSpeedWidthPairsTable) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	copy(t.Data[:], b[0:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *LinkSpeedWidthPairsTable) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	copy(b[0:64], t.Data[:])
+}
+
+// AttrLinkSpeedWidthPairsTable describes LinkSpeedWidthPairsTable.
+var AttrLinkSpeedWidthPairsTable = &Attribute{
+	Name:    "LinkSpeedWidthPairsTable",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x001c,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "port", Shift: 0, Bits: 8},
+	},
+	Size:    64,
+	Section: "14.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_LINK_SPD_WIDTH_TABLE (the number alone)"},
+	Doc:     "LinkSpeedWidthPairsTable is the supported pairs of widths and speeds.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute as it came."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *VendorSpecificMadsTable) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	copy(t.Data[:], b[0:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *VendorSpecificMadsTable) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	copy(b[0:64], t.Data[:])
+}
+
+// AttrVendorSpecificMadsTable describes VendorSpecificMadsTable.
+var AttrVendorSpecificMadsTable = &Attribute{
+	Name:    "VendorSpecificMadsTable",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x001d,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "index", Shift: 0, Bits: 32},
+	},
+	Size:    64,
+	Section: "14.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_VENDOR_MADS_TABLE (the number alone)"},
+	Doc:     "VendorSpecificMadsTable is the vendor-specific MADs that a node supports.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute as it came."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *HierarchyInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	t.TemplateGUID = GUID(binary.BigEndian.Uint64(b[0:]))
+	t.MaxSupportedIndex = b[8]
+	t.MaxActiveIndex = b[9]
+	t.ActiveLevels = b[10] >> 4
+	for i := range t.Level {
+		t.Level[i] = uint32(binary.BigEndian.Uint32(b[12+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *HierarchyInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	binary.BigEndian.PutUint64(b[0:], uint64(t.TemplateGUID))
+	b[8] = t.MaxSupportedIndex
+	b[9] = t.MaxActiveIndex
+	binary.BigEndian.PutUint16(b[10:], uint16(t.ActiveLevels)&0xf<<12)
+	for i, v := range t.Level {
+		binary.BigEndian.PutUint32(b[12+i*4:], uint32(v))
+	}
+}
+
+// AttrHierarchyInfo describes HierarchyInfo.
+var AttrHierarchyInfo = &Attribute{
+	Name:    "HierarchyInfo",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x001e,
+	Methods: []Method{MethodGet, MethodSet},
+	Modifier: []ModifierPart{
+		{Name: "port", Shift: 0, Bits: 8},
+		{Name: "index", Shift: 8, Bits: 8},
+	},
+	Size:    64,
+	Section: "A15",
+	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_hierarchy_info_t, IB_HIERARCHY_INFO_ATTR_MOD_*"},
+	Doc:     "HierarchyInfo is the position of a port in its chassis.",
+	Fields: []Field{
+		{Name: "TemplateGUID", Script: "template_guid", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeGUID, Component: 0, Components: 1,
+			Doc: "TemplateGUID is the meaning of the levels."},
+		{Name: "MaxSupportedIndex", Script: "max_supported_index", Offset: 64, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1, ReadOnly: true,
+			Doc: "MaxSupportedIndex is the largest index that is supported."},
+		{Name: "MaxActiveIndex", Script: "max_active_index", Offset: 72, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
+			Doc: "MaxActiveIndex is the largest index in use."},
+		{Name: "ActiveLevels", Script: "active_levels", Offset: 80, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "ActiveLevels is the number of levels in use."},
+		{Name: "Level", Script: "level", Offset: 96, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "Level are the positions, from the outermost."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *CableInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	copy(t.Data[:], b[0:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *CableInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	copy(b[0:64], t.Data[:])
+}
+
+// AttrCableInfo describes CableInfo.
+var AttrCableInfo = &Attribute{
+	Name:    "CableInfo",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0x0032,
+	Methods: []Method{MethodGet},
+	Modifier: []ModifierPart{
+		{Name: "index", Shift: 0, Bits: 32},
+	},
+	Size:    64,
+	Section: "14.2.5",
+	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_CABLE_INFO (the number alone)"},
+	Doc:     "CableInfo reads the memory of the cable or transceiver in a port.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute as it came."},
 	},
 }

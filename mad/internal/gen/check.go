@@ -39,7 +39,7 @@ func (p *pkg) check() {
 			l.useSpecNames()
 		}
 	}
-	// The components of a record depend on those of the attribute inside, which
+	// The components of a record depend on the components of the attribute inside, which
 	// must be valid.
 	if len(p.errs.errs) > 0 {
 		return
@@ -337,7 +337,7 @@ func (l *layout) numberComponents(done map[*layout]int) int {
 	return next
 }
 
-// checkNames checks that no two fields have the same script name, and that no
+// checkNames checks that no two fields have one script name, and that no
 // script name is a keyword.
 func (p *pkg) checkNames(l *layout) {
 	seen := map[string]*field{}

@@ -2,16 +2,13 @@
 // that package mad declares as tagged structs. The package doc of mad describes
 // the tags.
 //
-// It reads only syntax, and so works while mad does not compile.
+// Generate parses the tagged structs, checks them and returns the generated files: one for
+// each source file with tagged types, named z and the name of the source; zregistry.go with
+// the lists of all; ATTRIBUTES.md. It reads only syntax, and so works while mad does not
+// compile.
 //
-//	gen.go        Generate: the files and their tables
-//	parse.go      reads the types and constants of mad
-//	directive.go  the directives and their options; field.go, those of a field
-//	model.go      the declarations that were read
-//	check.go      the checks before generation
-//	codec.go      Decode and Encode
-//	register.go   the registers that an attribute carries
-//	reference.go  ATTRIBUTES.md
+// The order of variants, and of attributes with one class and number, is the order of the
+// source files' names and of the declarations in them.
 package gen
 
 import (
@@ -21,6 +18,8 @@ import (
 	"go/format"
 	"slices"
 	"strings"
+
+	"fabsh/mad/internal/snake"
 )
 
 // Generate reads the package in dir and returns its generated files, by name. Its
@@ -297,4 +296,43 @@ func (w *writer) codecs(p *pkg) {
 		}
 	}
 	w.p("}\n")
+}
+
+// registerAccess are the attributes that carry a device's register: its bytes, and
+// the number that identifies it.
+var registerAccess = []struct{ of, field, number, also string }{
+	{"MlnxAccessRegister", "Register", "Operation.RegisterID", ""},
+	{"AccessRegisterLong", "Register", "Operation.RegisterID", ""},
+	{"AccessRegister", "Content", "modifier.register", ",BlockNum:0"},
+}
+
+// placeRegisters makes each register a variant of the attributes that carry
+// registers and have room for it.
+func (p *pkg) placeRegisters() {
+	for _, f := range p.files {
+		for _, l := range f.layouts {
+			for _, a := range l.attrs {
+				if a.register != 0 {
+					p.placeRegister(l, a)
+				}
+			}
+		}
+	}
+}
+
+func (p *pkg) placeRegister(l *layout, a *attr) {
+	if !a.header {
+		p.errs.add(a.pos, "%s: register= is for //mad:header", a.name)
+		return
+	}
+	for _, access := range registerAccess {
+		base := p.layouts[access.of]
+		if base == nil {
+			continue
+		}
+		if room := base.named(access.field); room != nil && 8*a.size <= room.bits {
+			text := fmt.Sprintf("of=%s.%s name=%s when=%s:%#04x%s", access.of, access.field, snake.Name(a.name), access.number, a.register, access.also)
+			p.readVariant(l, a.pos, text)
+		}
+	}
 }

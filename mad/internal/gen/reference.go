@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -31,26 +32,30 @@ func (p *pkg) reference() []byte {
 			}
 		}
 	}
-	slices.SortStableFunc(entries, func(x, y entry) int { return x.a.compare(y.a) })
+	slices.SortStableFunc(entries, func(x, y entry) int {
+		if x.a.header && y.a.header {
+			return strings.Compare(x.a.name, y.a.name)
+		}
+		return x.a.compare(y.a)
+	})
 	for _, e := range entries {
 		w.section(e.l, e.a)
 	}
 	w.p("# Words\n")
-	for _, f := range p.files {
-		for _, t := range f.wordTypes {
-			kind := "one of"
-			if t.mask {
-				kind = "any of"
-			}
-			w.p("\n**%s**, %s:", t.name, kind)
-			for i, c := range t.consts {
-				if i > 0 {
-					w.p(",")
-				}
-				w.p(" `%s` (%s)", c.word, codeText(t, c.value))
-			}
-			w.p("\n")
+	for _, name := range slices.Sorted(maps.Keys(p.wordTypes)) {
+		t := p.wordTypes[name]
+		kind := "one of"
+		if t.mask {
+			kind = "any of"
 		}
+		w.p("\n**%s**, %s:", t.name, kind)
+		for i, c := range t.consts {
+			if i > 0 {
+				w.p(",")
+			}
+			w.p(" `%s` (%s)", c.word, codeText(t, c.value))
+		}
+		w.p("\n")
 	}
 	return w.Bytes()
 }
