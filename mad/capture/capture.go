@@ -1,16 +1,14 @@
 // Package capture records the traffic of a transport in a pcap file, which
 // Wireshark opens, and answers from such a recording in place of a fabric.
 //
-//	capture.go   the format of a recording: datagrams as packets
-//	record.go    the transport that records another one
-//	segment.go   long datagrams as the segments on the wire
-//	port.go      the facts of the local port, as MADs
-//	load.go      reads a recording: requests and their answers
-//	datagrams.go the datagrams of a recording, in order
-//	replay.go    the transport that answers from a recording
-//	order.go     the order in which it answers
-//	anonymize.go a recording with other names, GUIDs and serial numbers; identity.go,
-//	             what these are
+// Record returns a transport that records another one. Load reads a recording, and
+// NewReplay returns a transport that answers from it. Datagrams reads the datagrams of any
+// capture in their order. Anonymize replaces names, GUIDs and serial numbers of a recording.
+// Transports are safe for concurrent use as engine.Transport requires; a Recording does not
+// change after Load.
+//
+// A recording is a file of ERF packets (mad/internal/erf), one for each MAD. Transfers of
+// many segments are recorded as the segments that are on the wire.
 //
 // The capture interface of a packet is 0 if it was sent, 1 if it was received.
 // Packets that were not on a wire have interface 2, or 3 if the fabric is
@@ -29,6 +27,7 @@
 package capture
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"time"
@@ -97,4 +96,166 @@ func farEnd(p *erf.Packet) engine.Address {
 	}
 	return a
 }
+
 func tidOf(m []byte) uint64 { return binary.BigEndian.Uint64(m[mad.TIDOffset:]) }
+
+// portMADs returns the facts of p as answers of its agent. Partition keys fill as
+// many blocks as needed.
+func portMADs(p *engine.Port) (list [][]byte) {
+	add := func(a *mad.Attribute, modifier uint32) []byte {
+		m := make([]byte, mad.Size)
+		h := mad.Header{Class: mad.ClassSubn, ClassVersion: a.Version, Method: mad.MethodGetResp, Attribute: a.ID, Modifier: modifier}
+		h.Put(m)
+		mad.SetRoute(m, mad.DirectedRoute{0})
+		m[mad.StatusOffset] = 0x80 // the D bit: on its way back
+		list = append(list, m)
+		return m[mad.SMPDataOffset:]
+	}
+	node := mad.NodeInfo{NodeGUID: p.NodeGUID, PortGUID: p.PortGUID, LocalPortNum: p.Num, PartitionCap: uint16(len(p.PKeys))}
+	node.Encode(add(mad.AttrNodeInfo, 0))
+	copy(add(mad.AttrNodeDescription, 0)[:mad.AttrNodeDescription.Size], p.Device)
+	info := mad.PortInfo{LID: p.LID, LMC: p.LMC, MasterSMLID: p.SMLID, MasterSMSL: p.SMSL, PortState: p.State, GIDPrefix: p.GIDPrefix, LocalPortNum: p.Num}
+	info.Encode(add(mad.AttrPortInfo, uint32(p.Num)))
+	for block := 0; block*pkeysPerBlock < len(p.PKeys); block++ {
+		data := add(mad.AttrPKeyTable, uint32(block))
+		for i, key := range p.PKeys[block*pkeysPerBlock : min(len(p.PKeys), (block+1)*pkeysPerBlock)] {
+			binary.BigEndian.PutUint16(data[2*i:], key)
+		}
+	}
+	return list
+}
+
+const pkeysPerBlock = 32 // IBA 14.2.5.7
+
+// addPortMAD adds one of portMADs; first reports whether it begins the facts again.
+func addPortMAD(p *engine.Port, m []byte) (first, ok bool) {
+	if len(m) != mad.Size {
+		return false, false
+	}
+	h, data := mad.ParseHeader(m), m[mad.SMPDataOffset:]
+	if h.Class != mad.ClassSubnDirected {
+		return false, false
+	}
+	switch h.Attribute {
+	case mad.AttrNodeInfo.ID:
+		var node mad.NodeInfo
+		node.Decode(data)
+		*p = engine.Port{NodeGUID: node.NodeGUID, PortGUID: node.PortGUID, Num: node.LocalPortNum, PKeys: make([]uint16, node.PartitionCap)}
+		return true, true
+	case mad.AttrNodeDescription.ID:
+		p.Device = mad.AttrNodeDescription.Fields[0].Text(data)
+	case mad.AttrPortInfo.ID:
+		var info mad.PortInfo
+		info.Decode(data)
+		p.LID, p.LMC, p.SMLID, p.SMSL, p.State, p.GIDPrefix = info.LID, info.LMC, info.MasterSMLID, info.MasterSMSL, info.PortState, info.GIDPrefix
+	case mad.AttrPKeyTable.ID:
+		for i := range pkeysPerBlock {
+			if at := int64(h.Modifier)*pkeysPerBlock + int64(i); at < int64(len(p.PKeys)) {
+				p.PKeys[at] = binary.BigEndian.Uint16(data[2*i:])
+			}
+		}
+	default:
+		return false, false
+	}
+	return false, true
+}
+
+// isTable reports whether h is the header of an answer of any number of records.
+func isTable(h mad.Header) bool {
+	switch h.Method {
+	case mad.MethodGetTableResp, mad.MethodGetTraceTableResp, mad.MethodGetMultiResp:
+		return h.Class == mad.ClassSubnAdm
+	}
+	return false
+}
+
+// segmentOf returns the RMPP header of m; nil if m is not part of a transfer.
+func segmentOf(m []byte) *mad.RMPPHeader {
+	if !mad.IsSegment(m) {
+		return nil
+	}
+	s := new(mad.RMPPHeader)
+	s.Decode(m[mad.RMPPOffset:])
+	return s
+}
+
+// isUnsplit reports whether m is a request that the transport splits into segments.
+func isUnsplit(m []byte) bool {
+	s := segmentOf(m)
+	return s != nil && s.RMPPType == mad.RMPPTypeData && s.SegmentNumber == 0 && !mad.ParseHeader(m).Method.IsResponse()
+}
+
+// split calls emit with each MAD that m was on the wire, or would have been. A
+// transport with RMPP sends and receives a long transfer as one datagram, and one
+// that carries less than a whole MAD shows the end of a short table by the length.
+// Both are split into segments.
+func split(m []byte, emit func(m []byte)) {
+	h := mad.ParseHeader(m)
+	if !isUnsplit(m) && (len(m) == mad.Size || !isTable(h) || h.Status != 0 || len(m) < mad.SADataOffset) {
+		whole := make([]byte, mad.Size)
+		copy(whole, m)
+		emit(whole)
+		return
+	}
+	var s mad.RMPPHeader
+	s.Decode(m[mad.RMPPOffset:])
+	table := m[mad.SADataOffset:]
+	n := max(1, (len(table)+mad.SegmentData-1)/mad.SegmentData)
+	for i := range n {
+		data := table[min(len(table), i*mad.SegmentData):min(len(table), (i+1)*mad.SegmentData)]
+		s.RMPPVersion, s.RMPPType, s.RMPPStatus = 1, mad.RMPPTypeData, 0
+		s.RMPPFlags, s.SegmentNumber, s.PayloadLength = mad.RMPPFlagsActive, uint32(i+1), 0
+		if i == 0 {
+			s.RMPPFlags |= mad.RMPPFlagsFirst
+			s.PayloadLength = uint32(n*mad.SegmentHeader + len(table))
+		}
+		if i == n-1 {
+			s.RMPPFlags |= mad.RMPPFlagsLast
+			s.PayloadLength = uint32(mad.SegmentHeader + len(data))
+		}
+		segment := make([]byte, mad.Size)
+		copy(segment, m[:mad.SADataOffset])
+		copy(segment[mad.SADataOffset:], data)
+		s.Encode(segment[mad.RMPPOffset:])
+		emit(segment)
+	}
+}
+
+// joining is a request of which some segments are missing.
+type joining struct {
+	parts map[uint32][]byte // by number
+	last  uint32            // 0: not seen
+}
+
+// join adds a segment of a request and returns the whole request if it is complete,
+// as an engine passes it to a replay.
+func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
+	tid := uint32(tidOf(m))
+	j := l.joining[tid]
+	if j == nil {
+		j = &joining{parts: map[uint32][]byte{}}
+		l.joining[tid] = j
+	}
+	if j.parts == nil || s.SegmentNumber == 0 || j.parts[s.SegmentNumber] != nil {
+		return nil // repeated
+	}
+	data := m[mad.SADataOffset:]
+	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
+		j.last = s.SegmentNumber
+		data = data[:min(max(int(s.PayloadLength)-mad.SegmentHeader, 0), mad.SegmentData)]
+	}
+	j.parts[s.SegmentNumber] = bytes.Clone(data)
+	if len(j.parts) != int(j.last) {
+		return nil
+	}
+	whole := bytes.Clone(m[:mad.SADataOffset])
+	forgetSegments(whole)
+	for n := range j.last {
+		whole = append(whole, j.parts[n+1]...)
+	}
+	j.parts = nil
+	return append(whole, make([]byte, max(0, mad.Size-len(whole)))...)
+}
+
+// forgetSegments clears the fields that show how a request was split.
+func forgetSegments(m []byte) { clear(m[mad.RMPPOffset:mad.SAKeyOffset]) }

@@ -18,8 +18,8 @@ import (
 type peer struct {
 	engine.Basic
 	traits engine.Traits
-	// answer is called for each datagram sent; nth counts those before it
-	// that were the same.
+	// answer is called for each datagram sent; nth counts the equal datagrams
+	// before it.
 	answer func(p *peer, d engine.Datagram, nth int)
 	refuse error // of Send
 
@@ -189,7 +189,7 @@ func table(a *mad.Attribute) *engine.Call {
 	return c
 }
 
-// segments are those of a table, answering d.
+// segments are the segments of a table, answering d.
 func segments(d engine.Datagram, data []byte) (list []engine.Datagram) {
 	d = respond(d, 0)
 	binary.BigEndian.PutUint16(d.MAD[mad.SAAttrOffsetOffset:], 1)

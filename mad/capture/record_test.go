@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
@@ -189,7 +191,7 @@ func TestBounce(t *testing.T) {
 	})
 }
 
-// TestWriteError: the recording ends, the session goes on, and is told in the end.
+// TestWriteError: the recording ends, the session goes on, and the error is returned by Close.
 func TestWriteError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := func(p *peer, d engine.Datagram, nth int) { p.after(ms, respond(d, 1)) }
@@ -313,5 +315,141 @@ func TestSplit(t *testing.T) {
 		if number != want || !bytes.Equal(joined, data) {
 			t.Errorf("%d bytes: %d segments of %d bytes, want %d", n, number, len(joined), want)
 		}
+	}
+}
+
+// direct is a peer by which the reader can send. Every tenth datagram it would
+// have to wait for, which leaves it to the writer.
+type direct struct {
+	*peer
+	beforeWait            func() (again bool)
+	writer, reader, tries atomic.Int32
+}
+
+func (d *direct) BeforeWait(f func() (again bool)) bool {
+	d.beforeWait = f
+	return true
+}
+
+func (d *direct) TrySend(m *engine.Datagram) (bool, error) {
+	if d.tries.Add(1)%10 == 0 {
+		return false, nil
+	}
+	d.reader.Add(1)
+	return true, d.peer.Send(m)
+}
+
+func (d *direct) Send(m *engine.Datagram) error {
+	d.writer.Add(1)
+	return d.peer.Send(m)
+}
+
+func (d *direct) Recv(m *engine.Datagram) error {
+	for d.beforeWait != nil && len(d.recv) == 0 && d.beforeWait() {
+	}
+	return d.peer.Recv(m)
+}
+
+// TestRecordedFastPath: the reader sends through a recorder as it does without,
+// and what it sends is recorded once, before the answer.
+func TestRecordedFastPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 200
+		tr := &direct{peer: newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) { p.after(ms, respond(d, 1)) })}
+		recording := record(t, tr, engine.Options{}, func(e *engine.Engine) {
+			calls := make([]*engine.Call, n)
+			for i := range calls {
+				calls[i] = smp(mad.AttrPortInfo, uint32(i), 1)
+			}
+			do(t, e, calls...)
+		})
+		if w, r := tr.writer.Load(), tr.reader.Load(); w+r != n || r < n/2 {
+			t.Errorf("%d sent by the writer, %d by the reader", w, r)
+		}
+		asked, answered := map[uint32]int{}, map[uint32]int{}
+		for _, p := range packets(t, recording)[5:] {
+			switch i := mad.ParseHeader(p.Payload).Modifier; p.Interface {
+			case sent:
+				asked[i]++
+			case received:
+				if answered[i]++; asked[i] != 1 {
+					t.Errorf("request %d was recorded %d times before its answer", i, asked[i])
+				}
+			}
+		}
+		for i := range uint32(n) {
+			if asked[i] != 1 || answered[i] != 1 {
+				t.Errorf("request %d was recorded %d times, its answer %d times", i, asked[i], answered[i])
+			}
+		}
+	})
+}
+
+// TestUnasked: what came unasked is recorded with its answer, and neither is a
+// request that a replay would answer; nor does it tell of events.
+func TestUnasked(t *testing.T) {
+	f, o, err := sim.Parse("ring:n=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet := sim.New(f, o)
+	conn, err := subnet.Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := new(file)
+	r, err := Record(conn, recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(r, engine.Options{})
+	l, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.InformTypeAll, TrapNumber: 128, ProducerType: mad.ProducerTypeAll}
+	data := make([]byte, mad.AttrInformInfo.Size)
+	info.Encode(data)
+	ask := func() {
+		t.Helper()
+		subscribe := &engine.Call{Subscribes: true}
+		subscribe.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, data)
+		subscribe.SetLID(3)
+		if err := e.Do(t.Context(), subscribe); err != nil || subscribe.Err != nil {
+			t.Fatal(err, subscribe.Err)
+		}
+	}
+	ask()
+	if err := subnet.Cables.Unlink(f.NodeByName("switch-2")[0].GUID(), 1); err != nil {
+		t.Fatal(err)
+	}
+	var d engine.Datagram
+	if _, err := l.Next(t.Context(), &d); err != nil {
+		t.Fatal(err)
+	}
+	ask() // by now ReportResp is sent
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	methods := map[mad.Method]int{}
+	for _, p := range packets(t, recording.Bytes()) {
+		if h := mad.ParseHeader(p.Payload); h.Class == mad.ClassSubnAdm {
+			methods[h.Method]++
+		}
+	}
+	if methods[mad.MethodReport] != 1 || methods[mad.MethodReportResp] != 1 {
+		t.Errorf("recorded: %v", methods)
+	}
+	loaded, err := Load(bytes.NewReader(recording.Bytes()), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(loaded.requests); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	again := engine.New(NewReplay(loaded), engine.Options{})
+	defer again.Close()
+	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "a replay does not deliver events; those of a are in the file" {
+		t.Errorf("listening to a replay: %v", err)
 	}
 }
