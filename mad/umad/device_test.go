@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -345,5 +346,102 @@ func TestAccept(t *testing.T) {
 	f.refuse = syscall.ENOMEM
 	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "a session has up to 32") {
 		t.Errorf("no room: %v", err)
+	}
+}
+
+// The kernel gets the number of times that it sends segments of requests again.
+func TestTransfer(t *testing.T) {
+	segmented := func(d *engine.Datagram, n int) *engine.Datagram {
+		h := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive}
+		h.Encode(d.MAD[mad.RMPPOffset:])
+		d.MAD = append(d.MAD, make([]byte, n)...)
+		return d
+	}
+	for _, c := range []struct {
+		name              string
+		d                 *engine.Datagram
+		timeout           time.Duration
+		userRMPP          bool
+		length            int
+		wantMS, wantAgain uint32
+	}{
+		{"short request", request(mad.ClassSubnAdm, 0), 100 * time.Millisecond, false, 256, 100, 0},
+		{"SMP", request(mad.ClassSubn, 0), 100 * time.Millisecond, false, 256, 100, 0},
+		{"long request", segmented(request(mad.ClassSubnAdm, 0), 1000), 5 * time.Second, false, 1256, 5000, 5},
+		{"in a hurry", segmented(request(mad.ClassSubnAdm, 0), 1000), 100 * time.Millisecond, false, 1256, 2001, 5},
+		{"segment of the engine's", segmented(request(mad.ClassSubnAdm, 0), 0), 100 * time.Millisecond, true, 256, 100, 0},
+	} {
+		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+		tr.gsi.userRMPP = c.userRMPP
+		c.d.Timeout = c.timeout
+		if err := tr.Send(c.d); err != nil {
+			t.Fatal(err)
+		}
+		b := files["umad0"].written[0]
+		ne := binary.NativeEndian
+		got := fmt.Sprint(len(b)-headerSize, ne.Uint32(b[offTimeout:]), ne.Uint32(b[offRetries:]))
+		if want := fmt.Sprint(c.length, c.wantMS, c.wantAgain); got != want {
+			t.Errorf("%s: got %s, want %s", c.name, got, want)
+		}
+	}
+}
+
+// TestPermit: a device of a group says which to join; any other how to make one.
+func TestPermit(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "umad0")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const daemon = 1 // a group of every Debian, and of most others
+	if os.Chown(name, -1, daemon) != nil {
+		t.Skip("needs root, to give a file to a group")
+	}
+	for _, c := range []struct {
+		mode  os.FileMode
+		own   []int
+		group string
+	}{
+		{0o660, []int{1000}, "daemon"},
+		{0o660, []int{1000, daemon}, ""}, // it is something else that forbids
+		{0o600, []int{1000}, ""},
+		{0o640, []int{1000}, ""},
+	} {
+		if err := os.Chmod(name, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Sys().(*syscall.Stat_t).Gid != daemon {
+			t.Skip("this file system keeps no groups")
+		}
+		if got := groupIn(info, c.own); got != c.group {
+			t.Errorf("mode %v, groups %v: got %q, want %q", c.mode, c.own, got, c.group)
+		}
+	}
+	if got := permit("rdma"); !strings.Contains(got, `sudo usermod -aG rdma "$USER"`) || !strings.Contains(got, "run as root") {
+		t.Errorf("of a group: %s", got)
+	}
+	if got := permit(""); !strings.Contains(got, `GROUP="rdma"`) || !strings.Contains(got, "udevadm trigger") {
+		t.Errorf("of none: %s", got)
+	}
+}
+
+// TestDenied: what owner, group and mode allow, a policy forbids.
+func TestDenied(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "umad0")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const policy = "permission denied although its mode allows it; the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root"
+	if got := denied(name, syscall.EACCES); got != policy {
+		t.Errorf("owner: %s", got)
+	}
+	if err := os.Chmod(name, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if got := denied(name, syscall.EACCES); !strings.HasPrefix(got, "permission denied; run as root") {
+		t.Errorf("mode: %s", got)
 	}
 }

@@ -119,3 +119,12 @@ func openFake(t testing.TB, tree string, o Options) (*Transport, map[string]*fak
 	t.Cleanup(func() { tr.Close() })
 	return tr, files
 }
+
+// choose finds the port for o in the files of s.
+func (s sysfs) choose(o Options) (gsi, smi port, err error) {
+	all, err := s.ports()
+	if err != nil {
+		return gsi, smi, err
+	}
+	return choose(all, o)
+}

@@ -85,18 +85,18 @@ func (c *character) ioctl(request uintptr, argument unsafe.Pointer) error {
 	return err
 }
 
-// readFile reads up to most bytes of a regular file. Most of those of sysfs are a short line,
+// readFile reads up to most bytes of a regular file. Most files of sysfs are a short line,
 // which it returns whole at the first read (linux fs/kernfs/file.c): the end is not looked for
 // behind a line that leaves space in the buffer.
 func readFile(path string, most int) ([]byte, error) {
-	fd, err := retried(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) })
+	fd, err := retryEINTR(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
 	b := make([]byte, 0, min(most, 80))
 	for {
-		n, err := retried(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
+		n, err := retryEINTR(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
 		if err != nil {
 			return nil, &os.PathError{Op: "read", Path: path, Err: err}
 		}
@@ -110,8 +110,8 @@ func readFile(path string, most int) ([]byte, error) {
 	}
 }
 
-// retried returns the result of a system call, which a signal may interrupt.
-func retried(call func() (int, error)) (int, error) {
+// retryEINTR repeats a system call while a signal interrupts it, and returns its result.
+func retryEINTR(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != unix.EINTR {
 			return n, err

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHostPorts: InfiniBand, RoCE and iWARP are told apart, the halves of a
+// TestHostPorts: InfiniBand, RoCE and iWARP are distinguished, the halves of a
 // planarized adapter know of each other, and the default is what is chosen.
 func TestHostPorts(t *testing.T) {
 	sys := fakeSys(t, fakePort("irdma0/1", "active roce", 0x71, -1)+"infiniband/irdma0/node_type: 4: RNIC\n"+
@@ -85,7 +85,7 @@ mlx5_4/1 default false: input/output error
 }
 
 // TestSkipped: without -C, the ports that cannot be opened are skipped; if none can, the
-// error is that of the first.
+// error is the first port's.
 func TestSkipped(t *testing.T) {
 	tree := fakePort("mlx5_0/1", "active", 0x11, 0) + fakePort("mlx5_1/1", "active", 0x21, -1) + fakePort("mlx5_2/1", "init", 0x31, 2)
 	for _, tt := range []struct {
@@ -127,4 +127,93 @@ func FuzzRate(f *testing.F) {
 			t.Errorf("%q: %v %q %q", text, gbps, width, speed)
 		}
 	})
+}
+
+func TestChoose(t *testing.T) {
+	none := ""
+	noModule := "infiniband/mlx5_0/ports/1/state: 4: ACTIVE\n"
+	single := fakePort("mlx5_0/1", "active", 0x11, 0)
+	newABI := strings.ReplaceAll(single, "abi_version: 5", "abi_version: 6")
+	dual := fakePort("mlx4_0/1", "down", 0x11, 0) + fakePort("mlx4_0/2", "active", 0x12, 1)
+	many := fakePort("mlx5_10/1", "active", 0x31, 3) + fakePort("mlx5_9/1", "active", 0x21, 2) + fakePort("mlx5_2/1", "init", 0x11, 0)
+	linkUp := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "init", 0x21, 1)
+	down := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_0/2", "down", 0x12, 1)
+	mixed := fakePort("irdma0/1", "active roce", 0x11, 0) + fakePort("mlx5_0/1", "active", 0x21, 1)
+	vpi := fakePort("mlx4_0/1", "active roce", 0x11, 0) + fakePort("mlx4_0/2", "init", 0x12, 1)
+	roce := fakePort("rxe0/1", "active roce", 0x11, 0)
+	iwarp := fakePort("cxgb4_0/1", "active roce", 0x11, -1) + single
+	planar := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "init", 0x11, 1) +
+		fakePort("smi1/2", "active", 0x11, 2) + fakePort("smi1/3", "active", 0x11, 3)
+	planars := planar + fakePort("mlx5_2/1", "active gsi", 0x21, 4) + fakePort("smi3/1", "active", 0x21, 5)
+	halfDown := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "down", 0x11, 1) + fakePort("mlx5_2/1", "active", 0x21, 4)
+	twins := fakePort("mlx5_0/1", "active", 0x11, 0) + fakePort("mlx5_1/1", "active", 0x11, 1)
+	virtual := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "active gsi", 0x21, 1)
+	managed := fakePort("sx0/0", "down", 0x11, 0) + "infiniband/sx0/node_type: 2: switch\n" + fakePort("mlx5_0/1", "init", 0x21, 1)
+	broken := fakePort("mlx5_0/1", "active", 0x11, 0) + "infiniband/mlx5_0/ports/1/cap_mask: what\n" + fakePort("mlx5_1/1", "active", 0x21, 1)
+
+	for _, c := range []struct {
+		name, tree, device string
+		port               int
+		want               string
+	}{
+		{"none", none, "", 0, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
+		{"none, named", none, "mlx5_0", 1, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
+		{"no module", noModule, "", 0, "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad); run modprobe ib_umad as root; a line ib_umad in a file of /etc/modules-load.d loads it at boot"},
+		{"new ABI", newABI, "", 0, "the kernel's ib_umad has ABI version 6; supported: 5 (/sys/class/infiniband_mad/abi_version)"},
+		{"single", single, "", 0, "mlx5_0/1 umad0"},
+		{"single, named", single, "mlx5_0", 1, "mlx5_0/1 umad0"},
+		{"active goes first", dual, "", 0, "mlx4_0/2 umad1"},
+		{"named and down", dual, "mlx4_0", 1, "mlx4_0/1 umad0"},
+		{"port number alone, down", dual, "", 1, "no InfiniBand port is up: mlx4_0/1 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
+		{"device alone", dual, "mlx4_0", 0, "mlx4_0/2 umad1"},
+		{"no such port", dual, "mlx4_0", 3, "device mlx4_0: unknown port 3; ports: 1, 2; fabsh ports lists them"},
+		{"no such port anywhere", dual, "", 3, "port 3: unknown; ports: mlx4_0/1 (down, polling), mlx4_0/2 (active, link_up); fabsh ports lists them"},
+		{"no such device", mixed, "mlx4_0", 0, "device mlx4_0: unknown; devices: irdma0, mlx5_0; fabsh ports lists them"},
+		{"in the order of the folder", many, "", 0, "mlx5_10/1 umad3"}, // here by name
+		{"link up", linkUp, "", 0, "mlx5_1/1 umad1"},
+		{"all down", down, "", 0, "no InfiniBand port is up: mlx5_0/1 (down, polling), mlx5_0/2 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
+		{"all down, device named", down, "mlx5_0", 0, "mlx5_0/1 umad0"},
+		{"RoCE first in the list", mixed, "", 0, "mlx5_0/1 umad1"},
+		{"RoCE alone", roce, "", 0, "no InfiniBand port is up: rxe0/1 (RoCE); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
+		{"RoCE named", roce, "rxe0", 0, "rxe0/1 umad0"},
+		{"device of both kinds", vpi, "mlx4_0", 0, "mlx4_0/2 umad1"},
+		{"device of both kinds, RoCE named", vpi, "mlx4_0", 1, "mlx4_0/1 umad0"},
+		{"iWARP beside", iwarp, "", 0, "mlx5_0/1 umad0"},
+		{"iWARP named", iwarp, "cxgb4_0", 0, "cxgb4_0/1: carries no management datagrams: ib_umad does not serve it (an iWARP port?)"},
+		{"planarized", planar, "", 0, "mlx5_0/1 umad0 + smi1/2 umad2"},
+		{"planarized, GSI named", planar, "mlx5_0", 1, "mlx5_0/1 umad0 + smi1/2 umad2"},
+		{"planarized, SMI named", planar, "smi1", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
+		{"planarized, plane by number", planar, "", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
+		{"two planarized", planars, "mlx5_2", 0, "mlx5_2/1 umad4 + smi3/1 umad5"},
+		{"planarized, and all planes down", halfDown, "", 0, "mlx5_2/1 umad4"},
+		{"planarized, and all planes down, named", halfDown, "mlx5_0", 0, "mlx5_0/1 umad0 + smi1/1 umad1"},
+		{"one GUID, two ports", twins, "mlx5_1", 0, "mlx5_1/1 umad1"},
+		{"virtual function", virtual, "", 0, "mlx5_1/1 umad1"},
+		{"switch", managed, "", 0, "sx0/0 umad0"},
+		{"unreadable", broken, "", 0, "mlx5_1/1 umad1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gsi, smi, err := fakeSys(t, c.tree).choose(Options{Device: c.device, Port: c.port})
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprintf("%v %s", gsi, gsi.umad)
+				if smi != gsi {
+					got += fmt.Sprintf(" + %v %s", smi, smi.umad)
+				}
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestKernelOrder: devices come as the kernel lists them, for the first is the default of
+// infiniband-diags, too.
+func TestKernelOrder(t *testing.T) {
+	sys := fakeSys(t, fakePort("vib0/1", "active", 0x11, 0)+fakePort("vib1/1", "active", 0x21, 1))
+	got, err := newSysfs(reversed{sys.root}).names(deviceClass)
+	if diff := cmp.Diff([]string{"vib1", "vib0"}, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
 }

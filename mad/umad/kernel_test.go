@@ -1,8 +1,5 @@
 //go:build linux && (amd64 || arm64)
 
-// These tests run on the simulated subnet of fabsh sim --run; and with the tag kerneltest
-// in a virtual machine, on the kernel's own ib_umad, over Soft-RoCE: make kernel-test.
-
 package umad
 
 import (
@@ -19,6 +16,9 @@ import (
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
+
+// These tests run on the simulated subnet of fabsh sim --run; and with the tag kerneltest
+// in a virtual machine, on the kernel's own ib_umad, over Soft-RoCE: make kernel-test.
 
 // toSelf is the address of tr's own port. The first GID: answers over the
 // others, which stand for IPv4 addresses, are not matched by the kernel.
@@ -168,7 +168,7 @@ func TestKernelUnsolicited(t *testing.T) {
 		}
 	})
 	for e.Stats().Unsolicited == 0 {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // polls: nothing signals the count
 	}
 	calls := vendorGets(to, 500)
 	began := time.Now()
@@ -225,5 +225,83 @@ func TestKernelDescriptors(t *testing.T) {
 	}
 	if after := open(); after > before {
 		t.Errorf("%d descriptors are open, before %d", after, before)
+	}
+}
+
+// serve has handle answer requests of a class on the device that tr is on. What
+// it returns is the answer, longer than
+// mad.Size if the kernel is to cut it in segments, nil if there is none.
+func serve(t *testing.T, tr *Transport, class mad.Class, handle func(m []byte) []byte) {
+	t.Helper()
+	f, err := openFile(tr.gsi.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := agentRequest(class, false)
+	for _, method := range []mad.Method{mad.MethodGet, mad.MethodGetTable, mad.MethodGetMulti} {
+		acceptMethod(&r, method)
+	}
+	if err := f.register(&r); err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		b := make([]byte, headerSize+1<<20)
+		for {
+			n, err := f.Read(b)
+			if err != nil {
+				return
+			}
+			m := handle(b[headerSize:n])
+			if m == nil {
+				continue
+			}
+			m[3] |= byte(mad.Response)
+			clear(b[offTimeout:offQP])
+			// Segments without an ACK are sent again after 2 s. (A timeout
+			// of less would make that never: mad_rmpp.c, send_next_seg,
+			// leaves an absolute time where the relative one should be.)
+			binary.NativeEndian.PutUint32(b[offRetries:], 20)
+			if _, err := f.Write(append(b[:headerSize:headerSize], m...)); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		f.Close()
+		done.Wait()
+	})
+}
+
+// A class and method that another program takes.
+func TestKernelTaken(t *testing.T) {
+	first := openHost(t)
+	second, err := Open(Options{Device: hostDevice})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	stop, err := first.Accept(vendor, mad.MethodReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = hostDevice + "/1: another program receives each Report of class Vendor(0x09) at this port (a subnet manager the traps, an event daemon the Reports), and the kernel delivers them to only one; stop it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
+	if _, err := second.Accept(vendor, mad.MethodReport); fmt.Sprint(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	stop()
+	if _, err := second.Accept(vendor, mad.MethodReport); err != nil {
+		t.Errorf("when it is free again: %v", err)
+	}
+}
+
+func TestKernelClose(t *testing.T) {
+	tr := openHost(t)
+	done := make(chan error)
+	go func() { done <- tr.Recv(new(engine.Datagram)) }()
+	time.Sleep(50 * time.Millisecond) // by then Recv waits in the kernel's poll, which nothing shows
+	tr.Close()
+	if err := <-done; err != engine.ErrClosed {
+		t.Errorf("got %v, want %v", err, engine.ErrClosed)
 	}
 }

@@ -43,7 +43,7 @@ func openHost(t *testing.T) *Transport {
 	return tr
 }
 
-// removeRoCE removes it, if it is still there.
+// removeRoCE removes the Soft-RoCE device, if it still exists, and waits until it is gone.
 func removeRoCE(t *testing.T) {
 	t.Helper()
 	umadtest.RemoveRoCE("rxe0")
@@ -51,7 +51,7 @@ func removeRoCE(t *testing.T) {
 		if _, err := os.Stat(deviceClass + "/rxe0"); err != nil {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // polls: sysfs does not signal the removal
 	}
 	t.Fatal("rxe0 does not go")
 }
@@ -130,7 +130,7 @@ func TestKernelRemoval(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- e.Do(t.Context(), calls...) }()
 	for int(e.Stats().Sent) < len(calls) {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // polls: nothing signals the count
 	}
 	began := time.Now()
 	removeRoCE(t)

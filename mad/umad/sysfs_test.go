@@ -1,6 +1,7 @@
 package umad
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -70,95 +71,6 @@ func fakePort(name, words string, guid, umad int) string {
 	return b.String()
 }
 
-func TestChoose(t *testing.T) {
-	none := ""
-	noModule := "infiniband/mlx5_0/ports/1/state: 4: ACTIVE\n"
-	single := fakePort("mlx5_0/1", "active", 0x11, 0)
-	newABI := strings.ReplaceAll(single, "abi_version: 5", "abi_version: 6")
-	dual := fakePort("mlx4_0/1", "down", 0x11, 0) + fakePort("mlx4_0/2", "active", 0x12, 1)
-	many := fakePort("mlx5_10/1", "active", 0x31, 3) + fakePort("mlx5_9/1", "active", 0x21, 2) + fakePort("mlx5_2/1", "init", 0x11, 0)
-	linkUp := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "init", 0x21, 1)
-	down := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_0/2", "down", 0x12, 1)
-	mixed := fakePort("irdma0/1", "active roce", 0x11, 0) + fakePort("mlx5_0/1", "active", 0x21, 1)
-	vpi := fakePort("mlx4_0/1", "active roce", 0x11, 0) + fakePort("mlx4_0/2", "init", 0x12, 1)
-	roce := fakePort("rxe0/1", "active roce", 0x11, 0)
-	iwarp := fakePort("cxgb4_0/1", "active roce", 0x11, -1) + single
-	planar := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "init", 0x11, 1) +
-		fakePort("smi1/2", "active", 0x11, 2) + fakePort("smi1/3", "active", 0x11, 3)
-	planars := planar + fakePort("mlx5_2/1", "active gsi", 0x21, 4) + fakePort("smi3/1", "active", 0x21, 5)
-	halfDown := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "down", 0x11, 1) + fakePort("mlx5_2/1", "active", 0x21, 4)
-	twins := fakePort("mlx5_0/1", "active", 0x11, 0) + fakePort("mlx5_1/1", "active", 0x11, 1)
-	virtual := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "active gsi", 0x21, 1)
-	managed := fakePort("sx0/0", "down", 0x11, 0) + "infiniband/sx0/node_type: 2: switch\n" + fakePort("mlx5_0/1", "init", 0x21, 1)
-	broken := fakePort("mlx5_0/1", "active", 0x11, 0) + "infiniband/mlx5_0/ports/1/cap_mask: what\n" + fakePort("mlx5_1/1", "active", 0x21, 1)
-
-	for _, c := range []struct {
-		name, tree, device string
-		port               int
-		want               string
-	}{
-		{"none", none, "", 0, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
-		{"none, named", none, "mlx5_0", 1, "no InfiniBand device on this host (nothing in /sys/class/infiniband)"},
-		{"no module", noModule, "", 0, "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad); run modprobe ib_umad as root; a line ib_umad in a file of /etc/modules-load.d loads it at boot"},
-		{"new ABI", newABI, "", 0, "the kernel's ib_umad has ABI version 6; supported: 5 (/sys/class/infiniband_mad/abi_version)"},
-		{"single", single, "", 0, "mlx5_0/1 umad0"},
-		{"single, named", single, "mlx5_0", 1, "mlx5_0/1 umad0"},
-		{"active goes first", dual, "", 0, "mlx4_0/2 umad1"},
-		{"named and down", dual, "mlx4_0", 1, "mlx4_0/1 umad0"},
-		{"port number alone, down", dual, "", 1, "no InfiniBand port is up: mlx4_0/1 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
-		{"device alone", dual, "mlx4_0", 0, "mlx4_0/2 umad1"},
-		{"no such port", dual, "mlx4_0", 3, "device mlx4_0: unknown port 3; ports: 1, 2; fabsh ports lists them"},
-		{"no such port anywhere", dual, "", 3, "port 3: unknown; ports: mlx4_0/1 (down, polling), mlx4_0/2 (active, link_up); fabsh ports lists them"},
-		{"no such device", mixed, "mlx4_0", 0, "device mlx4_0: unknown; devices: irdma0, mlx5_0; fabsh ports lists them"},
-		{"in the order of the folder", many, "", 0, "mlx5_10/1 umad3"}, // here by name
-		{"link up", linkUp, "", 0, "mlx5_1/1 umad1"},
-		{"all down", down, "", 0, "no InfiniBand port is up: mlx5_0/1 (down, polling), mlx5_0/2 (down, polling); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
-		{"all down, device named", down, "mlx5_0", 0, "mlx5_0/1 umad0"},
-		{"RoCE first in the list", mixed, "", 0, "mlx5_0/1 umad1"},
-		{"RoCE alone", roce, "", 0, "no InfiniBand port is up: rxe0/1 (RoCE); check cable and switch, or name a device to use it anyway (-C); fabsh ports lists them"},
-		{"RoCE named", roce, "rxe0", 0, "rxe0/1 umad0"},
-		{"device of both kinds", vpi, "mlx4_0", 0, "mlx4_0/2 umad1"},
-		{"device of both kinds, RoCE named", vpi, "mlx4_0", 1, "mlx4_0/1 umad0"},
-		{"iWARP beside", iwarp, "", 0, "mlx5_0/1 umad0"},
-		{"iWARP named", iwarp, "cxgb4_0", 0, "cxgb4_0/1: carries no management datagrams: ib_umad does not serve it (an iWARP port?)"},
-		{"planarized", planar, "", 0, "mlx5_0/1 umad0 + smi1/2 umad2"},
-		{"planarized, GSI named", planar, "mlx5_0", 1, "mlx5_0/1 umad0 + smi1/2 umad2"},
-		{"planarized, SMI named", planar, "smi1", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
-		{"planarized, plane by number", planar, "", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
-		{"two planarized", planars, "mlx5_2", 0, "mlx5_2/1 umad4 + smi3/1 umad5"},
-		{"planarized, and all planes down", halfDown, "", 0, "mlx5_2/1 umad4"},
-		{"planarized, and all planes down, named", halfDown, "mlx5_0", 0, "mlx5_0/1 umad0 + smi1/1 umad1"},
-		{"one GUID, two ports", twins, "mlx5_1", 0, "mlx5_1/1 umad1"},
-		{"virtual function", virtual, "", 0, "mlx5_1/1 umad1"},
-		{"switch", managed, "", 0, "sx0/0 umad0"},
-		{"unreadable", broken, "", 0, "mlx5_1/1 umad1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			gsi, smi, err := fakeSys(t, c.tree).choose(Options{Device: c.device, Port: c.port})
-			got := fmt.Sprint(err)
-			if err == nil {
-				got = fmt.Sprintf("%v %s", gsi, gsi.umad)
-				if smi != gsi {
-					got += fmt.Sprintf(" + %v %s", smi, smi.umad)
-				}
-			}
-			if got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
-	}
-}
-
-// TestKernelOrder: devices come as the kernel lists them, for the first is the default of
-// infiniband-diags, too.
-func TestKernelOrder(t *testing.T) {
-	sys := fakeSys(t, fakePort("vib0/1", "active", 0x11, 0)+fakePort("vib1/1", "active", 0x21, 1))
-	got, err := newSysfs(reversed{sys.root}).names(deviceClass)
-	if diff := cmp.Diff([]string{"vib1", "vib0"}, got); diff != "" || err != nil {
-		t.Errorf("%v, -want +got:\n%s", err, diff)
-	}
-}
-
 // reversed has the files of another, and lists its folders backwards.
 type reversed struct{ fs.FS }
 
@@ -209,5 +121,103 @@ func TestFactsErrors(t *testing.T) {
 		if _, err := sys.facts(port{device: "mlx5_0", num: 1}); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.file, err, c.want)
 		}
+	}
+}
+
+// counterLines are the lines of all counters of mlx5_0/1: each has its place in the list.
+func counterLines() string {
+	var b strings.Builder
+	for i, c := range mad.CounterFiles {
+		fmt.Fprintf(&b, "infiniband/mlx5_0/ports/1/counters/%s: %d\n", c.Name, i+1)
+	}
+	return b.String()
+}
+
+// TestReadCounters: the counters are read into the attributes that the kernel takes them from.
+func TestReadCounters(t *testing.T) {
+	sys := fakeSys(t, counterLines())
+	c, err := ReadCounters(sys.root, "mlx5_0", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range mad.CounterFiles {
+		data := c.Base
+		if x.Attr == mad.AttrPortCountersExtended {
+			data = c.Extended
+		}
+		if got := x.Attr.Field(x.Field).Uint(data); got != uint64(i+1) || !c.Wait {
+			t.Errorf("%s: %d, want %d", x.Name, got, i+1)
+		}
+	}
+}
+
+func TestReadCountersErrors(t *testing.T) {
+	all := counterLines()
+	const folder = "/sys/class/infiniband/mlx5_0/ports/1/counters"
+	without := func(words ...string) string {
+		var kept []string
+		for line := range strings.Lines(all) {
+			drop := false
+			for _, w := range words {
+				drop = drop || strings.Contains(line, w)
+			}
+			if !drop {
+				kept = append(kept, line)
+			}
+		}
+		return strings.Join(kept, "")
+	}
+	line := func(name, text string) string {
+		return all + "infiniband/mlx5_0/ports/1/counters/" + name + ": " + text + "\n"
+	}
+	for _, c := range []struct {
+		name, lines, want string
+		wait, extended    bool
+	}{
+		{"without traffic of unicast, which may have 32 bits", without("unicast"), "<nil>", true, false},
+		{"without port_xmit_wait", without("wait"), "<nil>", false, true},
+		{"none", "", folder + ": the kernel shows no counters of the port", false, false},
+		{"no agent", strings.ReplaceAll(line("link_downed", "N/A (no PMA)"), ": 1\n", ": N/A (no PMA)\n"), folder + ": 2 of 12 error counters are missing", false, false},
+		{"text", line("symbol_error", "many"), folder + `/symbol_error: invalid counter "many"`, false, false},
+		{"more than the kernel has", line("symbol_error", "65536"), folder + `/symbol_error: invalid counter "65536"`, false, false},
+		{"negative", line("VL15_dropped", "-1"), folder + `/VL15_dropped: invalid counter "-1"`, false, false},
+		{"long", line("VL15_dropped", strings.Repeat("1", 5000)), folder + "/VL15_dropped: longer than 4096 bytes", false, false},
+	} {
+		got, err := ReadCounters(fakeSys(t, c.lines).root, "mlx5_0", 1)
+		if fmt.Sprint(err) != c.want || got.Wait != c.wait || (got.Extended != nil) != c.extended || (got.Base == nil) != (err != nil) {
+			t.Errorf("%s: got %v, %+v; want %s", c.name, err, got, c.want)
+		}
+	}
+}
+
+// TestAllPorts: ports whose files are invalid are there, with the reason, and HostPorts leaves
+// them out.
+func TestAllPorts(t *testing.T) {
+	sys := fakeSys(t, fakePort("mlx5_0/1", "active", 0x11, 0)+"infiniband/mlx5_0/hca_type: MT4129\ninfiniband/mlx5_0/board_id: MT_0000000838\ninfiniband/mlx5_0/sys_image_guid: 0002:c903:0000:0013\n"+
+		fakePort("mlx5_1/1", "active", 0x21, 1)+"infiniband/mlx5_1/ports/1/cap_mask: what\n"+
+		fakePort("mlx5_2/1", "active", 0x31, 2)+"infiniband/mlx5_2/ports/1/lid: none\n"+
+		"infiniband/mlx5_3/node_guid: 0002:c903:0000:0040\n")
+	all, err := AllPorts(sys.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all {
+		got = append(got, fmt.Sprintf("%s/%d %s %s %v %v", p.Device, p.Num, p.Model, p.Board, p.System, p.Err))
+	}
+	want := []string{
+		"mlx5_0/1 MT4129 MT_0000000838 0x0002c90300000013 <nil>",
+		`mlx5_2/1   0x0000000000000000 /sys/class/infiniband/mlx5_2/ports/1/lid: invalid number "none"`,
+		`mlx5_1/1   0x0000000000000000 /sys/class/infiniband/mlx5_1/ports/1/cap_mask: invalid number "what"`,
+		"mlx5_3/0   0x0000000000000000 open /sys/class/infiniband/mlx5_3/ports: file does not exist",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if list, err := HostPorts(sys.root); len(list) != 1 || err != nil {
+		t.Errorf("HostPorts: %d ports, %v", len(list), err)
+	}
+	if _, err := AllPorts(fakeSys(t, "").root); !errors.Is(err, ErrNoDevice) {
+		t.Errorf("no device: %v", err)
 	}
 }

@@ -1,14 +1,9 @@
 // Package umad sends and receives through the host's own InfiniBand devices:
 // Linux's /dev/infiniband/umadN, without C.
 //
-//	umad.go    the transport: a port, or an SMI/GSI pair of them
-//	device.go  one open umadN: agents, datagrams, errors; permit.go, how to get
-//	           permission; file_linux.go, file_other.go, system calls
-//	header.go  the header of a datagram, the request for an agent
-//	choose.go  the choice of a port
-//	hostport.go all ports of the host, to be listed; list.go, which are active;
-//	           portcounter.go, their counters
-//	sysfs.go   the kernel's facts about ports
+// Open chooses a port and returns a Transport, an engine.Transport over it. HostPorts and
+// ActivePorts list the ports of the host, ReadCounters reads the counters that the kernel
+// shows of a port; they read only files of sysfs and open no device.
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
 // drivers/infiniband/core/user_mad.c and mad.c (behaviour), mad_rmpp.c.
@@ -67,7 +62,7 @@ type Transport struct {
 var _ engine.Transport = (*Transport)(nil)
 
 // Open opens the port that o selects. Without the name of a device, ports that cannot be
-// opened are skipped; the error is that of the first.
+// opened are skipped; the error is the error of the first.
 func Open(o Options) (*Transport, error) { return openBest(newSysfs(o.FS), o, openFile) }
 
 func openBest(sys sysfs, o Options, openFile func(path string) (file, error)) (*Transport, error) {
@@ -128,7 +123,7 @@ func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*
 
 // Traits returns the traits of the transport: the kernel splits and reassembles the
 // tables of SubnAdm. It has no limit of outstanding requests; recent kernels queue
-// those beyond 128 SMPs or 16 requests to SubnAdm.
+// requests beyond 128 SMPs or 16 requests to SubnAdm.
 func (t *Transport) Traits() engine.Traits { return engine.Traits{Name: "umad", RMPP: true} }
 
 // Send passes d to the kernel. If the kernel rejects it, the error is an
@@ -149,13 +144,13 @@ func (t *Transport) BeforeWait(f func() (again bool)) bool {
 	return t.arrived == nil && t.gsi.file.beforeWait(f)
 }
 
-// Accept registers for requests of others. The kernel delivers those of a class
+// Accept registers for requests of others. The kernel delivers the requests of a class
 // and method to one program.
 func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	return t.deviceFor(c).accept(c, m)
 }
 
-// GaveUp does nothing: the kernel has the same timeout.
+// GaveUp does nothing: the kernel has the engine's timeout.
 func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // deviceFor returns the device for a class.
@@ -208,7 +203,7 @@ func (t *Transport) read(d *device) {
 }
 
 // Port reads the current facts of the port. For a planarized port, the number is
-// that of the SMI device: directed routes begin with it.
+// the SMI device's: directed routes begin with it.
 func (t *Transport) Port() (engine.Port, error) {
 	p, err := t.sys.facts(t.gsi.port)
 	if err != nil {

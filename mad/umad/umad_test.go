@@ -76,7 +76,7 @@ func TestPlanarized(t *testing.T) {
 }
 
 // The directed routes of a planarized port begin at its half for subnet
-// management; all else is that of the other half.
+// management; all else is the other half's.
 func TestPlanarizedPort(t *testing.T) {
 	e, _ := planarized(t)
 	p, err := e.Port()

@@ -14,9 +14,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -54,7 +57,7 @@ func start(t *testing.T, f *ibsimtest.Fixture, theirs, ours string) *subnet {
 	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: theirs, ISSM: true})
 	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: ours, ISSM: true})
 	// Where OpenSM's messages to the system's log go, instead of to the console.
-	os.Remove("/dev/log") // that of the subnet before
+	os.Remove("/dev/log") // the earlier subnet's
 	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +86,7 @@ func (s *subnet) startSM(args ...string) {
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\ntransaction_timeout 5000\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(s.log) // that of the OpenSM before says that the subnet is up
+	os.Remove(s.log) // the earlier OpenSM's log says that the subnet is up
 	s.sm = ibsimtest.Command(t, "opensm", append([]string{"-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
 		"-g", portGUID(t, "vib0")}, args...)...)
 	out, err := os.Create(filepath.Join(f.Dir, "opensm.out"))
@@ -160,4 +163,94 @@ func field(t *testing.T, out, name string) string {
 		t.Fatalf("no %s in\n%s", name, out)
 	}
 	return m[1]
+}
+
+// cable joins a virtual adapter to a node of ibsim.
+type cable struct {
+	hca  *HCA
+	far  *ibsim.Transport
+	done sync.WaitGroup
+	stop chan struct{}
+}
+
+func plugIn(t *testing.T, o ibsim.Options) *cable {
+	t.Helper()
+	far, err := ibsim.Attach(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := far.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hca, err := NewHCA(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{hca: hca, far: far, stop: make(chan struct{})}
+	c.done.Go(c.out)
+	c.done.Go(c.in)
+	c.done.Go(func() { c.follow(port) })
+	t.Cleanup(c.unplug)
+	return c
+}
+
+// unplug takes the adapter out of the machine.
+func (c *cable) unplug() {
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+		c.hca.Close()
+		c.far.Close()
+		c.done.Wait()
+	}
+}
+
+// out carries what the kernel sends. The kernel has made the first hop of a
+// directed route already; ibsim makes it itself.
+func (c *cable) out() {
+	var d engine.Datagram
+	for c.hca.Recv(&d) == nil {
+		if m := d.MAD; mad.Class(m[1]) == mad.ClassSubnDirected && m[6] == 1 && m[4]&0x80 == 0 {
+			m[6] = 0
+		}
+		c.far.Send(&d) // what ibsim cannot carry is lost
+	}
+}
+
+// in carries what comes for us. In transaction IDs, ibsim puts a number of its
+// own into the upper 16 bits; of an answer, the kernel wants back its own: 0.
+func (c *cable) in() {
+	var d engine.Datagram
+	for c.far.Recv(&d) == nil {
+		if d.Undelivered {
+			continue
+		}
+		if mad.ParseHeader(d.MAD).Method.IsResponse() {
+			d.MAD[8], d.MAD[9] = 0, 0
+		}
+		d.QP = 1
+		if mad.Class(d.MAD[1]).Family() == mad.ClassSubn {
+			d.QP = 0
+		}
+		c.hca.Send(&d)
+	}
+}
+
+// follow has the kernel's port be as ibsim's, which the subnet manager sets.
+func (c *cable) follow(last engine.Port) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.stop:
+			return
+		}
+		p, err := c.far.Port()
+		if err == nil && fmt.Sprint(p) != fmt.Sprint(last) && c.hca.Set(p) == nil {
+			last = p
+		}
+	}
 }

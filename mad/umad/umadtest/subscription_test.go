@@ -67,7 +67,7 @@ func subscriptions(t *testing.T) (traps []string) {
 // A trap 128, raised by a cable pulled off in ibsim, reaches a script as a
 // Report from OpenSM, and so do the ports that come and go. Of a port the
 // kernel gives them to one program. A new OpenSM has the subscriptions again,
-// and the script is told that it lost some; at the end it has none.
+// and the script gets the number of lost events; at the end it has none.
 func testSubscribe(t *testing.T, s *subnet) {
 	r := runFabsh(t, `
 links = sa_subscribe(trap=128)
