@@ -90,7 +90,7 @@ func Attach(o Options) (*Transport, error) {
 // open creates our two sockets. Both must have their names before CONNECT: ibsim
 // exits if it cannot connect to the one for data.
 func (t *Transport) open() (id int32, err error) {
-	for range 8 { // another client may have the same number
+	for range 8 { // another client may have this number
 		id = 1 + rand.Int32N(1<<31-1)
 		t.ctl.UnixConn, err = net.DialUnix("unixgram", address("%s:ctl%d", t.socket, id), address("%s:ctl", t.socket))
 		switch {

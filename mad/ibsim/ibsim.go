@@ -1,10 +1,11 @@
 // Package ibsim attaches to ibsim, the simulator of linux-rdma, as libumad2sim
 // does for C programs: over its sockets, without a preloaded library. OpenSM
-// and infiniband-diags can be on the same simulated fabric.
+// and infiniband-diags can be on the simulated fabric beside it.
 //
-//	ibsim.go    the transport: datagrams
-//	control.go  the other socket: attach, detach, facts of the port
-//	refuse.go   requests that are not sent because they would damage ibsim
+// Attach takes a client slot and returns a Transport, an engine.Transport. One socket
+// carries datagrams, another the control requests: attach, detach, facts of the port.
+// Requests that would damage ibsim are refused. The constants Off..., Ctl... and the
+// functions on messages are also for fabsh's own server in place of ibsim.
 //
 // Sources: linux-rdma/ibsim, tag ibsim-0.10: include/ibsim.h (messages),
 // ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (handling of MADs).
@@ -175,7 +176,7 @@ func received(d *engine.Datagram, m []byte) {
 
 // isCut reports whether m is a table truncated by libumad2sim. OpenSM passes it the
 // whole table and expects a kernel that splits it into segments; the library sends the
-// first 256 bytes. (A table of exactly that length looks the same.)
+// first 256 bytes. (A complete table of exactly that length cannot be distinguished.)
 func isCut(h mad.Header, m []byte) bool {
 	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPVersionOffset] != 0 {
 		return false

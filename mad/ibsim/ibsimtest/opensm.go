@@ -1,6 +1,8 @@
 package ibsimtest
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -95,3 +97,22 @@ func (sm *SM) Stop() { stop(sm.cmd, os.Interrupt) }
 
 // Kill ends OpenSM at once, as if its host had crashed.
 func (sm *SM) Kill() { stop(sm.cmd, os.Kill) }
+
+//go:embed testdata/segment.c
+var segmentSource []byte
+
+// segmenter compiles the library that lets OpenSM send tables in segments.
+func segmenter(t testing.TB) string {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		Need(t, "gcc")
+	}
+	lib := filepath.Join(t.TempDir(), "libsegment.so")
+	c := exec.CommandContext(t.Context(), gcc, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", lib, "-x", "c", "-")
+	c.Stdin = bytes.NewReader(segmentSource)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", c, err, out)
+	}
+	return lib
+}

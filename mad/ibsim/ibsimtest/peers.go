@@ -4,11 +4,9 @@
 // A program that is missing skips the test, or fails it where the environment
 // has FABSH_PEERS_REQUIRED=1, as make sets it. `make peers` unpacks them all.
 //
-//	peers.go    finds and starts a peer; process_linux.go, process_other.go: it ends
-//	            with the test
-//	fixture.go  an ibsim with its programs; nets.go, its networks
-//	opensm.go   OpenSM; segment.go, with tables in segments
-//	slurm.go    Slurm's controller, and its daemon of a node
+// Command prepares any peer. A Fixture is a private ibsim with its programs, an SM an
+// OpenSM on it, Slurm a controller of Slurm with its daemons. All processes end with the
+// test that started them. Functions and types are for the goroutine of one test.
 package ibsimtest
 
 import (
@@ -19,8 +17,8 @@ import (
 	"testing"
 )
 
-// Command makes ready to run a peer ("tshark") with the test's context and
-// the environment it needs. Skips the test when there is no such program.
+// Command prepares to run a peer ("tshark") with the test's context and the environment
+// it needs. It skips the test if there is no such program.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), Path(t, name), args...)

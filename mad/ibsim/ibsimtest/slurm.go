@@ -121,7 +121,7 @@ func (s *Slurm) StartNode(t testing.TB, name string) func() {
 	return func() { stop(c, syscall.SIGTERM) }
 }
 
-// Topology is what scontrol show topology prints.
+// Topology returns what scontrol show topology prints.
 func (s *Slurm) Topology(t testing.TB) string {
 	t.Helper()
 	c := Command(t, "scontrol", "show", "topology")
@@ -144,7 +144,7 @@ func (s *Slurm) Shell(t testing.TB, script string) string {
 	return string(out)
 }
 
-// Log is what the controller has written.
+// Log returns what the controller has written.
 func (s *Slurm) Log(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
@@ -161,8 +161,8 @@ func (s *Slurm) write(t testing.TB, name, text string) {
 	}
 }
 
-// freePort returns a port that is unused now and will be soon: it is below those that
-// Linux assigns to programs that request any port (ip(7), ip_local_port_range).
+// freePort returns a port that is unused now and probably stays so: it is below the ports
+// that Linux assigns to programs that request any port (ip(7), ip_local_port_range).
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {

@@ -1,9 +1,5 @@
 // Package nowait reads and writes non-blocking descriptors, and calls a function
-// before it waits.
-//
-//	nowait.go     Conn: reads and writes
-//	wait_linux.go, wait_other.go  waiting; yield_linux.go, yield_other.go, yielding the
-//	                              processor
+// before it waits. A Conn is an open descriptor; one goroutine may read and another write.
 //
 // It makes raw system calls, unknown to the Go scheduler, because they do not
 // block. With ordinary ones, the runtime's monitor considers a thread that the
@@ -147,7 +143,7 @@ func (t *transfer) call(number, fd uintptr) {
 	}
 }
 
-// result returns the result of t; err is that of the waiter.
+// result returns the result of t; err is the waiter's error.
 func (t *transfer) result(err error) (int, error) {
 	t.b = nil
 	switch {
