@@ -296,7 +296,7 @@ func isTimeout(err error) bool {
 }
 
 // TestHeldUp: when the writer or the timer is held up, there are as many
-// attempts all the same, and the call gets its time.
+// attempts nevertheless, and the call gets its time.
 func TestHeldUp(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -342,7 +342,7 @@ func TestHeldUp(t *testing.T) {
 	}
 }
 
-// TestIDs: two engines do not begin with the same transaction IDs, and what never
+// TestIDs: two engines begin with different transaction IDs, and what never
 // was one's own is not late, but foreign.
 func TestIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestLossesForget: what was random is judged anew.
+// TestLossesForget: a loss found to be random is judged again later.
 func TestLossesForget(t *testing.T) {
 	var l lossDetector
 	halved := 0
@@ -168,7 +168,7 @@ const (
 	milli = time.Millisecond
 )
 
-// TestRTT: the estimate is that of RFC 6298.
+// TestRTT: the estimate follows RFC 6298.
 func TestRTT(t *testing.T) {
 	var got rttEstimate
 	var list []rttEstimate
@@ -182,7 +182,7 @@ func TestRTT(t *testing.T) {
 	}
 }
 
-// TestDelayOf states how an RTT is told from queueing, beside the base RTT.
+// TestDelayOf: an RTT shows queueing by its distance from the base RTT.
 func TestDelayOf(t *testing.T) {
 	for _, test := range []struct {
 		baseRTT, rtt time.Duration

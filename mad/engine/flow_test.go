@@ -12,7 +12,7 @@ import (
 	"fabsh/mad"
 )
 
-// load is what a peer has to carry at the same time.
+// load is the number of requests that a peer has at once.
 type load struct {
 	now, most int
 	byLID     map[mad.LID]int
@@ -29,7 +29,7 @@ func (l *load) add(lid mad.LID, n int) {
 	l.mostByLID = max(l.mostByLID, l.byLID[lid])
 }
 
-// TestCongestionWindow: no more is outstanding than each window allows, and no less.
+// TestWindow: no more is outstanding than each window allows, and no less.
 func TestWindow(t *testing.T) {
 	smp := func(c *Call, i int) { c.PutSMP(mad.MethodGet, 0x11, 0, nil) }
 	sa := func(c *Call, i int) { c.PutSA(mad.MethodGet, 0x11, 0, 0, nil) }
@@ -150,7 +150,7 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
-// TestFIFO: calls go out in the order of their start, those of a full
+// TestFIFO: calls go out in the order of their start, calls of a full
 // destination excepted.
 func TestFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"fabsh/mad"
 )
 
-// event is a MAD that nobody asked for, of a class and method, with a number
+// event is an unsolicited MAD of a class and method, with a number
 // as transaction ID.
 func event(c mad.Class, m mad.Method, n uint64) Datagram {
 	var call Call
@@ -38,8 +38,8 @@ func mustListen(t *testing.T, e *Engine, c mad.Class, m mad.Method) *Listener {
 	return l
 }
 
-// told is all that l has to say without waiting.
-func told(l *Listener) (list []string) {
+// pendingEvents returns all that l has received, without waiting.
+func pendingEvents(l *Listener) (list []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	for {
@@ -59,7 +59,7 @@ func told(l *Listener) (list []string) {
 	}
 }
 
-// TestListen: what is listened to is told and answered; nothing else is.
+// TestListen: requests with a listener are delivered and answered, no others.
 func TestListen(t *testing.T) {
 	changed := func(d Datagram, offset int, v byte) Datagram {
 		d.MAD[offset] = v
@@ -76,7 +76,7 @@ func TestListen(t *testing.T) {
 		m      mad.Method
 		write  bool
 		d      Datagram
-		told   []string
+		want   []string
 		answer mad.Method // 0: none
 	}{
 		{"report", mad.ClassSubnAdm, mad.MethodReport, false, report, []string{"Report 9 from LID 7"}, mad.MethodReportResp},
@@ -99,8 +99,8 @@ func TestListen(t *testing.T) {
 				l := mustListen(t, e, test.c, test.m)
 				f.deliver(test.d)
 				synctest.Wait()
-				if diff := cmp.Diff(test.told, told(l)); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+				if diff := cmp.Diff(test.want, pendingEvents(l)); diff != "" {
+					t.Errorf("requests received (-want +got):\n%s", diff)
 				}
 				var want []Datagram
 				if test.answer != 0 {
@@ -121,7 +121,7 @@ func TestListen(t *testing.T) {
 }
 
 // TestListenAgain: a Report that is sent again, for its answer was lost, is
-// answered again and told once; later the same one is another. Traps are told
+// answered again and delivered once; later an equal one counts as new. Traps are delivered
 // as they come.
 func TestListenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,10 +141,10 @@ func TestListenAgain(t *testing.T) {
 		f.deliver(other)
 		synctest.Wait()
 		want := []string{"Report 5 from LID 7", "Report 5 from LID 7", "Report 6 from LID 7", "Report 6 from LID 8"}
-		if diff := cmp.Diff(want, told(reports)); diff != "" {
+		if diff := cmp.Diff(want, pendingEvents(reports)); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
-		if got := told(traps); len(got) != 4 {
+		if got := pendingEvents(traps); len(got) != 4 {
 			t.Errorf("traps: %q", got)
 		}
 		if sent != 10 {
@@ -154,7 +154,7 @@ func TestListenAgain(t *testing.T) {
 }
 
 // TestListenStorm: of what comes faster than it is taken the newest is dropped,
-// and it is told where, and how many.
+// and it is reported where, and how many.
 func TestListenStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(func(*fakeTransport, Datagram) {})
@@ -175,10 +175,10 @@ func TestListenStorm(t *testing.T) {
 			l.Next(t.Context(), &d)
 		}
 		storm(5) // three of them find room
-		got := told(l)
+		got := pendingEvents(l)
 		want := []string{"Report 1024 from LID 7", "70 dropped", "Report 1095 from LID 7", "Report 1096 from LID 7", "Report 1097 from LID 7", "2 dropped"}
 		if len(got) != listenQueue-3+5 {
-			t.Errorf("%d told", len(got))
+			t.Errorf("%d received", len(got))
 		} else if diff := cmp.Diff(want, got[listenQueue-3-1:]); diff != "" {
 			t.Errorf("the end (-want +got):\n%s", diff)
 		}
@@ -186,7 +186,7 @@ func TestListenStorm(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		storm(1)
-		if diff := cmp.Diff([]string{"Report 1100 from LID 7"}, told(l)); diff != "" {
+		if diff := cmp.Diff([]string{"Report 1100 from LID 7"}, pendingEvents(l)); diff != "" {
 			t.Errorf("afterwards (-want +got):\n%s", diff)
 		}
 	})
@@ -240,7 +240,7 @@ func TestListenStarvesNobody(t *testing.T) {
 }
 
 // TestListenEnds: Next ends with its context, its listener, and the transport;
-// there is one listener of a kind; what the transport refuses is told.
+// there is one listener of a kind; a refusal of the transport is returned.
 func TestListenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(nil)
@@ -292,7 +292,7 @@ func TestListenEnds(t *testing.T) {
 	})
 }
 
-// A MAD that nobody asked for costs no allocation, listened to or not.
+// An unsolicited MAD costs no allocation, with or without a listener.
 func TestListenAllocates(t *testing.T) {
 	e := New(newFake(func(*fakeTransport, Datagram) {}), Options{})
 	defer mustClose(t, e)

@@ -100,7 +100,7 @@ func getMulti(payload []byte) *Call {
 }
 
 // multiAgent takes long requests over a faulty network and answers each with a
-// table of the same bytes, so that both directions are seen.
+// table of its bytes, so that both directions are seen.
 type multiAgent struct {
 	receivers map[uint64]*payloadReceiver
 	senders   map[uint64]*tableSender
@@ -160,7 +160,7 @@ func TestPayload(t *testing.T) {
 					if !r.turned {
 						t.Errorf("size %d, window %d: the transfer was not turned round", size, window)
 					}
-					// That of a single segment is its own; the rule is the same.
+					// The length of a single segment is its own; the rule holds, too.
 					if want := uint32(size) + r.last*mad.SegmentHeader; r.claim != want {
 						t.Errorf("size %d: the first segment announces %d bytes, want %d", size, r.claim, want)
 					}
@@ -360,7 +360,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestBadACK: an ACK that cannot be ends the call, and its sender is told why.
+// TestBadACK: an invalid ACK ends the call, and its sender gets the reason.
 func TestBadACK(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -25,7 +25,7 @@ func place(d *Datagram) string {
 // agentSet is agents by LID, some of which redirect.
 type agentSet struct {
 	redirects map[mad.LID]mad.ClassPortInfo
-	attribute mad.AttributeID // of redirections; 0: that of the request
+	attribute mad.AttributeID // of redirections; 0: the request's
 	dead      map[mad.LID]bool
 	came      []string
 }

@@ -188,7 +188,7 @@ func TestTwoTables(t *testing.T) {
 			}
 			attempt++
 			// The segments of the first come from 1000 ms on, every 20 ms;
-			// those of the second from 1010 ms on, every 5 ms.
+			// segments of the second from 1010 ms on, every 5 ms.
 			first, step := 1000, 20
 			if attempt > 1 {
 				first, step = 110, 5
@@ -208,7 +208,7 @@ func TestTwoTables(t *testing.T) {
 	})
 }
 
-// TestStraySegments: senders whose call is over are told so, once their
+// TestStraySegments: senders whose call is over are informed, once their
 // segments come.
 func TestStraySegments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestACKBounced(t *testing.T) {
 }
 
 // TestEndlessTable: of an answer without end as much is taken as the call allows,
-// whoever puts it together; its sender is told to stop.
+// whoever puts it together; its sender gets an ABORT.
 func TestEndlessTable(t *testing.T) {
 	for _, kernel := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestStalled(t *testing.T) {
 }
 
 // TestSlowWriter: while the writer is held up, calls that are to be sent again
-// may be answered, cancelled, or told to wait.
+// may be answered, cancelled, or answered BUSY.
 func TestSlowWriter(t *testing.T) {
 	for _, test := range []struct {
 		name    string

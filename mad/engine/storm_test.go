@@ -87,7 +87,7 @@ func storm(t *testing.T, calls, retries int) {
 		checkEmpty(t, e)
 		mustClose(t, e)
 	})
-	// Nothing may stay behind, whose number grows with that of the calls.
+	// Nothing may remain whose number grows with the number of calls.
 	if grown := heap() - before; grown > 2<<20 {
 		t.Errorf("%d bytes are still in use", grown)
 	}
@@ -192,7 +192,7 @@ func (c *stormCall) Complete(*Call) {
 	c.start()
 }
 
-// TestUnsolicited: however many MADs come that nobody asked for, answers are
+// TestUnsolicited: however many unsolicited MADs come, answers are
 // not starved.
 func TestUnsolicited(t *testing.T) {
 	f := newFake(nil)

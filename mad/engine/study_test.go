@@ -34,8 +34,8 @@ import (
 //	5 us, 16                0   100%   0.0%    40%   0.0%    62%   0.0%   0.0%
 //	                       32    88%   0.1%    51%   0.3%    14%   0.2%   0.2%
 //
-// The rate is that of the manager's answers, beside what it is without us. With
-// loss it is too low to be told, for the manager waits 200 ms for each.
+// The rate is the rate of the manager's answers, compared with its rate without us. With
+// loss it is too low to be measured, because the manager waits 200 ms for each.
 func TestStudy(t *testing.T) {
 	type path struct {
 		name   string

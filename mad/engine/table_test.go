@@ -197,12 +197,12 @@ func TestTableErrors(t *testing.T) {
 
 // TestRecords: the table is a whole number of records, or there is an error.
 // TestLongTable: a table that a kernel puts together may take longer than an
-// attempt; the kernel is told so.
+// attempt; the timeout for the kernel says so.
 func TestLongTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []time.Duration
+		var timeouts []time.Duration
 		f := newFake(func(f *fakeTransport, d Datagram) {
-			told = append(told, d.Timeout)
+			timeouts = append(timeouts, d.Timeout)
 			answer := respond(d)
 			answer.MAD = append(answer.MAD, make([]byte, 1000)...)
 			time.AfterFunc(2500*time.Millisecond, func() { f.deliver(answer) })
@@ -217,8 +217,8 @@ func TestLongTable(t *testing.T) {
 		if c.Err != nil || len(c.Table) != mad.SegmentData+1000 || c.Elapsed != 2500*time.Millisecond {
 			t.Errorf("%d bytes after %v, %v", len(c.Table), c.Elapsed, c.Err)
 		}
-		if diff := cmp.Diff([]time.Duration{3 * time.Second, 2 * time.Second, time.Second}, told); diff != "" {
-			t.Errorf("told (-want +got)\n%s", diff)
+		if diff := cmp.Diff([]time.Duration{3 * time.Second, 2 * time.Second, time.Second}, timeouts); diff != "" {
+			t.Errorf("timeouts (-want +got)\n%s", diff)
 		}
 	})
 }
