@@ -284,24 +284,6 @@ func FuzzVariants(f *testing.F) {
 	})
 }
 
-// FuzzHeader: a header that was read is written the same, but for what is
-// reserved and the bits of directed routes.
-func FuzzHeader(f *testing.F) {
-	f.Add(request(ClassSubn, MethodGet, AttrNodeInfo.ID, 1, nil))
-	f.Add(directed(request(ClassSubn, MethodGet, AttrNodeInfo.ID, 1, nil), 0, 1))
-	f.Fuzz(func(t *testing.T, m []byte) {
-		if len(m) < HeaderSize {
-			return
-		}
-		h := ParseHeader(m)
-		again := make([]byte, HeaderSize)
-		h.Put(again)
-		if got := ParseHeader(again); got != h {
-			t.Fatalf("%+v becomes %+v", h, got)
-		}
-	})
-}
-
 // TestVendors: where IsGeneric is 0, two fields are numbers of a vendor, with names of
 // their own; the other names still find them.
 func TestVendors(t *testing.T) {
@@ -359,27 +341,5 @@ func TestPortService(t *testing.T) {
 	whole[10] = 1
 	if a := AttrSubnAdmNotice.Resolve(whole, 0); a.Variant != "gid" {
 		t.Errorf("a Report is %s", a.Variant)
-	}
-}
-
-// TestEvent: what a notice reports, in words.
-func TestEvent(t *testing.T) {
-	for _, tt := range []struct {
-		class Class
-		n     Notice
-		want  string
-	}{
-		{ClassSubn, Notice{IsGeneric: true, TrapNumber: 128}, "trap 128 (link state changed)"},
-		{ClassSubnDirected, Notice{IsGeneric: true, TrapNumber: 256}, "trap 256 (bad M_Key)"},
-		{ClassSubnAdm, Notice{IsGeneric: true, TrapNumber: 64}, "trap 64 (port in service)"},
-		{ClassBM, Notice{IsGeneric: true, TrapNumber: 259}, "trap 259 (bad B_Key)"},
-		{ClassCongestion, Notice{IsGeneric: true}, "trap 0 (bad CC_Key)"},
-		{ClassSubn, Notice{IsGeneric: true, TrapNumber: 999}, "trap 999"},
-		{ClassSubn, Notice{IsGeneric: true, Type: NoticeTypeEmpty}, ""},
-		{ClassSubn, Notice{ProducerType: 0x2c9, TrapNumber: 66}, "trap of vendor 0x0002c9, device 0x0042"},
-	} {
-		if got := tt.n.Event(tt.class); got != tt.want {
-			t.Errorf("%v %d: %q, want %q", tt.class, tt.n.TrapNumber, got, tt.want)
-		}
 	}
 }

@@ -13,43 +13,6 @@
 // Section numbers refer to the InfiniBand Architecture Specification, volume 1 (IBA).
 // Attributes that it does not have are of NVIDIA (Mellanox); their sources are cited at each.
 //
-// # Files
-//
-//	mad.go          the base header of every MAD, and the offsets of the parts after it
-//	header.go       the headers of the classes
-//	address.go      LIDs, GUIDs, GIDs, directed routes
-//	class.go        management classes and methods; classinfo.go, method.go: their descriptions
-//	sa1.go          the header of subnet administration, class version 1
-//	status.go       the status field in words; rmpp.go: the header of transfers, their status
-//	attribute.go    Attribute: the description of an attribute, and of its fields
-//	variant.go      the layouts that a field of raw bytes can have
-//	key.go          MaskKeys: a MAD without its keys
-//	effect.go       the effect of a request on the fabric
-//	capability.go   which attributes of NVIDIA a device announces
-//	allowed.go      the requests that the specification has
-//	smp.go lft.go smprare.go                        attributes: subnet management; lft.go: forwarding tables
-//	smpqos.go                                       arbitration of bandwidth, states of ports
-//	vendorinfo.go plft.go adaptive.go               of NVIDIA's and Mellanox' devices: capabilities and ports,
-//	                                                private forwarding tables, adaptive routing
-//	routingnotify.go vendorqos.go virtual.go        notifications of routing, bandwidth and health, virtual ports
-//	router.go nvlink.go ppcc.go keyinfo.go          routers, NVLink, congestion control, keys of their classes
-//	mlnx.go mlnxaccess.go                           their older attributes
-//	sa.go sarecord.go sagroup.go inform.go          subnet administration
-//	perf.go perfcong.go perfdetail.go perfsample.go performance management
-//	bm.go cc.go devmgt.go sysmgt.go                 other classes
-//	classport.go notice.go                          of several classes; trap.go: the events of notices
-//	noticevendor.go noticefabric.go                 notices of NVIDIA: keys and virtual ports, links and topology
-//	registerinfo.go registerport.go                 registers of Mellanox' devices
-//	registermodule.go registereeprom.go             those of modules, and their EEPROMs
-//	register.go     the effect of a request on a register: it is read, or refused
-//	enum.go         the words of the enumerations and masks
-//	z*.go           generated from these: Decode, Encode, tables of fields
-//	registry.go     attributes by number and by name
-//	field.go        reads and writes single fields
-//	counter.go      the counters of an attribute; counterfile.go, those that Linux shows
-//	dissect.go      Dissect: the parts of a datagram; validate.go: its violations of the specification
-//	speed.go        speed and width of a link, from its PortInfo
-//
 // # Concurrency and ownership
 //
 // The package has no mutable state: its functions are safe for concurrent use. Structs of
@@ -74,10 +37,10 @@
 //		_       uint32 `mad:"1:31"`
 //	}
 //
-// Then "make generate" writes Decode and Encode, the table of its fields, and the
-// entry in ATTRIBUTES.md. Scripts, help and recordings use these tables. The
-// effect of a request follows from its method and class (see Effect). The
-// generator rejects invalid declarations, with their positions.
+// Then "make generate" writes Decode and Encode and the table of its fields, in a file
+// named z and the name of the source file, and the entry in ATTRIBUTES.md. Scripts, help
+// and recordings use these tables. The effect of a request follows from its method and class
+// (see Effect). The generator rejects invalid declarations, with their positions.
 //
 // Each struct needs:
 //

@@ -4,29 +4,6 @@ import (
 	"encoding/binary"
 )
 
-// RMPPHeader divides a transfer of more than one MAD into segments. It is at
-// RMPPOffset.
-//
-//mad:header size=12 section=13.6.2.1
-//mad:source opensm include/iba/ib_types.h ib_rmpp_mad_t
-//mad:source rdma-core libibumad/umad_types.h umad_rmpp_hdr
-type RMPPHeader struct {
-	// RMPPVersion is 1; 0 if the MAD is not part of a transfer.
-	RMPPVersion uint8 `mad:"0:8"`
-	// RMPPType is the role of the MAD in the transfer.
-	RMPPType RMPPType `mad:"8:8"`
-	// RRespTime is the longest time in which the receiver of this MAD answers, 4.096 us * 2^value; 31 is unspecified.
-	RRespTime uint8 `mad:"16:5"`
-	// RMPPFlags mark the first and the last segment.
-	RMPPFlags RMPPFlags `mad:"21:3"`
-	// RMPPStatus is why the transfer was stopped or aborted.
-	RMPPStatus RMPPStatus `mad:"24:8"`
-	// SegmentNumber counts segments from 1; in an ACK it is the last one received in order.
-	SegmentNumber uint32 `mad:"32:32"`
-	// PayloadLength is the number of bytes after this header: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the last segment that may be sent.
-	PayloadLength uint32 `mad:"64:32"`
-}
-
 // SAHeader follows the RMPPHeader in MADs of subnet administration, at SAKeyOffset.
 //
 //mad:header size=20 section=15.2.1.1
@@ -41,50 +18,6 @@ type SAHeader struct {
 	// ComponentMask selects the components of the record that a query compares, a bit each.
 	ComponentMask uint64 `mad:"96:64,hex"`
 }
-
-// RMPPType is the role of a MAD in a transfer (IBA 13.6.2.1).
-//
-//mad:enum
-type RMPPType uint8
-
-const (
-	RMPPTypeNone  RMPPType = 0
-	RMPPTypeData  RMPPType = 1
-	RMPPTypeACK   RMPPType = 2 // "ack"
-	RMPPTypeStop  RMPPType = 3
-	RMPPTypeAbort RMPPType = 4
-)
-
-// RMPPFlags mark a transfer's first and last segment (IBA 13.6.2.1).
-//
-//mad:mask
-type RMPPFlags uint8
-
-const (
-	RMPPFlagsActive RMPPFlags = 1 << 0
-	RMPPFlagsFirst  RMPPFlags = 1 << 1
-	RMPPFlagsLast   RMPPFlags = 1 << 2
-)
-
-// RMPPStatus is why a transfer ended early (IBA 13.6.2.1).
-//
-//mad:enum
-type RMPPStatus uint8
-
-const (
-	RMPPStatusNormal                            RMPPStatus = 0
-	RMPPStatusResourcesExhausted                RMPPStatus = 1
-	RMPPStatusTotalTimeTooLong                  RMPPStatus = 118
-	RMPPStatusInconsistentLastAndPayloadLength  RMPPStatus = 119
-	RMPPStatusInconsistentFirstAndSegmentNumber RMPPStatus = 120
-	RMPPStatusBadRMPPType                       RMPPStatus = 121 // "bad_rmpp_type"
-	RMPPStatusNewWindowLastTooSmall             RMPPStatus = 122
-	RMPPStatusSegmentNumberTooBig               RMPPStatus = 123
-	RMPPStatusIllegalStatus                     RMPPStatus = 124
-	RMPPStatusUnsupportedVersion                RMPPStatus = 125
-	RMPPStatusTooManyRetries                    RMPPStatus = 126
-	RMPPStatusUnspecified                       RMPPStatus = 127
-)
 
 // NodeRecord is a node as the subnet administrator knows it: one record per
 // port of a channel adapter or router, one per switch.

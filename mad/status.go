@@ -108,35 +108,3 @@ func (s Status) Text(c Class) string {
 	}
 	return strings.Join(words, ", ")
 }
-
-// rmppStatusTexts are the texts of messages; scripts have the words of the
-// enumeration.
-var rmppStatusTexts = map[RMPPStatus]string{
-	RMPPStatusResourcesExhausted:                "resources exhausted",
-	RMPPStatusTotalTimeTooLong:                  "total time too long",
-	RMPPStatusInconsistentLastAndPayloadLength:  "inconsistent last segment and payload length",
-	RMPPStatusInconsistentFirstAndSegmentNumber: "inconsistent first segment and segment number",
-	RMPPStatusBadRMPPType:                       "bad RMPP type",
-	RMPPStatusNewWindowLastTooSmall:             "new window too small",
-	RMPPStatusSegmentNumberTooBig:               "segment number too big",
-	RMPPStatusIllegalStatus:                     "illegal status",
-	RMPPStatusUnsupportedVersion:                "unsupported RMPP version",
-	RMPPStatusTooManyRetries:                    "too many retries",
-	RMPPStatusUnspecified:                       "unspecified",
-}
-
-// Text returns why a transfer ended early, by the status of its STOP or ABORT:
-// "too many retries". From 128 on the reasons are class-specific, from 192 on
-// vendor-specific (IBA 13.6.2.1, table 180).
-func (s RMPPStatus) Text() string {
-	switch text := rmppStatusTexts[s]; {
-	case s >= 192:
-		return "vendor-specific reason"
-	case s >= 128:
-		return "class-specific reason"
-	case text == "":
-		return "unknown"
-	default:
-		return text
-	}
-}

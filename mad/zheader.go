@@ -4,6 +4,85 @@ package mad
 
 import "encoding/binary"
 
+// WordsRMPPType are the words of RMPPType.
+var WordsRMPPType = &Words{
+	Name: "RMPPType",
+	Word: map[uint64]string{
+		0x0: "none",
+		0x1: "data",
+		0x2: "ack",
+		0x3: "stop",
+		0x4: "abort",
+	},
+	Code: map[string]uint64{
+		"none":  0x0,
+		"data":  0x1,
+		"ack":   0x2,
+		"stop":  0x3,
+		"abort": 0x4,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v RMPPType) String() string { return WordsRMPPType.Text(uint64(v)) }
+
+// WordsRMPPFlags are the words of RMPPFlags.
+var WordsRMPPFlags = &Words{
+	Name: "RMPPFlags",
+	Word: map[uint64]string{
+		0x1: "active",
+		0x2: "first",
+		0x4: "last",
+	},
+	Code: map[string]uint64{
+		"active": 0x1,
+		"first":  0x2,
+		"last":   0x4,
+	},
+}
+
+// Words returns the words of the bits set in m, the lowest first.
+func (m RMPPFlags) Words() []string { return WordsRMPPFlags.Split(uint64(m)) }
+
+// String returns the words, separated by commas.
+func (m RMPPFlags) String() string { return WordsRMPPFlags.Join(uint64(m)) }
+
+// WordsRMPPStatus are the words of RMPPStatus.
+var WordsRMPPStatus = &Words{
+	Name: "RMPPStatus",
+	Word: map[uint64]string{
+		0x0:  "normal",
+		0x1:  "resources_exhausted",
+		0x76: "total_time_too_long",
+		0x77: "inconsistent_last_and_payload_length",
+		0x78: "inconsistent_first_and_segment_number",
+		0x79: "bad_rmpp_type",
+		0x7a: "new_window_last_too_small",
+		0x7b: "segment_number_too_big",
+		0x7c: "illegal_status",
+		0x7d: "unsupported_version",
+		0x7e: "too_many_retries",
+		0x7f: "unspecified",
+	},
+	Code: map[string]uint64{
+		"normal":                                0x0,
+		"resources_exhausted":                   0x1,
+		"total_time_too_long":                   0x76,
+		"inconsistent_last_and_payload_length":  0x77,
+		"inconsistent_first_and_segment_number": 0x78,
+		"bad_rmpp_type":                         0x79,
+		"new_window_last_too_small":             0x7a,
+		"segment_number_too_big":                0x7b,
+		"illegal_status":                        0x7c,
+		"unsupported_version":                   0x7d,
+		"too_many_retries":                      0x7e,
+		"unspecified":                           0x7f,
+	},
+}
+
+// String returns the word of v, or unknown(9).
+func (v RMPPStatus) String() string { return WordsRMPPStatus.Text(uint64(v)) }
+
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *MADHeader) Decode(data []byte) {
 	b := data
@@ -412,5 +491,67 @@ var LayoutVendorHeader = &Attribute{
 	Fields: []Field{
 		{Name: "OUI", Script: "oui", Offset: 8, Bits: 24, Count: 1, Stride: 24, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "OUI is the IEEE number of the vendor who defines the MAD."},
+	},
+}
+
+// Decode reads t from data; bytes beyond the end of data read as 0.
+func (t *RMPPHeader) Decode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:12]
+	t.RMPPVersion = b[0]
+	t.RMPPType = RMPPType(b[1])
+	t.RRespTime = b[2] >> 3
+	t.RMPPFlags = RMPPFlags(b[2] & 0x7)
+	t.RMPPStatus = RMPPStatus(b[3])
+	t.SegmentNumber = binary.BigEndian.Uint32(b[4:])
+	t.PayloadLength = binary.BigEndian.Uint32(b[8:])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RMPPHeader) Encode(data []byte) {
+	b := data
+	if len(b) < 12 {
+		var pad [12]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:12]
+	b[0] = t.RMPPVersion
+	b[1] = uint8(t.RMPPType)
+	b[2] = t.RRespTime&0x1f<<3 | uint8(t.RMPPFlags)&0x7
+	b[3] = uint8(t.RMPPStatus)
+	binary.BigEndian.PutUint32(b[4:], t.SegmentNumber)
+	binary.BigEndian.PutUint32(b[8:], t.PayloadLength)
+}
+
+// LayoutRMPPHeader describes RMPPHeader.
+var LayoutRMPPHeader = &Attribute{
+	Name:      "RMPPHeader",
+	Size:      12,
+	Section:   "13.6.2.1",
+	Sources:   []string{"opensm include/iba/ib_types.h ib_rmpp_mad_t", "rdma-core libibumad/umad_types.h umad_rmpp_hdr"},
+	Doc:       "RMPPHeader divides a transfer of more than one MAD into segments. It is at RMPPOffset.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "RMPPVersion", Script: "rmpp_version", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "RMPPVersion is 1; 0 if the MAD is not part of a transfer."},
+		{Name: "RMPPType", Script: "rmpp_type", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsRMPPType, Component: 1, Components: 1,
+			Doc: "RMPPType is the role of the MAD in the transfer."},
+		{Name: "RRespTime", Script: "r_resp_time", Offset: 16, Bits: 5, Count: 1, Stride: 5, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "RRespTime is the longest time in which the receiver of this MAD answers, 4.096 us * 2^value; 31 is unspecified."},
+		{Name: "RMPPFlags", Script: "rmpp_flags", Offset: 21, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeMask, Words: WordsRMPPFlags, Component: 3, Components: 1,
+			Doc: "RMPPFlags mark the first and the last segment."},
+		{Name: "RMPPStatus", Script: "rmpp_status", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsRMPPStatus, Component: 4, Components: 1,
+			Doc: "RMPPStatus is why the transfer was stopped or aborted."},
+		{Name: "SegmentNumber", Script: "segment_number", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 5, Components: 1,
+			Doc: "SegmentNumber counts segments from 1; in an ACK it is the last one received in order."},
+		{Name: "PayloadLength", Script: "payload_length", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 6, Components: 1,
+			Doc: "PayloadLength is the number of bytes after this header: of the whole transfer (or 0) in the first segment, of this segment in the last. In an ACK it is NewWindowLast, the last segment that may be sent."},
 	},
 }

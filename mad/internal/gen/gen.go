@@ -3,9 +3,9 @@
 // the tags.
 //
 // Generate parses the tagged structs, checks them and returns the generated files: one for
-// each source file with tagged types, named z and the name of the source; zregistry.go with
-// the lists of all; ATTRIBUTES.md. It reads only syntax, and so works while mad does not
-// compile.
+// each source file with tagged types, named z and the name of the source; the lists of all
+// attributes and headers; ATTRIBUTES.md, the page for people. It reads only syntax, and so
+// works while mad does not compile.
 //
 // The order of variants, and of attributes with one class and number, is the order of the
 // source files' names and of the declarations in them.

@@ -18,19 +18,21 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// errorList collects errors.
-type errorList struct {
-	fset *token.FileSet
-	errs []error
+// pkg is the package as the generator has read it.
+type pkg struct {
+	fset      *token.FileSet
+	files     []*file
+	wordTypes map[string]*wordType
+	layouts   map[string]*layout
+	types     map[string]int // bits of the number types, by name
+	errs      errorList
 }
 
-func (e *errorList) add(pos token.Pos, format string, args ...any) {
-	at := e.fset.Position(pos)
-	at.Filename = filepath.Base(at.Filename)
-	e.errs = append(e.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+type file struct {
+	name      string
+	layouts   []*layout
+	wordTypes []*wordType
 }
-
-func (e *errorList) err() error { return errors.Join(e.errs...) }
 
 // parse reads the Go files of dir that are neither tests nor generated.
 func parse(dir string) (*pkg, error) {
@@ -212,21 +214,19 @@ func (p *pkg) structDecl(t *ast.TypeSpec, s *ast.StructType, doc *ast.CommentGro
 // oneLine puts a comment's text on one line; an empty line also becomes a space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// pkg is the package as the generator has read it.
-type pkg struct {
-	fset      *token.FileSet
-	files     []*file
-	wordTypes map[string]*wordType
-	layouts   map[string]*layout
-	types     map[string]int // bits of the number types, by name
-	errs      errorList
+// errorList collects errors.
+type errorList struct {
+	fset *token.FileSet
+	errs []error
 }
 
-type file struct {
-	name      string
-	layouts   []*layout
-	wordTypes []*wordType
+func (e *errorList) add(pos token.Pos, format string, args ...any) {
+	at := e.fset.Position(pos)
+	at.Filename = filepath.Base(at.Filename)
+	e.errs = append(e.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 }
+
+func (e *errorList) err() error { return errors.Join(e.errs...) }
 
 // wordType is an enumeration or mask type with its constants.
 type wordType struct {
