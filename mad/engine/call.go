@@ -217,7 +217,7 @@ func newError(c *Call, err error) error {
 	switch err := err.(type) {
 	case statusError:
 		e.Status, e.Err = mad.Status(err), nil
-	case *redirect:
+	case *redirectError:
 		e.Status = err.status
 	}
 	return e

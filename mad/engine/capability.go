@@ -17,14 +17,14 @@ import (
 // request was not sent: an agent may ignore it.
 var ErrUnsupported = errors.New("unsupported")
 
-// ErrNotSimulated is why a transport refuses a question that the simulated devices behind it never
+// ErrNotSimulated is why a transport refuses a query that the simulated devices behind it never
 // answer: they announce nothing.
 var ErrNotSimulated = errors.New("not simulated")
 
-// unsupported is the ErrUnsupported of an attribute.
-type unsupported struct{ attr *mad.Attribute }
+// unsupportedError is the ErrUnsupported of an attribute.
+type unsupportedError struct{ attr *mad.Attribute }
 
-func (u *unsupported) Error() string {
+func (u *unsupportedError) Error() string {
 	text := "the device is not of NVIDIA or Mellanox"
 	if by := u.attr.AnnouncedBy(); by != "" {
 		text = "the device does not announce it by " + by
@@ -32,29 +32,29 @@ func (u *unsupported) Error() string {
 	return fmt.Sprintf("%v: %s; no request was sent", ErrUnsupported, text)
 }
 
-func (u *unsupported) Is(target error) bool { return target == ErrUnsupported }
+func (u *unsupportedError) Is(target error) bool { return target == ErrUnsupported }
 
-// capabilities is what devices announce, by the GUID of their node. A device is asked once
+// capabilities is what devices announce, by the GUID of their node. A device is queried once
 // in the life of the engine; one that did not answer, again after silentFor.
 type capabilities struct {
 	mu    sync.Mutex
 	nodes map[mad.GUID]*device
 }
 
-// silentFor is how long a device that did not answer is not asked again.
+// silentFor is how long a device that did not answer is not queried again.
 const silentFor = 10 * time.Minute
 
 // device is what a device announces.
 type device struct {
-	asks    chan struct{} // holds a token while someone asks the device
-	info    mad.NodeInfo
-	known   bool // info is set
-	answers map[*mad.Attribute]announcement
+	querying chan struct{} // holds a token while a goroutine queries the device
+	info     mad.NodeInfo
+	known    bool // info is set
+	answers  map[*mad.Attribute]announcement
 }
 
-// announcement is a device's answer to a question for what it announces.
+// announcement is a device's answer to a query for what it announces.
 type announcement struct {
-	data  []byte // nil: the device refused the question, or did not answer
+	data  []byte // nil: the device refused the query, or did not answer
 	err   error  // there was no answer
 	until time.Time
 }
@@ -71,7 +71,7 @@ func (e *Engine) KnowNodes(nodes iter.Seq[*mad.NodeInfo]) {
 }
 
 // GeneralInfo returns the capabilities that a node has announced to this engine; nil: it was
-// not asked, or did not answer.
+// not queried, or did not answer.
 func (e *Engine) GeneralInfo(node mad.GUID) []byte {
 	s := &e.capabilities
 	s.mu.Lock()
@@ -87,7 +87,7 @@ func (e *Engine) GeneralInfo(node mad.GUID) []byte {
 func (s *capabilities) of(node mad.GUID) *device {
 	d := s.nodes[node]
 	if d == nil {
-		d = &device{asks: make(chan struct{}, 1)}
+		d = &device{querying: make(chan struct{}, 1)}
 		if s.nodes == nil {
 			s.nodes = map[mad.GUID]*device{}
 		}
@@ -100,8 +100,8 @@ func (s *capabilities) of(node mad.GUID) *device {
 func (d *device) learn(info *mad.NodeInfo) { d.info, d.known = *info, true }
 
 // verdict reports whether the device of a node announces a: err is nil, ErrUnsupported, or
-// the error of a question. If ask is not nil, the answer to that attribute is missing.
-func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, err error) {
+// the error of a query. If missing is not nil, the answer to that attribute is missing.
+func (d *device) verdict(node mad.GUID, a *mad.Attribute) (missing *mad.Attribute, err error) {
 	nvidia := mad.IsNVIDIA(0, node)
 	switch {
 	case !d.known && (!nvidia || a.OnlyRouters):
@@ -109,13 +109,13 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 	case !nvidia && d.info.VendorID == mad.VendorBull && d.listed(a):
 		return nil, nil
 	case !nvidia && !mad.IsNVIDIA(d.info.VendorID, node), a.OnlyRouters && d.info.NodeType != mad.NodeTypeRouter:
-		return nil, &unsupported{a}
+		return nil, &unsupportedError{a}
 	}
 	if len(a.Capabilities) > 0 {
-		data, ask, err := d.answer(mad.AttrGeneralInfo)
+		data, missing, err := d.answer(mad.AttrGeneralInfo)
 		switch {
-		case ask != nil:
-			return ask, nil
+		case missing != nil:
+			return missing, nil
 		case data == nil && a == mad.AttrExtendedPortInfo && !d.known:
 			return mad.AttrNodeInfo, nil
 		case data == nil && d.listed(a), err != nil && a.Class.IsVendor():
@@ -136,15 +136,15 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, e
 	}
 	for i := range a.Needs {
 		n := &a.Needs[i]
-		data, ask, err := d.answer(n.Of)
-		if ask != nil || err != nil {
-			return ask, err
+		data, missing, err := d.answer(n.Of)
+		if missing != nil || err != nil {
+			return missing, err
 		}
 		if data != nil && n.IsMet(data) {
 			return nil, nil
 		}
 	}
-	return nil, &unsupported{a}
+	return nil, &unsupportedError{a}
 }
 
 // listed reports whether a is ExtendedPortInfo and the device is known to have it by its
@@ -155,21 +155,21 @@ func (d *device) listed(a *mad.Attribute) bool {
 
 // older returns the verdict on a, which the device does not announce: an older device may
 // have another attribute with a's number.
-func (d *device) older(a *mad.Attribute) (ask *mad.Attribute, err error) {
+func (d *device) older(a *mad.Attribute) (missing *mad.Attribute, err error) {
 	older := mad.OlderOf(a)
 	switch {
 	case older == nil || older.Device == 0:
-		return nil, &unsupported{a}
+		return nil, &unsupportedError{a}
 	case !d.known:
 		return mad.AttrNodeInfo, nil
 	case d.info.DeviceID != older.Device:
-		return nil, &unsupported{a}
+		return nil, &unsupportedError{a}
 	}
 	return nil, nil
 }
 
-// answer returns the device's answer to a; ask is a if it was not asked yet.
-func (d *device) answer(a *mad.Attribute) (data []byte, ask *mad.Attribute, err error) {
+// answer returns the device's answer to a; missing is a if the device was not queried for it yet.
+func (d *device) answer(a *mad.Attribute) (data []byte, missing *mad.Attribute, err error) {
 	got, ok := d.answers[a]
 	if !ok || got.err != nil && time.Now().After(got.until) {
 		return nil, a, nil
@@ -191,7 +191,7 @@ func (e *Engine) mustBeAnnounced(c *Call) *mad.Attribute {
 }
 
 // announced returns the calls that may be sent, in their order. The others have ended:
-// their devices do not announce the attribute, or did not answer the question. The error
+// their devices do not announce the attribute, or did not answer the query. The error
 // is the end of ctx.
 func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) {
 	open := map[*Call]*mad.Attribute{} // verdicts that need an answer of the device
@@ -202,9 +202,9 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 		if a == nil {
 			continue
 		}
-		ask, err := e.verdict(c.Guard.Node, a)
+		missing, err := e.verdict(c.Guard.Node, a)
 		switch {
-		case ask != nil:
+		case missing != nil:
 			open[c] = a
 		case err != nil:
 			c.refuse(err)
@@ -214,7 +214,7 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 		}
 	}
 	if len(open) > 0 {
-		if err := e.askDevices(ctx, calls, open); err != nil {
+		if err := e.queryDevices(ctx, calls, open); err != nil {
 			return nil, err
 		}
 	} else if !refused {
@@ -224,7 +224,7 @@ func (e *Engine) announced(ctx context.Context, calls []*Call) ([]*Call, error) 
 }
 
 // verdict returns the verdict of a node's device on a; node is 0 if unknown.
-func (e *Engine) verdict(node mad.GUID, a *mad.Attribute) (ask *mad.Attribute, err error) {
+func (e *Engine) verdict(node mad.GUID, a *mad.Attribute) (missing *mad.Attribute, err error) {
 	if node == 0 {
 		return mad.AttrNodeInfo, nil
 	}
@@ -258,9 +258,9 @@ func deviceKeyOf(c *Call) deviceKey {
 	return deviceKey{to: c.To}
 }
 
-// askDevices finds the verdicts of the open calls. All devices are asked concurrently, in
+// queryDevices finds the verdicts of the open calls. All devices are queried concurrently, in
 // a goroutine each: many silent devices take as long as one.
-func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*mad.Attribute) error {
+func (e *Engine) queryDevices(ctx context.Context, calls []*Call, open map[*Call]*mad.Attribute) error {
 	byDevice := map[deviceKey][]*Call{}
 	var order []deviceKey
 	for _, c := range calls {
@@ -278,7 +278,7 @@ func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*
 		group.Go(func() {
 			node := k.node
 			for _, c := range byDevice[k] {
-				if err := e.ask(ctx, c, &node, open[c]); err != nil {
+				if err := e.query(ctx, c, &node, open[c]); err != nil {
 					c.refuse(err)
 				} else {
 					c.announced = true
@@ -296,14 +296,14 @@ func (e *Engine) askDevices(ctx context.Context, calls []*Call, open map[*Call]*
 	return context.Cause(ctx)
 }
 
-// ask asks the device that c goes to until the verdict on a is known. node is its GUID,
-// which ask sets if it is 0.
-func (e *Engine) ask(ctx context.Context, c *Call, node *mad.GUID, a *mad.Attribute) error {
+// query queries the device that c goes to until the verdict on a is known. node is its GUID,
+// which query sets if it is 0.
+func (e *Engine) query(ctx context.Context, c *Call, node *mad.GUID, a *mad.Attribute) error {
 	s := &e.capabilities
 	for {
 		if *node == 0 {
 			var info mad.NodeInfo
-			call := c.question(mad.AttrNodeInfo)
+			call := c.capabilityQuery(mad.AttrNodeInfo)
 			if err := cmp.Or(e.do(ctx, []*Call{call}), call.Err); err != nil {
 				return err
 			}
@@ -319,26 +319,26 @@ func (e *Engine) ask(ctx context.Context, c *Call, node *mad.GUID, a *mad.Attrib
 		d := s.of(*node)
 		s.mu.Unlock()
 		select {
-		case d.asks <- struct{}{}:
+		case d.querying <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		done, err := e.askOnce(ctx, c, *node, a)
-		<-d.asks
+		done, err := e.queryOnce(ctx, c, *node, a)
+		<-d.querying
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-// askOnce asks the device the next question for the verdict on a; done reports that err is
+// queryOnce sends the device the next query for the verdict on a; done reports that err is
 // the verdict. The token of the device is held.
-func (e *Engine) askOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Attribute) (done bool, err error) {
-	ask, err := e.verdict(node, a)
-	if ask == nil {
+func (e *Engine) queryOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Attribute) (done bool, err error) {
+	missing, err := e.verdict(node, a)
+	if missing == nil {
 		return true, err
 	}
-	call := c.question(ask)
+	call := c.capabilityQuery(missing)
 	call.announced = true
 	if err := e.do(ctx, []*Call{call}); err != nil {
 		return false, err
@@ -350,14 +350,14 @@ func (e *Engine) askOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Att
 	var got announcement
 	var refusal *Error
 	switch {
-	case call.Err == nil && ask == mad.AttrNodeInfo:
+	case call.Err == nil && missing == mad.AttrNodeInfo:
 		var info mad.NodeInfo
 		info.Decode(call.Data())
 		d.learn(&info)
 		return false, nil
 	case call.Err == nil:
-		got.data = slices.Clone(call.MAD[ask.OffsetIn(call.Header().ClassVersion):])
-	case ask == mad.AttrNodeInfo:
+		got.data = slices.Clone(call.MAD[missing.OffsetIn(call.Header().ClassVersion):])
+	case missing == mad.AttrNodeInfo:
 		return false, call.Err
 	case errors.As(call.Err, &refusal) && refusal.Status != 0 && refusal.Status&mad.StatusBusy == 0, errors.Is(call.Err, ErrNotSimulated):
 	default:
@@ -366,12 +366,12 @@ func (e *Engine) askOnce(ctx context.Context, c *Call, node mad.GUID, a *mad.Att
 	if d.answers == nil {
 		d.answers = map[*mad.Attribute]announcement{}
 	}
-	d.answers[ask] = got
+	d.answers[missing] = got
 	return false, nil
 }
 
-// question returns the call that reads a from the device that c goes to.
-func (c *Call) question(a *mad.Attribute) *Call {
+// capabilityQuery returns the call that reads a from the device that c goes to.
+func (c *Call) capabilityQuery(a *mad.Attribute) *Call {
 	q := &Call{To: c.To, Guard: c.Guard, Timeout: c.Timeout, Retries: c.Retries}
 	if a.Class != mad.ClassSubn {
 		q.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: mad.MethodGet, Attribute: a.ID}, nil)

@@ -203,7 +203,7 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 	}
 	if !c.announced {
 		if a := e.mustBeAnnounced(c); a != nil {
-			return effect, &unsupported{a}
+			return effect, &unsupportedError{a}
 		}
 	}
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {

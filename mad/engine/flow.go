@@ -384,26 +384,26 @@ const minTransferTime = 40 * time.Second
 
 func policyFor(t Traits) policy {
 	if t.Recorded {
-		return recorded{}
+		return recordedPolicy{}
 	}
-	return &live{transportRMPP: t.RMPP}
+	return &livePolicy{transportRMPP: t.RMPP}
 }
 
-// live is the policy of a fabric: windows by delay, attempts by RTO and timeout.
-type live struct {
+// livePolicy is the policy of a fabric: windows by delay, attempts by RTO and timeout.
+type livePolicy struct {
 	transportRMPP bool // Traits.RMPP
 }
 
-func (l *live) window(allowed int) int { return allowed }
+func (l *livePolicy) window(allowed int) int { return allowed }
 
-func (l *live) congestionWindows(kind, window int) (class, destination congestionWindow) {
+func (l *livePolicy) congestionWindows(kind, window int) (class, destination congestionWindow) {
 	if kind == kindSA {
 		return newCongestionWindow(windowSA, windowSA, min(windowSA, window)), newCongestionWindow(windowSA, windowSA, windowSA)
 	}
 	return newCongestionWindow(windowStart, windowStart, window), newCongestionWindow(windowDestinationStart, 1, windowDestination)
 }
 
-func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
+func (l *livePolicy) setDeadlines(c *Call, now, rto time.Duration) {
 	s := &c.s
 	s.giveUp = now + s.totalTimeout()
 	s.busyEnd = s.giveUp
@@ -418,9 +418,9 @@ func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
 	}
 }
 
-func (l *live) retriesBusy(c *Call, now time.Duration) bool { return now < c.s.busyEnd }
+func (l *livePolicy) retriesBusy(c *Call, now time.Duration) bool { return now < c.s.busyEnd }
 
-func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
+func (l *livePolicy) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 	switch s := &c.s; {
 	case s.rx != nil || s.tx != nil && s.tx.Begun():
 		return lossIgnored // not the first segment
@@ -432,34 +432,34 @@ func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 	return lossBackOff
 }
 
-func (l *live) wholeRequests() bool { return l.transportRMPP }
+func (l *livePolicy) wholeRequests() bool { return l.transportRMPP }
 
-// recorded is the policy of a recording, which has the result of each attempt at once:
+// recordedPolicy is the policy of a recording, which has the result of each attempt at once:
 // Undelivered means to try again, or to stop. Too many requests harm no one, and there
 // is nothing to wait for.
-type recorded struct{}
+type recordedPolicy struct{}
 
 // recordedTimeout is unlimited: a recording reports each loss.
 const recordedTimeout = 24 * time.Hour
 
-func (recorded) window(int) int { return numSlots }
+func (recordedPolicy) window(int) int { return numSlots }
 
-func (recorded) congestionWindows(int, int) (class, destination congestionWindow) {
+func (recordedPolicy) congestionWindows(int, int) (class, destination congestionWindow) {
 	unlimited := newCongestionWindow(numSlots, numSlots, numSlots)
 	return unlimited, unlimited
 }
 
-func (recorded) setDeadlines(c *Call, now, _ time.Duration) {
+func (recordedPolicy) setDeadlines(c *Call, now, _ time.Duration) {
 	c.s.wait, c.s.giveUp, c.s.lastEnd = recordedTimeout, now+recordedTimeout, never
 }
 
 // retriesBusy returns false: if the requester tried again, the recording has the later
 // answer.
-func (recorded) retriesBusy(*Call, time.Duration) bool { return false }
+func (recordedPolicy) retriesBusy(*Call, time.Duration) bool { return false }
 
 // undelivered sends c again as often as was recorded; then d.Took is the time until
 // the call was abandoned.
-func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
+func (recordedPolicy) undelivered(c *Call, d *Datagram, now time.Duration) loss {
 	if d.Took == 0 {
 		return lossResent
 	}
@@ -468,4 +468,4 @@ func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
 }
 
 // wholeRequests returns true: a recorded request is compared as a whole.
-func (recorded) wholeRequests() bool { return true }
+func (recordedPolicy) wholeRequests() bool { return true }

@@ -47,7 +47,7 @@ func (k *Keys) Of(g Guard) uint64 {
 // that agent redirects it. A redirection may be forged to get the key: so to must be a
 // queue pair of the agent's own port, or a port whose GUID is in the keys, at the LID
 // that the subnet administrator reports.
-func (k *Keys) mayGoTo(asked *Address, to *redirected) bool {
+func (k *Keys) mayGoTo(asked *Address, to *redirectTarget) bool {
 	if to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID) {
 		return true
 	}

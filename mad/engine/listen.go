@@ -198,7 +198,7 @@ func (ls *listeners) deliver(d *Datagram, h *mad.Header, now time.Duration) bool
 	switch {
 	case l == nil || h.ClassVersion != h.Class.Version():
 		return false
-	case truncated(d.MAD) != nil, l.counts != nil && !l.counts(d):
+	case checkLength(d.MAD) != nil, l.counts != nil && !l.counts(d):
 		ls.counts.Foreign++
 		return false
 	case h.Method == mad.MethodReport && l.repeated(d, now):

@@ -12,6 +12,17 @@ import (
 	"fabsh/mad"
 )
 
+// receiver matches received datagrams with the open calls, and decides the consequences.
+// Engine.mu guards it.
+type receiver struct {
+	calls     *calls
+	policy    policy
+	whole     bool // Traits.RMPP: tables come as one datagram
+	represses bool // Options.Write: traps may be answered
+	lmcs      *lmcs
+	listeners *listeners
+}
+
 // readLoop is the reader goroutine: it reads, and completes calls that have ended.
 func (e *Engine) readLoop() {
 	s := &e.sender
@@ -42,17 +53,6 @@ func (e *Engine) readLoop() {
 			e.sendFromReader(readerLooks)
 		}
 	}
-}
-
-// receiver matches received datagrams with the open calls, and decides the consequences.
-// Engine.mu guards it.
-type receiver struct {
-	calls     *calls
-	policy    policy
-	whole     bool // Traits.RMPP: tables come as one datagram
-	represses bool // Options.Write: traps may be answered
-	lmcs      *lmcs
-	listeners *listeners
 }
 
 // receive classifies d.
@@ -114,7 +114,7 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 			return
 		}
 	}
-	if err := truncated(d.MAD); err != nil && !d.Cut {
+	if err := checkLength(d.MAD); err != nil && !d.Cut {
 		r.calls.counts.Answered++
 		r.calls.end(c, now, err)
 		return
@@ -213,15 +213,16 @@ func (r *receiver) stray(d *Datagram, tid uint32) {
 	r.straySegment(d, answered)
 }
 
-// Answers reports whether answer, which came from from, may be the answer to
-// request, which went to to. Only the headers of both are compared. A matching
+// Answers reports whether answer may be the answer to request: from is the source of
+// answer, to the destination of request. Only the headers of both are compared. A matching
 // transaction ID is not enough: a stranger may guess it, and an old answer may come late.
-// So an answer to a request without a directed route comes from a LID of the port that
-// was asked, and where the modifier selects a port or a block, both select the same.
+// So an answer to a request without a directed route comes from a LID of the port that got
+// the request, and where the modifier selects a port or a block, the selections are equal.
 //
 // An answer comes from the queue pair of the request; where a redirection named that queue
-// pair, it may also come from queue pair 1, of the agent that redirected. It has the base and class
-// version of the request, unless its status is that the agent does not support the version.
+// pair, it may also come from queue pair 1, of the agent that redirected. It has the base
+// and class version of the request, unless its status is that the agent does not support
+// the version.
 //
 // A redirection may have the attribute ID of ClassPortInfo; an answer with records of
 // another attribute has the ID of the records (IBA 15.2.5.20). lmc is the LMC of the port
@@ -458,10 +459,10 @@ func (r *receiver) transferred(c *Call, m []byte, to Address, now time.Duration)
 	}
 }
 
-// truncated returns an error if m, a received MAD, ends before its required content:
+// checkLength returns an error if m, a received MAD, ends before its required content:
 // zeros in place of the rest would be read as values. Some transports report the lengths
 // of MADs. A refusal needs only its header.
-func truncated(m []byte) error {
+func checkLength(m []byte) error {
 	if len(m) >= mad.Size {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (r *redirects) load() redirectTable {
 }
 
 // of returns the destination of c.
-func (r *redirects) of(c *Call) redirected { return r.load().of(c) }
+func (r *redirects) of(c *Call) redirectTarget { return r.load().of(c) }
 
 // forget removes the redirection of calls like c.
 func (r *redirects) forget(c *Call) {
@@ -44,7 +44,7 @@ func (r *redirects) forget(c *Call) {
 
 // add records that requests like c to from go to next, unless that makes a
 // circle.
-func (r *redirects) add(c *Call, from Address, next redirected) error {
+func (r *redirects) add(c *Call, from Address, next redirectTarget) error {
 	return r.change(func(t redirectTable) error { return t.add(c, from, next) })
 }
 
@@ -62,10 +62,10 @@ func (r *redirects) change(by func(redirectTable) error) error {
 }
 
 // redirectTable is the targets of redirected agents.
-type redirectTable map[redirectKey]redirected
+type redirectTable map[redirectKey]redirectTarget
 
-// redirected is the target of a redirection.
-type redirected struct {
+// redirectTarget is the target of a redirection.
+type redirectTarget struct {
 	Address
 	// confirmed is set if the subnet administrator reported that the port with this
 	// GID has this LID.
@@ -92,8 +92,8 @@ func redirectKeyOf(c *Call, a *Address) redirectKey {
 const maxRedirects = 4
 
 // of returns the destination of c.
-func (t redirectTable) of(c *Call) redirected {
-	a := redirected{Address: c.To}
+func (t redirectTable) of(c *Call) redirectTarget {
+	a := redirectTarget{Address: c.To}
 	for range min(len(t), maxRedirects) {
 		next, ok := t[redirectKeyOf(c, &a.Address)]
 		if !ok {
@@ -119,7 +119,7 @@ func (t redirectTable) forget(c *Call) {
 
 // add records that requests like c to from go to next, unless that makes a
 // circle.
-func (t redirectTable) add(c *Call, from Address, next redirected) error {
+func (t redirectTable) add(c *Call, from Address, next redirectTarget) error {
 	t[redirectKeyOf(c, &from)] = next
 	path := []redirectKey{redirectKeyOf(c, &c.To)}
 	words := []string{c.To.String()}
@@ -149,27 +149,27 @@ func (e *Engine) Destination(c *Call) Address {
 	return e.redirects.of(c).Address
 }
 
-// redirect is the error of a call that its agent redirects. The call keeps its
+// redirectError is the error of a call that its agent redirects. The call keeps its
 // request.
-type redirect struct {
+type redirectError struct {
 	status mad.Status
 	from   Address
 	info   mad.ClassPortInfo
 }
 
 // redirection returns the redirection of c in response m, or nil.
-func redirection(c *Call, m []byte) *redirect {
+func redirection(c *Call, m []byte) *redirectError {
 	h := mad.ParseHeader(m)
 	offset := h.DataOffset()
 	if h.Status&mad.StatusRedirect == 0 || h.Class.Family() == mad.ClassSubn || len(m) < offset+mad.AttrPerfClassPortInfo.Size {
 		return nil
 	}
-	r := &redirect{status: h.Status, from: c.s.to}
+	r := &redirectError{status: h.Status, from: c.s.to}
 	r.info.Decode(m[offset:])
 	return r
 }
 
-func (r *redirect) Error() string {
+func (r *redirectError) Error() string {
 	if r.info.RedirectLID == 0 {
 		return fmt.Sprintf("query GID %v instead", r.info.RedirectGID)
 	}
@@ -182,8 +182,8 @@ func (r *redirect) Error() string {
 func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 	var again []*Call
 	for _, c := range calls {
-		var r *redirect
-		if c.Err == nil || !errors.As(c.Err, &r) || ctx.Value(resolving{}) != nil {
+		var r *redirectError
+		if c.Err == nil || !errors.As(c.Err, &r) || ctx.Value(resolveKey{}) != nil {
 			continue
 		}
 		next, err := e.target(ctx, c, &r.info)
@@ -205,9 +205,9 @@ func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 }
 
 // target returns the target of a redirection.
-func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (redirected, error) {
+func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (redirectTarget, error) {
 	if info.RedirectQP == 0 {
-		return redirected{}, errors.New("the agent redirects to queue pair 0, which is not valid for its class")
+		return redirectTarget{}, errors.New("the agent redirects to queue pair 0, which is not valid for its class")
 	}
 	a := Address{LID: info.RedirectLID, QP: info.RedirectQP, SL: info.RedirectSL, PKeyIndex: c.To.PKeyIndex}
 	if info.RedirectQKey != mad.GeneralQKey {
@@ -219,31 +219,31 @@ func (e *Engine) target(ctx context.Context, c *Call, info *mad.ClassPortInfo) (
 	}
 	port, err := e.Port()
 	if err != nil {
-		return redirected{}, err
+		return redirectTarget{}, err
 	}
 	if key := info.RedirectPKey; key != 0 {
 		i := port.PKeyIndex(key)
 		if i < 0 {
-			return redirected{}, fmt.Errorf("the agent redirects to partition %#04x, which the local port is not in", key)
+			return redirectTarget{}, fmt.Errorf("the agent redirects to partition %#04x, which the local port is not in", key)
 		}
 		a.PKeyIndex = uint16(i)
 	}
 	switch {
 	case a.LID == 0 && !a.HasGRH:
-		return redirected{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
+		return redirectTarget{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
 	case a.LID == 0:
 		a.LID, err = e.resolve(ctx, a.GID)
-		return redirected{a, true}, err
+		return redirectTarget{a, true}, err
 	case !e.options.Keys.names(&a):
-		return redirected{a, false}, nil
+		return redirectTarget{a, false}, nil
 	}
 	// A forged redirection may have another's GID with the forger's LID.
 	lid, err := e.resolve(ctx, a.GID)
-	return redirected{a, err == nil && (lid^a.LID)>>e.LMC(lid) == 0}, nil
+	return redirectTarget{a, err == nil && (lid^a.LID)>>e.LMC(lid) == 0}, nil
 }
 
-// resolving marks the context of Options.Resolve.
-type resolving struct{}
+// resolveKey marks the context of Options.Resolve.
+type resolveKey struct{}
 
 // ErrNoSA is returned by Options.Resolve without a subnet administrator.
 var ErrNoSA = errors.New("no subnet administrator can resolve it")
@@ -252,7 +252,7 @@ var ErrNoSA = errors.New("no subnet administrator can resolve it")
 func (e *Engine) resolve(ctx context.Context, gid mad.GID) (mad.LID, error) {
 	lid, err := mad.LID(0), ErrNoSA
 	if e.options.Resolve != nil {
-		lid, err = e.options.Resolve(context.WithValue(ctx, resolving{}, true), e, gid)
+		lid, err = e.options.Resolve(context.WithValue(ctx, resolveKey{}, true), e, gid)
 	}
 	switch {
 	case errors.Is(err, ErrNoSA):
