@@ -109,7 +109,7 @@ func unitsOf(packets []erf.Packet) (list []*unit) {
 		p := &packets[i]
 		s := segmentOf(p.Payload)
 		if s == nil || s.RMPPType != mad.RMPPTypeData || s.SegmentNumber == 0 {
-			list = append(list, &unit{header: p.Payload, data: p.Payload, local: (p.Interface == local || p.Interface == simulated) && !p.Error})
+			list = append(list, &unit{header: p.Payload, data: p.Payload, local: (p.Interface == ifaceLocal || p.Interface == ifaceSimulated) && !p.Error})
 			continue
 		}
 		k := key{p.Interface, tidOf(p.Payload)}
@@ -220,16 +220,16 @@ const (
 	kindWipe                // raw data that may have serial numbers
 )
 
-// public are the texts that identify models, not devices. All other texts are replaced.
-var public = []string{
+// publicTexts are the texts that identify models, not devices. All other texts are replaced.
+var publicTexts = []string{
 	"psid", "vendor_name", "vendor_pn", "vendor_rev", "date_code", "sensor_name", "part_number", "revision", "product_name", "status_message",
 }
 
-// wiped are the fields of raw data that may have names or serial numbers, with their
+// wipedFields are the fields of raw data that may have names or serial numbers, with their
 // attributes where other attributes have fields of this name. The other fields of raw data
 // are masks of ports, tables, counters, and layouts that are not public: in these only known
 // GUIDs are replaced.
-var wiped = []string{
+var wipedFields = []string{
 	"eeprom", "memory", "psu0", "psu1", "bm_parameters", "vpd_data", "CableInfo.data", "CableInfoRecord.data", "I2CAccess.content",
 	"VNodeDescription.data", "VPortGUIDInfo.data", "FabricManagerInfo.data", "HostPing.data", "CommunityInfo.data", "PDUInfo.data", "PDUInfo.more",
 	"BKeyInfo.more", "MlnxConfigSpace.records", "ConfigSpace.records", "ConfigSpaceMode.content", "FlashReadSector.content",
@@ -245,14 +245,14 @@ func kindOf(a *mad.Attribute, f *mad.Field) identityKind {
 		return kindGID
 	case mad.FieldTypeText:
 		switch {
-		case slices.Contains(public, f.Script):
+		case slices.Contains(publicTexts, f.Script):
 			return kindNone
 		case f.Script == "node_string":
 			return kindNode
 		}
 		return kindText
 	case mad.FieldTypeBytes:
-		if slices.Contains(wiped, f.Script) || slices.Contains(wiped, a.Name+"."+f.Script) {
+		if slices.Contains(wipedFields, f.Script) || slices.Contains(wipedFields, a.Name+"."+f.Script) {
 			return kindWipe
 		}
 		return kindNone
@@ -283,8 +283,8 @@ func newIdentities() *identities {
 	return &identities{guids: map[uint64]uint64{}, prefixes: map[uint64]uint64{}, groups: map[uint64]uint64{}, nodes: map[string]string{}, texts: map[string]string{}}
 }
 
-// multicast reports whether a GID is one of a group (IBA 4.1.1).
-func multicast(gid []byte) bool { return gid[0] == 0xff }
+// isMulticast reports whether a GID is one of a group (IBA 4.1.1).
+func isMulticast(gid []byte) bool { return gid[0] == 0xff }
 
 // collect notes an identity.
 func (x *identities) collect(kind identityKind, b []byte) {
@@ -294,7 +294,7 @@ func (x *identities) collect(kind identityKind, b []byte) {
 	case kindPrefix:
 		x.prefixes[binary.BigEndian.Uint64(b)] = 0
 	case kindGID:
-		if low := binary.BigEndian.Uint64(b[8:]); multicast(b) {
+		if low := binary.BigEndian.Uint64(b[8:]); isMulticast(b) {
 			x.groups[low] = 0
 		} else {
 			x.prefixes[binary.BigEndian.Uint64(b)] = 0
@@ -343,9 +343,9 @@ func known(m map[uint64]uint64, v uint64) bool {
 	return ok
 }
 
-// gap is the largest distance between two GUIDs that is kept: the GUIDs of an adapter's ports
+// maxGap is the largest distance between two GUIDs that is kept: the GUIDs of an adapter's ports
 // follow its own.
-const gap = 0x100
+const maxGap = 0x100
 
 // assignGUIDs assigns GUIDs of the same manufacturers, in the same order, none of which is in
 // the recording.
@@ -363,7 +363,7 @@ func (x *identities) assignGUIDs() {
 			if last == 0 || g>>40 != before>>40 {
 				last = g&^low | base
 			} else {
-				last += min(g-before, gap)
+				last += min(g-before, maxGap)
 			}
 			before = g
 			x.guids[g] = last
@@ -403,7 +403,7 @@ func (x *identities) replace(kind identityKind, b []byte) {
 	case kindPrefix:
 		put(b, x.prefixes)
 	case kindGID:
-		if multicast(b) {
+		if isMulticast(b) {
 			put(b[8:], x.groups)
 			return
 		}
@@ -438,32 +438,32 @@ func (x *identities) scrub(b []byte) {
 	}
 }
 
-// generic are the words of descriptions that identify only a model.
-var generic = regexp.MustCompile(`^(?i:mellanox|nvidia|technologies|infiniband|quantum(-\d)?|connectx\S*|mt\d+|switchx(-\d)?|switch-?ib(-\d)?|infiniscale\S*|infiniscale-iv|aggregation|node|hca|switch|router|sharp|-|\s)+$`)
+// genericName are the words of descriptions that identify only a model.
+var genericName = regexp.MustCompile(`^(?i:mellanox|nvidia|technologies|infiniband|quantum(-\d)?|connectx\S*|mt\d+|switchx(-\d)?|switch-?ib(-\d)?|infiniscale\S*|infiniscale-iv|aggregation|node|hca|switch|router|sharp|-|\s)+$`)
 
-// managed is the description of a switch with a management processor: the name, then the
+// managedSwitch is the description of a switch with a management processor: the name, then the
 // model and the place in a chassis.
-var managed = regexp.MustCompile(`^MF0;(.+?)(:(?:MQM|MSB|MSX|MTX|MCS|CS|SX|IS|QM|Q)[A-Z0-9]{1,9}(?:/[A-Z]\d+)*)$`)
+var managedSwitch = regexp.MustCompile(`^MF0;(.+?)(:(?:MQM|MSB|MSX|MTX|MCS|CS|SX|IS|QM|Q)[A-Z0-9]{1,9}(?:/[A-Z]\d+)*)$`)
 
-// adapter is what follows the name of a host.
-var adapter = regexp.MustCompile(`^(HCA-\d+|mlx[45]_\d+|ibp\w+|qib\d+|hfi1_\d+)$`)
+// adapterName is what follows the name of a host.
+var adapterName = regexp.MustCompile(`^(HCA-\d+|mlx[45]_\d+|ibp\w+|qib\d+|hfi1_\d+)$`)
 
-// device is the name of a device of a host, without the host's own.
-var device = regexp.MustCompile(`^(mlx[45]_\d+|ibp\w+|rocep\w+|smi\d+|vib\d+|ibsim\d*|sim|file)$`)
+// deviceName is the name of a device of a host, without the host's own.
+var deviceName = regexp.MustCompile(`^(mlx[45]_\d+|ibp\w+|rocep\w+|smi\d+|vib\d+|ibsim\d*|sim|file)$`)
 
 // splitName returns the part of a description that identifies a node, and the form of the
 // rest; name is "" if the description identifies only a model.
 func splitName(kind identityKind, s string) (name, form string) {
 	escape := func(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 	switch {
-	case s == "", generic.MatchString(s), kind == kindDevice && device.MatchString(s):
+	case s == "", genericName.MatchString(s), kind == kindDevice && deviceName.MatchString(s):
 		return "", ""
 	}
-	if m := managed.FindStringSubmatch(s); m != nil {
+	if m := managedSwitch.FindStringSubmatch(s); m != nil {
 		return m[1], "MF0;%s" + escape(m[2])
 	}
 	first, rest, _ := strings.Cut(s, " ")
-	if adapter.MatchString(rest) {
+	if adapterName.MatchString(rest) {
 		return first, "%s " + escape(rest)
 	}
 	return s, "%s"

@@ -127,7 +127,7 @@ func TestScrub(t *testing.T) {
 	binary.BigEndian.PutUint64(node[mad.SMPDataOffset+mad.AttrNodeInfo.Field("node_guid").Offset/8:], guid)
 	port := localPort()
 	at := &engine.Address{LID: 3}
-	out, err := Anonymize(pcap(t, packet(received, time.Unix(1, 0), at, &port, m), packet(received, time.Unix(2, 0), at, &port, node)))
+	out, err := Anonymize(pcap(t, packet(ifaceReceived, time.Unix(1, 0), at, &port, m), packet(ifaceReceived, time.Unix(2, 0), at, &port, node)))
 	if err != nil || bytes.Contains(out, binary.LittleEndian.AppendUint64(nil, guid)) {
 		t.Errorf("the GUID is in the recording; %v", err)
 	}
@@ -157,12 +157,12 @@ func TestSegmentNumbers(t *testing.T) {
 	for i, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, records) {
 		binary.BigEndian.PutUint16(s.MAD[mad.SAAttrOffsetOffset:], 112/8)
 		if i > 0 { // the first is lost
-			list = append(list, packet(received, time.Unix(1, 0), at, &port, s.MAD))
+			list = append(list, packet(ifaceReceived, time.Unix(1, 0), at, &port, s.MAD))
 		}
 	}
 	far := bytes.Clone(list[0].Payload)
 	binary.BigEndian.PutUint32(far[mad.RMPPOffset+4:], 1<<32-1)
-	list = append(list, packet(received, time.Unix(1, 0), at, &port, far))
+	list = append(list, packet(ifaceReceived, time.Unix(1, 0), at, &port, far))
 	size := 0
 	for _, u := range unitsOf(list) {
 		size += len(u.data)
@@ -209,7 +209,7 @@ func FuzzAnonymize(f *testing.F) {
 	at := &engine.Address{LID: 3, QP: 1}
 	port := localPort()
 	for _, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, count(500)) {
-		list = append(list, packet(received, list[0].Time, at, &port, s.MAD))
+		list = append(list, packet(ifaceReceived, list[0].Time, at, &port, s.MAD))
 	}
 	f.Add(pcap(f, list...))
 	f.Add(unsealed(pcap(f, list...)))

@@ -27,7 +27,6 @@
 package capture
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"time"
@@ -39,10 +38,10 @@ import (
 
 // The capture interfaces.
 const (
-	sent = iota
-	received
-	local
-	simulated // local, in a subnet simulated in process
+	ifaceSent = iota
+	ifaceReceived
+	ifaceLocal
+	ifaceSimulated // local, in a subnet simulated in process
 )
 
 const (
@@ -71,7 +70,7 @@ func packet(iface uint8, now time.Time, a *engine.Address, port *engine.Port, m 
 		p.GRH = &erf.GRH{TrafficClass: a.TrafficClass, FlowLabel: a.FlowLabel, HopLimit: a.HopLimit,
 			SGID: mad.MakeGID(port.GIDPrefix, port.PortGUID), DGID: a.GID}
 	}
-	if iface == received {
+	if iface == ifaceReceived {
 		p.SLID, p.DLID = p.DLID, p.SLID
 		p.SrcQP, p.DestQP = p.DestQP, p.SrcQP
 		if p.GRH != nil {
@@ -84,12 +83,12 @@ func packet(iface uint8, now time.Time, a *engine.Address, port *engine.Port, m 
 // farEnd returns the remote address of packet p, without the P_Key index.
 func farEnd(p *erf.Packet) engine.Address {
 	a := engine.Address{LID: mad.LID(p.DLID), QP: p.DestQP, SL: p.SL}
-	if p.Interface == received {
+	if p.Interface == ifaceReceived {
 		a.LID, a.QP = mad.LID(p.SLID), p.SrcQP
 	}
 	if g := p.GRH; g != nil {
 		a.HasGRH, a.GID = true, g.DGID
-		if p.Interface == received {
+		if p.Interface == ifaceReceived {
 			a.GID = g.SGID
 		}
 		a.TrafficClass, a.FlowLabel, a.HopLimit = g.TrafficClass, g.FlowLabel, g.HopLimit
@@ -219,42 +218,6 @@ func split(m []byte, emit func(m []byte)) {
 		s.Encode(segment[mad.RMPPOffset:])
 		emit(segment)
 	}
-}
-
-// joining is a request of which some segments are missing.
-type joining struct {
-	parts map[uint32][]byte // by number
-	last  uint32            // 0: not seen
-}
-
-// join adds a segment of a request and returns the whole request if it is complete,
-// as an engine passes it to a replay.
-func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
-	tid := uint32(tidOf(m))
-	j := l.joining[tid]
-	if j == nil {
-		j = &joining{parts: map[uint32][]byte{}}
-		l.joining[tid] = j
-	}
-	if j.parts == nil || s.SegmentNumber == 0 || j.parts[s.SegmentNumber] != nil {
-		return nil // repeated
-	}
-	data := m[mad.SADataOffset:]
-	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
-		j.last = s.SegmentNumber
-		data = data[:min(max(int(s.PayloadLength)-mad.SegmentHeader, 0), mad.SegmentData)]
-	}
-	j.parts[s.SegmentNumber] = bytes.Clone(data)
-	if len(j.parts) != int(j.last) {
-		return nil
-	}
-	whole := bytes.Clone(m[:mad.SADataOffset])
-	forgetSegments(whole)
-	for n := range j.last {
-		whole = append(whole, j.parts[n+1]...)
-	}
-	j.parts = nil
-	return append(whole, make([]byte, max(0, mad.Size-len(whole)))...)
 }
 
 // forgetSegments clears the fields that show how a request was split.

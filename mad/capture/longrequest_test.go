@@ -113,7 +113,7 @@ func TestLongRequestWhole(t *testing.T) {
 			}), engine.Options{}, func(e *engine.Engine) { do(t, e, get()) })
 			var joined []byte
 			for _, p := range packets(t, recording) {
-				if s := segmentOf(p.Payload); p.Interface == sent && s != nil {
+				if s := segmentOf(p.Payload); p.Interface == ifaceSent && s != nil {
 					size := mad.SegmentData
 					if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
 						size = int(s.PayloadLength) - mad.SegmentHeader

@@ -67,7 +67,7 @@ func (r *recorder) begin(d *engine.Datagram) {
 	now := time.Now()
 	split(d.MAD, func(m []byte) {
 		mad.MaskKeys(m)
-		r.underWay = append(r.underWay, packet(sent, now, &d.Address, r.port, m))
+		r.underWay = append(r.underWay, packet(ifaceSent, now, &d.Address, r.port, m))
 	})
 }
 
@@ -92,7 +92,7 @@ func (r *recorder) Recv(d *engine.Datagram) error {
 	r.flush()
 	split(d.MAD, func(m []byte) {
 		mad.MaskKeys(m)
-		p := packet(received, now, &d.Address, r.port, m)
+		p := packet(ifaceReceived, now, &d.Address, r.port, m)
 		r.write(&p)
 	})
 	return nil
@@ -121,9 +121,9 @@ func (r *recorder) Port() (engine.Port, error) {
 // localInterface returns the interface of packets that were not on a wire.
 func (r *recorder) localInterface() uint8 {
 	if r.Traits().Simulated {
-		return simulated
+		return ifaceSimulated
 	}
-	return local
+	return ifaceLocal
 }
 
 // GaveUp records that no answer came to d.

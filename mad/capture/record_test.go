@@ -132,7 +132,7 @@ func TestSend(t *testing.T) {
 		for _, p := range packets(t, recording)[5:] {
 			got = append(got, p.Interface)
 		}
-		if diff := cmp.Diff([]uint8{sent, received}, got); diff != "" {
+		if diff := cmp.Diff([]uint8{ifaceSent, ifaceReceived}, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})
@@ -271,7 +271,7 @@ func TestFarEnd(t *testing.T) {
 		{LID: 9, QP: 5, SL: 3},
 		{LID: 9, QP: 1, HasGRH: true, GID: mad.MakeGID(1, 2), FlowLabel: 3, HopLimit: 4, TrafficClass: 5},
 	} {
-		for _, iface := range []uint8{sent, received, local} {
+		for _, iface := range []uint8{ifaceSent, ifaceReceived, ifaceLocal} {
 			p := packet(iface, time.Time{}, &want, &port, table(mad.AttrNodeRecord).MAD[:])
 			if diff := cmp.Diff(want, farEnd(&p)); diff != "" {
 				t.Errorf("interface %d: -want +got\n%s", iface, diff)
@@ -369,9 +369,9 @@ func TestRecordedFastPath(t *testing.T) {
 		asked, answered := map[uint32]int{}, map[uint32]int{}
 		for _, p := range packets(t, recording)[5:] {
 			switch i := mad.ParseHeader(p.Payload).Modifier; p.Interface {
-			case sent:
+			case ifaceSent:
 				asked[i]++
-			case received:
+			case ifaceReceived:
 				if answered[i]++; asked[i] != 1 {
 					t.Errorf("request %d was recorded %d times before its answer", i, asked[i])
 				}

@@ -52,7 +52,7 @@ type outcome struct {
 	attempts    int
 	first, last time.Time // attempts
 	tid         uint32    // of the last
-	asked       [mad.HeaderSize]byte
+	header      [mad.HeaderSize]byte
 	to          engine.Address
 	answers     []answer
 	gaveUp      bool // the requester, at the end
@@ -76,7 +76,7 @@ func Load(r io.Reader, name string) (*Recording, error) {
 	l := &loader{
 		Recording: Recording{name: name, requests: map[string]*request{}},
 		open:      map[uint32]*outcome{},
-		joining:   map[uint32]*joining{},
+		joining:   map[uint32]*partialRequest{},
 	}
 	if err := l.read(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -91,7 +91,7 @@ type loader struct {
 	packet   int                 // the number of the one being read
 	open     map[uint32]*outcome // the latest of each id
 	outcomes []*outcome
-	joining  map[uint32]*joining // by transaction ID
+	joining  map[uint32]*partialRequest // by transaction ID
 }
 
 func (l *loader) read(r io.Reader) error {
@@ -116,7 +116,7 @@ func (l *loader) read(r io.Reader) error {
 			return fmt.Errorf("packet %d: %d bytes are not a MAD", file.Number(), len(p.Payload))
 		}
 		l.packet = file.Number()
-		if err := l.take(&p); err != nil {
+		if err := l.add(&p); err != nil {
 			return fmt.Errorf("packet %d: %w", l.packet, err)
 		}
 	}
@@ -125,28 +125,28 @@ func (l *loader) read(r io.Reader) error {
 // errNoFacts is the error of a capture that is not a recording of fabsh.
 var errNoFacts = errors.New("not a recording of fabsh --record: the facts of the local port are missing")
 
-// take processes one packet.
-func (l *loader) take(p *erf.Packet) error {
+// add processes one packet.
+func (l *loader) add(p *erf.Packet) error {
 	if l.began.IsZero() {
 		l.began = p.Time
 	}
 	switch p.Interface {
-	case local, simulated:
+	case ifaceLocal, ifaceSimulated:
 		if p.Error {
-			l.takeEnd(p)
+			l.addEnd(p)
 			return nil
 		}
-		return l.takePort(p)
-	case received:
-		l.takeAnswer(p)
+		return l.addPort(p)
+	case ifaceReceived:
+		l.addAnswer(p)
 	default:
-		l.takeRequest(p)
+		l.addRequest(p)
 	}
 	return nil
 }
 
-func (l *loader) takePort(p *erf.Packet) error {
-	l.simulated = p.Interface == simulated
+func (l *loader) addPort(p *erf.Packet) error {
+	l.simulated = p.Interface == ifaceSimulated
 	var facts portFacts
 	if n := len(l.ports); n > 0 {
 		facts = l.ports[n-1]
@@ -164,7 +164,7 @@ func (l *loader) takePort(p *erf.Packet) error {
 	return nil
 }
 
-func (l *loader) takeRequest(p *erf.Packet) {
+func (l *loader) addRequest(p *erf.Packet) {
 	m := p.Payload
 	if s := segmentOf(m); s != nil {
 		if s.RMPPType != mad.RMPPTypeData {
@@ -188,7 +188,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	id := engine.CallOf(h.TID)
 	o := l.open[id]
 	if o == nil || o.request != req {
-		o = &outcome{request: req, id: id, first: p.Time, asked: [mad.HeaderSize]byte(m), to: to}
+		o = &outcome{request: req, id: id, first: p.Time, header: [mad.HeaderSize]byte(m), to: to}
 		l.open[id] = o
 		req.outcomes = append(req.outcomes, o)
 		l.outcomes = append(l.outcomes, o)
@@ -215,16 +215,16 @@ func keyOf(to *engine.Address, m []byte) string {
 	return string(bytes.TrimRight(b, "\x00"))
 }
 
-// takeAnswer adds p to the call that it answers, which it finds as an engine does.
-func (l *loader) takeAnswer(p *erf.Packet) {
+// addAnswer adds p to the call that it answers, which it finds as an engine does.
+func (l *loader) addAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	if h.Class == mad.ClassSubnAdm && h.Method == mad.MethodReport {
-		l.takeReport(p.Payload)
+		l.addReport(p.Payload)
 		return
 	}
 	o := l.open[engine.CallOf(h.TID)]
 	from := farEnd(p)
-	if o == nil || !h.IsAnswer() || !engine.Answers(o.asked[:], p.Payload, &o.to, &from, engine.MaxLMC) {
+	if o == nil || !h.IsAnswer() || !engine.Answers(o.header[:], p.Payload, &o.to, &from, engine.MaxLMC) {
 		return
 	}
 	s := segmentOf(p.Payload)
@@ -241,8 +241,8 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	})
 }
 
-// takeReport keeps a Report of the subnet administrator, unless it is a repetition.
-func (l *loader) takeReport(m []byte) {
+// addReport keeps a Report of the subnet administrator, unless it is a repetition.
+func (l *loader) addReport(m []byte) {
 	if len(l.reports) < maxReports && !slices.ContainsFunc(l.reports, func(r []byte) bool { return bytes.Equal(r, m) }) {
 		l.reports = append(l.reports, bytes.Clone(m))
 	}
@@ -251,8 +251,8 @@ func (l *loader) takeReport(m []byte) {
 // maxReports bounds the comparison of Reports with each other.
 const maxReports = 1024
 
-// takeEnd ends the call that p was an attempt of: later answers are too late.
-func (l *loader) takeEnd(p *erf.Packet) {
+// addEnd ends the call that p was an attempt of: later answers are too late.
+func (l *loader) addEnd(p *erf.Packet) {
 	id := engine.CallOf(tidOf(p.Payload))
 	if o := l.open[id]; o != nil {
 		o.gaveUp = true
@@ -383,7 +383,7 @@ func Datagrams(r io.Reader, name string, each func(d Datagram) error) (incomplet
 			d.MAD, d.Problems = p.Payload, wrongHeaders(&p)
 		}
 		d.Packet = file.Number()
-		isLocal := p.Interface == local || p.Interface == simulated
+		isLocal := p.Interface == ifaceLocal || p.Interface == ifaceSimulated
 		if n == 0 && isLocal && d.MAD != nil {
 			_, own = addPortMAD(new(engine.Port), p.Payload)
 		}
@@ -434,4 +434,40 @@ func wrongHeaders(p *erf.Packet) (list []string) {
 		add("DETH:Q_Key is 0x%08x, want 0x%08x for queue pair 1", p.QKey, uint32(mad.GeneralQKey))
 	}
 	return list
+}
+
+// partialRequest is a request of which some segments are missing.
+type partialRequest struct {
+	parts map[uint32][]byte // by number
+	last  uint32            // 0: not seen
+}
+
+// join adds a segment of a request and returns the whole request if it is complete,
+// as an engine passes it to a replay.
+func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
+	tid := uint32(tidOf(m))
+	j := l.joining[tid]
+	if j == nil {
+		j = &partialRequest{parts: map[uint32][]byte{}}
+		l.joining[tid] = j
+	}
+	if j.parts == nil || s.SegmentNumber == 0 || j.parts[s.SegmentNumber] != nil {
+		return nil // repeated
+	}
+	data := m[mad.SADataOffset:]
+	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
+		j.last = s.SegmentNumber
+		data = data[:min(max(int(s.PayloadLength)-mad.SegmentHeader, 0), mad.SegmentData)]
+	}
+	j.parts[s.SegmentNumber] = bytes.Clone(data)
+	if len(j.parts) != int(j.last) {
+		return nil
+	}
+	whole := bytes.Clone(m[:mad.SADataOffset])
+	forgetSegments(whole)
+	for n := range j.last {
+		whole = append(whole, j.parts[n+1]...)
+	}
+	j.parts = nil
+	return append(whole, make([]byte, max(0, mad.Size-len(whole)))...)
 }

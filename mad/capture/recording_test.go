@@ -35,7 +35,7 @@ func pcap(t testing.TB, list ...erf.Packet) []byte {
 // facts are the packets of the local port.
 func facts(p engine.Port) (list []erf.Packet) {
 	for _, m := range portMADs(&p) {
-		list = append(list, packet(local, time.Unix(1, 0), &engine.Address{LID: mad.PermissiveLID}, &p, m))
+		list = append(list, packet(ifaceLocal, time.Unix(1, 0), &engine.Address{LID: mad.PermissiveLID}, &p, m))
 	}
 	return list
 }
@@ -43,7 +43,7 @@ func facts(p engine.Port) (list []erf.Packet) {
 func TestLoadErrors(t *testing.T) {
 	port := facts(localPort())
 	foreign := port[0]
-	foreign.Interface = sent
+	foreign.Interface = ifaceSent
 	for _, tt := range []struct {
 		name string
 		file []byte
@@ -54,7 +54,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no packets", pcap(t), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
 		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
 		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not a recording of fabsh --record: the facts of the local port are missing"},
-		{"other facts", pcap(t, append(port[:5:5], packet(local, time.Time{}, &engine.Address{}, new(engine.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not a recording of fabsh --record: the facts of the local port are missing"},
+		{"other facts", pcap(t, append(port[:5:5], packet(ifaceLocal, time.Time{}, &engine.Address{}, new(engine.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not a recording of fabsh --record: the facts of the local port are missing"},
 		{"no MAD", pcap(t, erf.Packet{Payload: make([]byte, 64)}), "a.pcap: packet 1: 64 bytes are not a MAD"},
 		{"cut", pcap(t, port...)[:1050], "a.pcap: packet 4 is cut off: the file is incomplete"},
 	} {
@@ -78,19 +78,19 @@ func FuzzReplay(f *testing.F) {
 	}
 	c := table(mad.AttrNodeRecord)
 	c.MAD[15] = 1
-	add(sent, at, c.MAD[:])
+	add(ifaceSent, at, c.MAD[:])
 	for _, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, count(500)) {
 		s.MAD[15] = 1
-		add(received, at, s.MAD)
+		add(ifaceReceived, at, s.MAD)
 	}
 	byRoute := smp(mad.AttrNodeInfo, 0, 1)
 	byRoute.MAD[15] = 2
-	add(sent, &byRoute.To, byRoute.MAD[:])
-	add(received, &byRoute.To, respond(engine.Datagram{MAD: byRoute.MAD[:]}, 1).MAD)
+	add(ifaceSent, &byRoute.To, byRoute.MAD[:])
+	add(ifaceReceived, &byRoute.To, respond(engine.Datagram{MAD: byRoute.MAD[:]}, 1).MAD)
 	byRoute.MAD[15] = 3
-	add(sent, &byRoute.To, byRoute.MAD[:])
+	add(ifaceSent, &byRoute.To, byRoute.MAD[:])
 	list = append(list, list[len(list)-1])
-	list[len(list)-1].Interface, list[len(list)-1].Error = local, true
+	list[len(list)-1].Interface, list[len(list)-1].Error = ifaceLocal, true
 	f.Add(unsealed(pcap(f, list...)))
 	f.Add(unsealed(pcap(f, list[:6]...)))
 	f.Add(pcap(f, list...))
@@ -135,7 +135,7 @@ func requests(file []byte) (list []erf.Packet) {
 	r, err := erf.NewReader(bytes.NewReader(file))
 	for err == nil {
 		var p erf.Packet
-		if err = r.Read(&p); err == nil && p.Interface == sent {
+		if err = r.Read(&p); err == nil && p.Interface == ifaceSent {
 			p.Payload = bytes.Clone(p.Payload)
 			list = append(list, p)
 		}
@@ -180,10 +180,10 @@ func recordTwo(t testing.TB) []byte {
 		c := smp(mad.AttrNodeInfo, 0, byte(i+1))
 		m := bytes.Clone(c.MAD[:])
 		m[mad.TIDOffset+6] = byte(i + 1)
-		list = append(list, packet(sent, time.Unix(2, 0), &engine.Address{LID: mad.PermissiveLID}, &port, m))
+		list = append(list, packet(ifaceSent, time.Unix(2, 0), &engine.Address{LID: mad.PermissiveLID}, &port, m))
 		answer := respond(engine.Datagram{MAD: m}, 1).MAD
 		copy(answer[mad.TIDOffset:], m[mad.TIDOffset:][:8])
-		list = append(list, packet(received, time.Unix(3, 0), &engine.Address{LID: mad.PermissiveLID}, &port, answer))
+		list = append(list, packet(ifaceReceived, time.Unix(3, 0), &engine.Address{LID: mad.PermissiveLID}, &port, answer))
 	}
 	return pcap(t, list...)
 }
@@ -195,7 +195,7 @@ func TestManySegments(t *testing.T) {
 	list := facts(port)
 	c := table(mad.AttrNodeRecord)
 	m := bytes.Clone(c.MAD[:])
-	list = append(list, packet(sent, time.Unix(2, 0), &engine.Address{LID: 1}, &port, m))
+	list = append(list, packet(ifaceSent, time.Unix(2, 0), &engine.Address{LID: 1}, &port, m))
 	answer := bytes.Clone(m)
 	answer[3] |= byte(mad.Response)
 	(&mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive, SegmentNumber: 2}).Encode(answer[mad.RMPPOffset:])
@@ -206,7 +206,7 @@ func TestManySegments(t *testing.T) {
 		if i >= 50000 {
 			a = later
 		}
-		list = append(list, packet(received, time.Unix(3, 0), &engine.Address{LID: 1}, &port, a))
+		list = append(list, packet(ifaceReceived, time.Unix(3, 0), &engine.Address{LID: 1}, &port, a))
 	}
 	began := time.Now()
 	if _, err := Load(bytes.NewReader(pcap(t, list...)), "a.pcap"); err != nil {
@@ -226,7 +226,7 @@ func FuzzReplayPackets(f *testing.F) {
 		seed = append(append(seed, p.Interface, 0), p.Payload[:size-2]...)
 	}
 	f.Add(seed)
-	f.Add(append(seed, append([]byte{local, 1}, seed[5*size+2:6*size]...)...))
+	f.Add(append(seed, append([]byte{ifaceLocal, 1}, seed[5*size+2:6*size]...)...))
 	foreign := bytes.Clone(seed)
 	foreign[6*size+2] = 0 // the base version of an answer, which is none then
 	f.Add(foreign)

@@ -151,12 +151,12 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 			break
 		}
 	}
-	received(d, t.rx[:])
+	decodeMessage(d, t.rx[:])
 	return nil
 }
 
-// received fills d from message m.
-func received(d *engine.Datagram, m []byte) {
+// decodeMessage fills d from message m.
+func decodeMessage(d *engine.Datagram, m []byte) {
 	d.Address = engine.Address{LID: GetLID(m[OffSLID:]), QP: binary.BigEndian.Uint32(m[OffSQP:])}
 	d.Timeout = 0
 	// Not delivered: our request comes back, or the response if it could not

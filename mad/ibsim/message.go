@@ -104,13 +104,13 @@ func (t *Transport) refuse(d *engine.Datagram) error {
 	case t.fabsh:
 		return nil
 	}
-	return damages(d)
+	return damageError(d)
 }
 
-// damages returns why d must not be sent to ibsim: it checks little, and unchecked values
+// damageError returns why d must not be sent to ibsim: it checks little, and unchecked values
 // have overwritten its tables or ended it. Ports above the last one of the node are not
 // found here.
-func damages(d *engine.Datagram) error {
+func damageError(d *engine.Datagram) error {
 	m := d.MAD
 	h := mad.ParseHeader(m)
 	if err := refuseClass(h.Class); err != nil || h.Method.IsResponse() {
@@ -161,7 +161,7 @@ func refuseRoute(d *engine.Datagram) error {
 func refuseSMP(h mad.Header, data []byte) error {
 	set := h.Method == mad.MethodSet
 	switch h.Attribute {
-	case mad.AttrGeneralInfo.ID: // every node would be asked for it, and none answers
+	case mad.AttrGeneralInfo.ID: // otherwise each node would get this query, and none answers
 		return fmt.Errorf("ibsim does not answer GeneralInfo: %w", engine.ErrNotSimulated)
 	case mad.AttrPKeyTable.ID:
 		return refusePort(h.Modifier >> 16)

@@ -64,7 +64,7 @@ func TestReceived(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			// What d held before does not shine through.
 			got := engine.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: engine.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
-			received(&got, c.m)
+			decodeMessage(&got, c.m)
 			c.want.MAD = c.m[OffMAD : OffMAD+c.size]
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
@@ -77,7 +77,7 @@ func FuzzReceived(f *testing.F) {
 	f.Add(message(1, 2, 1, 1, 0, 256, mad.Header{Class: mad.ClassSubnAdm, Method: mad.MethodGetTableResp}, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d engine.Datagram
-		received(&d, append(b, make([]byte, MessageSize)...)[:MessageSize])
+		decodeMessage(&d, append(b, make([]byte, MessageSize)...)[:MessageSize])
 		if n := len(d.MAD); n < mad.HeaderSize || n > mad.Size {
 			t.Errorf("a MAD of %d bytes", n)
 		}

@@ -49,7 +49,7 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 	f, err := openFile(p.path())
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%v: %s: %s", p, p.path(), denied(p.path(), err))
+		return nil, fmt.Errorf("%v: %s: %s", p, p.path(), permissionCause(p.path(), err))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%v: %s: the kernel has it, but %s does not exist; udev should create it; pass it to a container with --device %[3]s", p, p.umad, p.path())
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
@@ -360,26 +360,26 @@ func acceptMethod(b *[requestSize]byte, m mad.Method) {
 	ne.PutUint64(word, ne.Uint64(word)|1<<(m%64))
 }
 
-// permit returns how the user can get permission to open a device; group is the
+// permissionRemedy returns how the user can get permission to open a device; group is the
 // group that may open it and that the user is not in, or "".
-func permit(group string) string {
+func permissionRemedy(group string) string {
 	if group != "" {
 		return "run as root; or join its group and log in again: sudo usermod -aG " + group + ` "$USER" (its members can change the fabric)`
 	}
 	return `run as root; or allow a group to use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`
 }
 
-// denied returns the cause and the remedy where the system refuses to open the device at
+// permissionCause returns the cause and the remedy where the system refuses to open the device at
 // path with err. What its owner, group and mode allow, something else forbids: the devices
 // of a container (EPERM), or a security policy (EACCES).
-func denied(path string, err error) string {
+func permissionCause(path string, err error) string {
 	switch {
 	case errors.Is(err, syscall.EPERM):
 		return "not permitted; pass the device to the container with --device " + path
 	case modeAllows(path):
 		return "permission denied although its mode allows it; " + forbidden
 	}
-	return "permission denied; " + permit(groupOf(path))
+	return "permission denied; " + permissionRemedy(groupOf(path))
 }
 
 // modeAllows reports whether owner, group and mode of the file let this process read and

@@ -420,10 +420,10 @@ func TestPermit(t *testing.T) {
 			t.Errorf("mode %v, groups %v: got %q, want %q", c.mode, c.own, got, c.group)
 		}
 	}
-	if got := permit("rdma"); !strings.Contains(got, `sudo usermod -aG rdma "$USER"`) || !strings.Contains(got, "run as root") {
+	if got := permissionRemedy("rdma"); !strings.Contains(got, `sudo usermod -aG rdma "$USER"`) || !strings.Contains(got, "run as root") {
 		t.Errorf("of a group: %s", got)
 	}
-	if got := permit(""); !strings.Contains(got, `GROUP="rdma"`) || !strings.Contains(got, "udevadm trigger") {
+	if got := permissionRemedy(""); !strings.Contains(got, `GROUP="rdma"`) || !strings.Contains(got, "udevadm trigger") {
 		t.Errorf("of none: %s", got)
 	}
 }
@@ -435,13 +435,13 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	const policy = "permission denied although its mode allows it; the host's security policy (SELinux) forbids it; allow it there (ausearch -m avc shows what was forbidden), or run as root"
-	if got := denied(name, syscall.EACCES); got != policy {
+	if got := permissionCause(name, syscall.EACCES); got != policy {
 		t.Errorf("owner: %s", got)
 	}
 	if err := os.Chmod(name, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if got := denied(name, syscall.EACCES); !strings.HasPrefix(got, "permission denied; run as root") {
+	if got := permissionCause(name, syscall.EACCES); !strings.HasPrefix(got, "permission denied; run as root") {
 		t.Errorf("mode: %s", got)
 	}
 }

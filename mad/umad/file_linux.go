@@ -16,8 +16,8 @@ const (
 	unregisterAgent = 0x40041b02
 )
 
-// character is an open character device.
-type character struct {
+// charDevice is an open character device.
+type charDevice struct {
 	*nowait.Conn
 	path string
 }
@@ -31,7 +31,7 @@ func openFile(path string) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &character{c, path}, nil
+	return &charDevice{c, path}, nil
 }
 
 // accessDevice returns an error if this process may not read and write the file at path,
@@ -43,38 +43,38 @@ func accessDevice(path string) error {
 	return nil
 }
 
-func (c *character) Read(b []byte) (int, error) {
+func (c *charDevice) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	return n, c.failed("read", err)
 }
 
-func (c *character) Write(b []byte) (int, error) {
+func (c *charDevice) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	return n, c.failed("write", err)
 }
 
 // failed returns err as a file's own methods would.
-func (c *character) failed(op string, err error) error {
+func (c *charDevice) failed(op string, err error) error {
 	if err != nil {
 		err = &os.PathError{Op: op, Path: c.path, Err: err}
 	}
 	return err
 }
 
-func (c *character) beforeWait(f func() (again bool)) (ok bool) {
+func (c *charDevice) beforeWait(f func() (again bool)) (ok bool) {
 	c.BeforeWait(f)
 	return true
 }
 
-func (c *character) register(r *[requestSize]byte) error {
+func (c *charDevice) register(r *[requestSize]byte) error {
 	return c.ioctl(registerAgent2, unsafe.Pointer(r))
 }
 
-func (c *character) unregister(agent uint32) error {
+func (c *charDevice) unregister(agent uint32) error {
 	return c.ioctl(unregisterAgent, unsafe.Pointer(&agent))
 }
 
-func (c *character) ioctl(request uintptr, argument unsafe.Pointer) error {
+func (c *charDevice) ioctl(request uintptr, argument unsafe.Pointer) error {
 	var errno unix.Errno
 	err := c.Control(func(fd uintptr) {
 		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(argument))

@@ -80,6 +80,24 @@ func AllPorts(sys fs.FS) (list []HostPort, err error) {
 	return append(s.hostPorts(all, access), bad...), noUmad
 }
 
+// ActivePorts returns the InfiniBand ports of the host that are ACTIVE and carry
+// management datagrams, as DEVICE/PORT. A planarized adapter shows one port as two;
+// the list has the one for subnet management. sys is the root of the files, as in
+// Options.
+func ActivePorts(sys fs.FS) ([]string, error) {
+	all, err := newSysfs(sys).ports()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range all {
+		if !p.ethernet && p.umad != "" && !p.smDisabled && p.rank() == 2 {
+			names = append(names, p.String())
+		}
+	}
+	return names, nil
+}
+
 // invalid returns a port whose files are invalid.
 func invalid(p port, err error) HostPort {
 	return HostPort{Port: engine.Port{Device: p.device, Num: uint8(p.num)}, Err: err}
@@ -282,8 +300,8 @@ func partner(p port, all []port) *port {
 	}), false, port.rank)
 }
 
-// listed is how to see the names of ports.
-const listed = "; fabsh ports lists them"
+// listHint is how to see the names of ports.
+const listHint = "; fabsh ports lists them"
 
 // noSuchPort returns the error that no port has the name in o.
 func noSuchPort(o Options, all []port) error {
@@ -300,16 +318,16 @@ func noSuchPort(o Options, all []port) error {
 	case len(devices) == 0:
 		return ErrNoDevice
 	case o.Device == "":
-		return fmt.Errorf("port %d: unknown; ports: %s%s", o.Port, names(all), listed)
+		return fmt.Errorf("port %d: unknown; ports: %s%s", o.Port, names(all), listHint)
 	case ports == nil:
-		return fmt.Errorf("device %s: unknown; devices: %s%s", o.Device, strings.Join(devices, ", "), listed)
+		return fmt.Errorf("device %s: unknown; devices: %s%s", o.Device, strings.Join(devices, ", "), listHint)
 	}
-	return fmt.Errorf("device %s: unknown port %d; ports: %s%s", o.Device, o.Port, strings.Join(ports, ", "), listed)
+	return fmt.Errorf("device %s: unknown port %d; ports: %s%s", o.Device, o.Port, strings.Join(ports, ", "), listHint)
 }
 
 // noUsablePort returns an error with the states of the ports.
 func noUsablePort(ports []port) error {
-	return fmt.Errorf("no InfiniBand port is up: %s; check cable and switch, or name a device to use it anyway (-C)%s", names(ports), listed)
+	return fmt.Errorf("no InfiniBand port is up: %s; check cable and switch, or name a device to use it anyway (-C)%s", names(ports), listHint)
 }
 
 // names lists ports with the states that matter to the choice.
@@ -323,22 +341,4 @@ func names(ports []port) string {
 		list = append(list, fmt.Sprintf("%v (%s)", p, state))
 	}
 	return strings.Join(list, ", ")
-}
-
-// ActivePorts returns the InfiniBand ports of the host that are ACTIVE and carry
-// management datagrams, as DEVICE/PORT. A planarized adapter shows one port as two;
-// the list has the one for subnet management. sys is the root of the files, as in
-// Options.
-func ActivePorts(sys fs.FS) ([]string, error) {
-	all, err := newSysfs(sys).ports()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range all {
-		if !p.ethernet && p.umad != "" && !p.smDisabled && p.rank() == 2 {
-			names = append(names, p.String())
-		}
-	}
-	return names, nil
 }

@@ -41,10 +41,10 @@ type Fixture struct {
 	sms     int // that StartSM has started
 }
 
-// patience is how long a peer may take for anything. The slowest is OpenSM
+// peerTimeout is how long a peer may take for anything. The slowest is OpenSM
 // with a big fabric under the race detector of several tests at once. It ends only
 // what is hopeless: machines pause at times.
-const patience = 3 * time.Minute
+const peerTimeout = 3 * time.Minute
 
 // Start brings up ibsim with the net file net, and waits until it, and OpenSM
 // if there is to be one, are ready. Skips the test when there is no ibsim.
@@ -133,7 +133,7 @@ func Output(t testing.TB, c *exec.Cmd) string {
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	start(t, c, os.Kill)
-	hung := time.AfterFunc(patience, func() { c.Process.Kill() })
+	hung := time.AfterFunc(peerTimeout, func() { c.Process.Kill() })
 	defer hung.Stop()
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%s: %v\n%s%s", strings.Join(c.Args, " "), err, stdout.String(), stderr.String())
@@ -154,7 +154,7 @@ func (f *Fixture) Console(t testing.TB, format string, args ...any) string {
 	if _, err := fmt.Fprintf(f.console, "%s\n%s\n", line, mark); err != nil {
 		f.fatal(t, "ibsim's console: %v", err)
 	}
-	f.output.SetReadDeadline(time.Now().Add(patience))
+	f.output.SetReadDeadline(time.Now().Add(peerTimeout))
 	var said []byte
 	for !bytes.HasSuffix(said, []byte(mark+"sim> ")) {
 		b := make([]byte, 4096)
@@ -246,7 +246,7 @@ func stop(c *exec.Cmd, sig os.Signal) {
 // Poll waits until ready.
 func Poll(t testing.TB, what string, ready func() bool) {
 	t.Helper()
-	poll(t, patience, what, ready)
+	poll(t, peerTimeout, what, ready)
 }
 
 func poll(t testing.TB, most time.Duration, what string, ready func() bool) {

@@ -80,7 +80,7 @@ func (sm *SM) Log() string {
 // Wait waits until OpenSM has logged text ("SUBNET UP").
 func (sm *SM) Wait(t testing.TB, text string) {
 	t.Helper()
-	sm.WaitLong(t, text, patience)
+	sm.WaitLong(t, text, peerTimeout)
 }
 
 // WaitLong is Wait for large fabrics.

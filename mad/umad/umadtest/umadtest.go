@@ -58,9 +58,9 @@ func Main(m *testing.M, vm VM) {
 	os.Exit(status)
 }
 
-// patience is how long a machine may run: more than all tests of a package
+// machineTimeout is how long a machine may run: more than all tests of a package
 // take where processors are slow and busy.
-const patience = 14 * time.Minute
+const machineTimeout = 14 * time.Minute
 
 // order is what the first process of a machine is to do.
 type order struct {
@@ -190,7 +190,7 @@ func run(kernel, initrd string) (status int, err error) {
 		return 0, err
 	}
 	accelerator, processor := accelerate()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), machineTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, qemu, "-nodefaults", "-no-user-config", "-no-reboot",
 		"-display", "none", "-vga", "none", "-monitor", "none", "-serial", "stdio",
@@ -208,7 +208,7 @@ func run(kernel, initrd string) (status int, err error) {
 	err = c.Run()
 	switch code := c.ProcessState.ExitCode(); {
 	case ctx.Err() != nil:
-		return 0, fmt.Errorf("the machine was still running after %v", patience)
+		return 0, fmt.Errorf("the machine was still running after %v", machineTimeout)
 	case code > 0 && code%2 == 1:
 		return code / 2, nil
 	}
