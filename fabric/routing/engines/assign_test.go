@@ -81,8 +81,12 @@ func TestPolicyChoice(t *testing.T) {
 		{AssignOptions{Policy: DModK, Number: func(lid mad.LID) int { return int(lid-far[0]) * 3 }}, []uint8{5, 8, 7, 6}},
 		{AssignOptions{Policy: DModK, Number: func(lid mad.LID) int { return int(lid - far[0]) }, Divider: func(int) int { return 2 }}, []uint8{5, 5, 6, 6}},
 		{AssignOptions{Policy: First}, []uint8{5, 5, 5, 5}},
-		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }}, []uint8{5, 6, 7, 8}},
-		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }, Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 { return ports[:min(2, len(ports))] }}, []uint8{5, 6, 6, 6}},
+		{AssignOptions{Weight: func(lid mad.LID) int {
+			return routingtest.Count(lid >= far[0]) * (1 + 2*routingtest.Count(lid == far[0]))
+		}}, []uint8{5, 6, 7, 8}},
+		{AssignOptions{Weight: func(lid mad.LID) int {
+			return routingtest.Count(lid >= far[0]) * (1 + 2*routingtest.Count(lid == far[0]))
+		}, Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 { return ports[:min(2, len(ports))] }}, []uint8{5, 6, 6, 6}},
 		{AssignOptions{Keep: keep}, []uint8{7, 7, 5, 6}},
 		{AssignOptions{Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 {
 			slices.Reverse(ports)
@@ -163,7 +167,7 @@ func TestLMC(t *testing.T) {
 	base := routingtest.LID(t, g, "b")
 	for _, engine := range []string{"minhop", "updn", "ftree", "sssp", "nue"} {
 		r := compute(t, g, engine, Options{})
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if !v.OK() || v.Pairs != 8 {
 			t.Errorf("%s: %+v", engine, v)
 		}

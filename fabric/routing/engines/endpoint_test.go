@@ -46,7 +46,7 @@ func TestHostsWithoutLIDs(t *testing.T) {
 			if !slices.Equal(routingtest.Tables(r), routingtest.Tables(want)) || !slices.Equal(levelsOf(r), levelsOf(want)) {
 				t.Errorf("%s, %s: other tables than without the hosts", net, e.Name)
 			}
-			if v := verified(t, r, verify.Options{}); v.Unreachable > 0 || v.Loops > 0 || e.Acyclic && !v.Acyclic {
+			if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 || v.Loops > 0 || e.Acyclic && !v.Acyclic {
 				t.Errorf("%s, %s: %+v", net, e.Name, v)
 			}
 		}

@@ -16,6 +16,9 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
+// compute computes tables by an engine, and fails the test on an error.
+var compute = routingtest.Computing(Compute)
+
 // TestEngineTable: each literal is whole.
 func TestEngineTable(t *testing.T) {
 	for i, e := range All() {
@@ -162,14 +165,14 @@ func TestGivenRoots(t *testing.T) {
 	g := routingtest.Graph(t, "mesh:dims=4,hosts=1", graph.BuildOptions{})
 	for _, root := range []int{0, 2} {
 		r := compute(t, g, "updn", Options{Roots: []int{root}})
-		if v := verified(t, r, verify.Options{}); !v.OK() || len(v.Detours) != 1 {
+		if v := routingtest.Verified(t, r, verify.Options{}); !v.OK() || len(v.Detours) != 1 {
 			t.Errorf("%+v", v)
 		}
 	}
 	// A line of switches is a tree of any height, with a root at its end; but
 	// there are compute nodes at all levels.
 	r := compute(t, g, "ftree", Options{Roots: []int{3}})
-	if v := verified(t, r, verify.Options{}); !v.OK() {
+	if v := routingtest.Verified(t, r, verify.Options{}); !v.OK() {
 		t.Errorf("%+v", v)
 	}
 }
@@ -197,7 +200,7 @@ func TestEngines(t *testing.T) {
 			if lanes := r.SL.Any() || r.Lanes() > 1; lanes && !e.Lanes {
 				t.Errorf("%s, %s: paths have lanes, which the literal does not say", spec, e.Name)
 			}
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			if whole && v.Unreachable > 0 || v.Loops > 0 {
 				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)
 			}
@@ -207,7 +210,7 @@ func TestEngines(t *testing.T) {
 			if e.Acyclic && !v.Acyclic {
 				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, verify.FormatCycle(v.Cycle))
 			}
-			if all := verified(t, r, verify.Options{Endpoints: ^graph.Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
+			if all := routingtest.Verified(t, r, verify.Options{Endpoints: ^graph.Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
 				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
 			}
 		}

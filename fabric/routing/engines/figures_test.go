@@ -159,7 +159,7 @@ func TestFigures(t *testing.T) {
 		f.measure(t, r)
 		f.Lanes = r.Lanes()
 		got = append(got, f)
-		if v := verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic && theirs.Lanes > 0 {
+		if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic && theirs.Lanes > 0 {
 			t.Errorf("%s, %s: acyclic %v, unreachable %d", f.Net, f.Engine, v.Acyclic, v.Unreachable)
 		}
 		if loads[f.Engine] == nil {

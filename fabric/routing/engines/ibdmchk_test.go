@@ -153,7 +153,7 @@ func check(t testing.TB, r *routes.Routes, args ...string) ibdmchk {
 // judgedByIbdmchk is what we say of the same.
 func judgedByIbdmchk(t testing.TB, r *routes.Routes) ibdmchk {
 	t.Helper()
-	v := verified(t, r, verify.Options{})
+	v := routingtest.Verified(t, r, verify.Options{})
 	found := ibdmchk{Hops: map[int]int64{}, DLIDs: map[int64]int{}, Missing: v.Unreachable, Acyclic: v.Acyclic}
 	for hops, n := range v.Hops {
 		if n > 0 {
@@ -275,7 +275,7 @@ func TestIbdmchkLanes(t *testing.T) {
 			}
 		})
 		want := check(t, r, "-c", filepath.Join(dir, "sl"), "-d", filepath.Join(dir, "vl"))
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if v.Acyclic != want.Acyclic || v.Unreachable != 0 {
 			t.Errorf("%s, seed %d: acyclic %v, ibdmchk: %v\n%s", spec, seed, v.Acyclic, want.Acyclic, verify.FormatCycle(v.Cycle))
 		}

@@ -112,10 +112,10 @@ func TestLayers(t *testing.T) {
 			r := compute(t, g, engine, Options{})
 			if engine == "minhop" || engine == "sssp" {
 				unreachable, acyclic := oracle(r)
-				if v := verified(t, r, verify.Options{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+				if v := routingtest.Verified(t, r, verify.Options{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
 					t.Errorf("%s, %s: acyclic %v, unreachable %d; the oracle: %v, %d", spec, engine, v.Acyclic, v.Unreachable, acyclic, unreachable)
 				}
-				cyclic += btoi(!acyclic)
+				cyclic += routingtest.Count(!acyclic)
 				before := r.Clone()
 				if err := Layer(t.Context(), r, 0, 1); err != nil {
 					t.Errorf("%s, %s: %v", spec, engine, err)
@@ -129,7 +129,7 @@ func TestLayers(t *testing.T) {
 				}
 			}
 			unreachable, acyclic := oracle(r)
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			if !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || connected(t, g) && unreachable > 0 {
 				t.Errorf("%s, %s: acyclic %v, unreachable %d; the oracle: %v, %d", spec, engine, v.Acyclic, v.Unreachable, acyclic, unreachable)
 			}
@@ -160,7 +160,7 @@ func TestDragonfly(t *testing.T) {
 		{"dragonfly:a=4,p=2,h=1", 5}, {"dragonfly:a=4,p=2,h=2", 5}, {"dragonfly:a=6,p=1,h=3,groups=5", 5},
 	} {
 		r := compute(t, routingtest.Graph(t, x.spec, graph.BuildOptions{}), "dragonfly", Options{})
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || v.MaxHops != x.hops || r.Lanes() != 2 || r.SL != nil {
 			t.Errorf("%s: %+v; the oracle: %d, %v; %d lanes", x.spec, v, unreachable, acyclic, r.Lanes())
 		}
@@ -177,7 +177,7 @@ func TestDragonfly(t *testing.T) {
 			t.Fatal(err)
 		}
 		applied++
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 {
 			t.Errorf("%s: %+v; the oracle: %d, %v", spec, v, unreachable, acyclic)
 		}
@@ -214,7 +214,7 @@ func TestDragonflyPlus(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := compute(t, g, "dragonfly", Options{})
-	v := verified(t, r, verify.Options{})
+	v := routingtest.Verified(t, r, verify.Options{})
 	if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || v.MaxHops != 5 || r.Lanes() != 1 {
 		t.Errorf("%+v; the oracle: %d, %v; %d lanes", v, unreachable, acyclic, r.Lanes())
 	}
@@ -296,7 +296,7 @@ func TestVerifyGroups(t *testing.T) {
 			}
 		}
 		unreachable, acyclic := oracle(r)
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
 			t.Errorf("%d: acyclic %v, unreachable %d; the oracle: %v, %d", seed, v.Acyclic, v.Unreachable, acyclic, unreachable)
 		}
@@ -367,7 +367,7 @@ func TestNueLanes(t *testing.T) {
 				}
 			}
 		}
-		last := verified(t, compute(t, g, "nue", Options{}), verify.Options{})
+		last := routingtest.Verified(t, compute(t, g, "nue", Options{}), verify.Options{})
 		limit := max(2, most+(most-2)/2)
 		if last.MaxHops > limit {
 			t.Errorf("%s: the longest path has %d links, by up*/down* %d", spec, last.MaxHops, most)
@@ -377,7 +377,7 @@ func TestNueLanes(t *testing.T) {
 				continue
 			}
 			r := compute(t, g, "nue", Options{MaxVLs: vls})
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 && connected(t, g) || r.Lanes() > vls || v.MaxHops > limit {
 				t.Errorf("%s, %d lanes: %+v; the oracle: %v, %d; %d lanes, and the longest path may have %d links", spec, vls, v, acyclic, unreachable, r.Lanes(), limit)
 			}
@@ -410,7 +410,7 @@ func TestLayerNoLID(t *testing.T) {
 		t.Fatal(err, last.Name())
 	}
 	for _, engine := range []string{"lash", "dfsssp", "nue"} {
-		if v := verified(t, compute(t, g, engine, Options{}), verify.Options{}); !v.Acyclic || v.Unreachable > 0 {
+		if v := routingtest.Verified(t, compute(t, g, engine, Options{}), verify.Options{}); !v.Acyclic || v.Unreachable > 0 {
 			t.Errorf("%s: %+v", engine, v)
 		}
 	}

@@ -31,7 +31,7 @@ func TestScope(t *testing.T) {
 			for _, d := range g.Dests() {
 				if next := h.Next(s, g.Terminals()[d.Terminal].Switch); d.Out > 0 && len(next) > 1 {
 					for _, p := range next {
-						up[p] += btoi(p == r.Row(s)[d.LID])
+						up[p] += routingtest.Count(p == r.Row(s)[d.LID])
 					}
 				}
 			}

@@ -23,7 +23,7 @@ func TestNueRoots(t *testing.T) {
 		{"hyperx:dims=6/6,hosts=4", 4, 104},
 	} {
 		r := compute(t, routingtest.Graph(t, x.net, graph.BuildOptions{}), "nue", Options{MaxVLs: x.lanes})
-		if v := verified(t, r, verify.Options{}); !v.Acyclic || v.Unreachable > 0 || r.Lanes() > x.lanes {
+		if v := routingtest.Verified(t, r, verify.Options{}); !v.Acyclic || v.Unreachable > 0 || r.Lanes() > x.lanes {
 			t.Errorf("%s: acyclic %v, unreachable %d, %d lanes", x.net, v.Acyclic, v.Unreachable, r.Lanes())
 		}
 		load, err := largestLoad(t.Context(), r)
@@ -45,7 +45,7 @@ func TestNueShifts(t *testing.T) {
 	}
 	for _, net := range nets {
 		r := compute(t, routingtest.Graph(t, net, graph.BuildOptions{}), "nue", Options{})
-		if v := verified(t, r, verify.Options{}); !v.Acyclic {
+		if v := routingtest.Verified(t, r, verify.Options{}); !v.Acyclic {
 			t.Errorf("%s: a credit loop:\n%s", net, verify.FormatCycle(v.Cycle))
 		}
 	}

@@ -95,7 +95,7 @@ func TestOpenSM(t *testing.T) {
 			t.Run(x.spec+" "+engine, func(t *testing.T) {
 				theirs := opensm(t, f, "-R", engine+",no_fallback")
 				ours := compute(t, theirs.Graph(), engine, Options{})
-				a, b := verified(t, ours, verify.Options{}), verified(t, theirs, verify.Options{})
+				a, b := routingtest.Verified(t, ours, verify.Options{}), routingtest.Verified(t, theirs, verify.Options{})
 				if !a.Acyclic && engine != "minhop" && engine != "sssp" || a.Unreachable != 0 || b.Unreachable != 0 {
 					t.Errorf("acyclic %v, unreachable %d; OpenSM: %v, %d", a.Acyclic, a.Unreachable, b.Acyclic, b.Unreachable)
 				}

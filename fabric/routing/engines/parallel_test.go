@@ -36,7 +36,7 @@ func TestWorkers(t *testing.T) {
 					if err != nil {
 						continue
 					}
-					o := outcome{tables: routingtest.Tables(r), verdict: verified(t, r, verify.Options{})}
+					o := outcome{tables: routingtest.Tables(r), verdict: routingtest.Verified(t, r, verify.Options{})}
 					if o.balance, err = traffic.MeasureBalance(t.Context(), r, 0, nil); err != nil {
 						t.Fatal(err)
 					}

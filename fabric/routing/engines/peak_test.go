@@ -44,7 +44,7 @@ func checkLowerPeak(t *testing.T, net string, most int64) int {
 	if err := b.pass(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	was := verified(t, b.r, verify.Options{})
+	was := routingtest.Verified(t, b.r, verify.Options{})
 	peak := slices.Max(append(b.load, 0))
 	squares, err := shiftSquares(t.Context(), b.r, h)
 	if err != nil {
@@ -61,13 +61,13 @@ func checkLowerPeak(t *testing.T, net string, most int64) int {
 	if now > peak || most > 0 && now > most {
 		t.Errorf("%s: largest load %d, before %d, want at most %d", net, now, peak, most)
 	}
-	if is := verified(t, b.r, verify.Options{}); is.Unreachable != was.Unreachable || !slices.Equal(is.Hops, was.Hops) || is.Loops > 0 {
+	if is := routingtest.Verified(t, b.r, verify.Options{}); is.Unreachable != was.Unreachable || !slices.Equal(is.Hops, was.Hops) || is.Loops > 0 {
 		t.Errorf("%s: %+v, before %+v", net, is, was)
 	}
 	if after, err := shiftSquares(t.Context(), b.r, h); err != nil || after > squares*peakCost {
 		t.Errorf("%s: sum of squares %v, before %v, %v", net, after, squares, err)
 	}
-	return btoi(now < peak)
+	return routingtest.Count(now < peak)
 }
 
 // TestShiftBandwidth: it is the bandwidth of shifts that package traffic measures, without the flows

@@ -89,7 +89,7 @@ func TestAggregationNodes(t *testing.T) {
 		}
 		for _, engine := range []string{"updn", "dnup", "ftree", "nue"} {
 			r := compute(t, g, engine, Options{})
-			all, hosts := verified(t, r, verify.Options{}), verified(t, r, verify.Options{Endpoints: graph.ClassCN})
+			all, hosts := routingtest.Verified(t, r, verify.Options{}), routingtest.Verified(t, r, verify.Options{Endpoints: graph.ClassCN})
 			if !all.OK() || all.Terminals != 582 || all.Endpoints != "all 582 ports of CAs and routers (542 cn, 40 an)" {
 				t.Errorf("seed %d, %s: %+v\n%s", seed, engine, all, verify.FormatCycle(all.Cycle))
 			}
@@ -97,7 +97,7 @@ func TestAggregationNodes(t *testing.T) {
 				t.Errorf("seed %d, %s, hosts only: %+v", seed, engine, hosts)
 			}
 		}
-		if v := verified(t, compute(t, g, "minhop", Options{}), verify.Options{}); !v.Acyclic {
+		if v := routingtest.Verified(t, compute(t, g, "minhop", Options{}), verify.Options{}); !v.Acyclic {
 			loops++
 		}
 		// As OpenSM does it: only legal paths, under the right roots.
@@ -110,7 +110,7 @@ func TestAggregationNodes(t *testing.T) {
 		if err := Assign(t.Context(), r, h, AssignOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		v := verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool {
+		v := routingtest.Verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool {
 			return src.Class&graph.ClassAN == 0 && dst.Class&graph.ClassAN == 0
 		}})
 		if v.Unreachable > 0 || !v.Acyclic || seed > 0 && v.Excused == 0 {
@@ -139,7 +139,7 @@ func TestAggregationOnThreeLevels(t *testing.T) {
 		var got []string
 		for _, engine := range []string{"minhop", "updn", "dnup", "ftree"} {
 			r := compute(t, g, engine, Options{})
-			if v := verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic && engine != "minhop" {
+			if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic && engine != "minhop" {
 				t.Errorf("%s, %s: %+v", x.spec, engine, v)
 			}
 			var f figure

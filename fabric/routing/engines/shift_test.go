@@ -86,7 +86,9 @@ func TestShiftsOfTables(t *testing.T) {
 		for lmc := range 2 {
 			o := graph.BuildOptions{}
 			if lmc > 0 {
-				o.LIDs = func(p *fabric.Port) (mad.LID, int) { return p.LID() * 2, lmc * btoi(p.Node().Type() == mad.NodeTypeCA) }
+				o.LIDs = func(p *fabric.Port) (mad.LID, int) {
+					return p.LID() * 2, lmc * routingtest.Count(p.Node().Type() == mad.NodeTypeCA)
+				}
 			}
 			g := routingtest.Graph(t, net, o)
 			root, ranks, err := search.EscapeRoot(t.Context(), g, nil)
@@ -113,7 +115,7 @@ func TestShiftsOfTables(t *testing.T) {
 			if lmc > 0 {
 				t.Errorf("%s: paths to ports of several LIDs are others than before", net)
 			}
-			was, is := verified(t, before, verify.Options{}), verified(t, r, verify.Options{})
+			was, is := routingtest.Verified(t, before, verify.Options{}), routingtest.Verified(t, r, verify.Options{})
 			if !is.Acyclic || is.Unreachable != was.Unreachable {
 				t.Errorf("%s: acyclic %v, unreachable %d, before %d", net, is.Acyclic, is.Unreachable, was.Unreachable)
 			}

@@ -24,7 +24,7 @@ func TestSSSP(t *testing.T) {
 	if err := SSSP(t.Context(), r, weight, nil); err != nil {
 		t.Fatal(err)
 	}
-	if v := verified(t, r, verify.Options{}); v.Unreachable > 0 {
+	if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 {
 		t.Errorf("%+v", v)
 	}
 	if to := routingtest.LID(t, g, "node-0002 HCA-1"); r.Row(0)[to] != 2 || weight[heavy] != 100 {
@@ -35,7 +35,7 @@ func TestSSSP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for c := range weight {
-		if before := int64(1 + 99*btoi(c == heavy)); weight[c] != before+b.PerChannel[c] {
+		if before := int64(1 + 99*routingtest.Count(c == heavy)); weight[c] != before+b.PerChannel[c] {
 			t.Errorf("channel %d: weight %d, %d routes", c, weight[c], b.PerChannel[c])
 		}
 	}

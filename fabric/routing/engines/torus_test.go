@@ -42,7 +42,7 @@ func TestTorus(t *testing.T) {
 				t.Errorf("%s, seed %d: %v", x.spec, seed, err)
 				continue
 			}
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes || r.Notes != nil {
 				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes, notes %q", x.spec, seed, v, unreachable, acyclic, r.Lanes(), r.Notes)
 			}
@@ -77,7 +77,7 @@ func TestByDatelines(t *testing.T) {
 				t.Errorf("%s, seed %d: no whole torus", x.spec, seed)
 				continue
 			}
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			if unreachable, acyclic := oracle(r); v.Unreachable > 0 || !v.Acyclic || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes {
 				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes", x.spec, seed, v, unreachable, acyclic, r.Lanes())
 			}
@@ -91,7 +91,7 @@ func TestByDatelines(t *testing.T) {
 		}
 	}
 	r := compute(t, routingtest.Graph(t, "torus:dims=10/10/2,hosts=1,links=1", graph.BuildOptions{}), "lash", Options{MaxVLs: 4})
-	if v := verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic || len(v.Detours) > 1 || r.Lanes() != 4 {
+	if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 || !v.Acyclic || len(v.Detours) > 1 || r.Lanes() != 4 {
 		t.Errorf("%+v on %d lanes", v, r.Lanes())
 	}
 	for _, spec := range []string{"torus:dims=10/10,hosts=1,remove_links=1", "fattree:k=4,levels=3"} {
@@ -124,7 +124,7 @@ func TestTorusDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			applied++
-			v := verified(t, r, verify.Options{})
+			v := routingtest.Verified(t, r, verify.Options{})
 			rings, turns := strings.ContainsAny(spec[:len("torus:dims=5/5")], "456"), strings.Contains(spec, "switches")
 			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 || r.Lanes() > 1<<btou(rings)<<btou(turns) {
 				t.Errorf("%s: %+v on %d lanes; the oracle: %d, %v", spec, v, r.Lanes(), unreachable, acyclic)
@@ -231,7 +231,7 @@ func TestOpenSMTorus(t *testing.T) {
 					}
 				}
 			}
-			a, b := verified(t, ours, verify.Options{}), verified(t, theirs, verify.Options{})
+			a, b := routingtest.Verified(t, ours, verify.Options{}), routingtest.Verified(t, theirs, verify.Options{})
 			if !a.OK() || !b.OK() || links(a) > links(b) || ours.Lanes() > theirs.Lanes() {
 				t.Errorf("%+v on %d lanes; OpenSM's: %+v on %d", a, ours.Lanes(), b, theirs.Lanes())
 			}
@@ -358,7 +358,7 @@ func TestTorusConfig(t *testing.T) {
 					}
 				}
 			}
-			if v := verified(t, compute(t, g, "torus-2qos", Options{TorusConfig: config}), verify.Options{}); !v.OK() {
+			if v := routingtest.Verified(t, compute(t, g, "torus-2qos", Options{TorusConfig: config}), verify.Options{}); !v.OK() {
 				t.Errorf("%s: %+v", x.spec, v)
 			}
 		}

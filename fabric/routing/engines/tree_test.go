@@ -137,7 +137,7 @@ func TestSwitchWithoutLinks(t *testing.T) {
 		}
 	}
 	g = routingtest.Graph(t, "pgft:m=4/4,w=1/4,p=1/1", graph.BuildOptions{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.Switches()[alone].GUID() }})
-	if v := verified(t, compute(t, g, "ftree", Options{}), verify.Options{}); !v.OK() {
+	if v := routingtest.Verified(t, compute(t, g, "ftree", Options{}), verify.Options{}); !v.OK() {
 		t.Errorf("unreachable %d, %q", v.Unreachable, v.Notes)
 	}
 }
@@ -168,7 +168,7 @@ func TestCompletedWithoutHosts(t *testing.T) {
 				} else if err != nil {
 					t.Fatal(err)
 				}
-				if v := verified(t, r, verify.Options{}); !v.Acyclic {
+				if v := routingtest.Verified(t, r, verify.Options{}); !v.Acyclic {
 					t.Errorf("%s, no hosts on %s, or no LIDs: %v, %s: a credit loop:\n%s", x.net, x.bare, o.LIDs != nil, name, verify.FormatCycle(v.Cycle))
 				}
 			}

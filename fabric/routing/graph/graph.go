@@ -1,19 +1,10 @@
 // Package graph makes of a fabric what routing needs: switches, links and LIDs with dense
 // numbers, side by side in memory; and it finds distances, levels and orders in it.
 //
-//	graph.go    Graph: the network as a value; build.go makes it
-//	target.go   Target: what a port of a switch leads to
-//	variant.go  graphs with other weights, and parallel channels
-//	class.go    what terminals are for: cn io an gateway sm; endpoint.go: which are endpoints
-//	hops.go     Hops: the distances between all switches, found by breadth-first search,
-//	            with weights by buckets
-//	update.go   distances after a small change
-//	updown.go   ranks, and the distances of up*/down*; turn.go: with turns allowed beside
-//	nexthop.go  NextHops: the next hops that distances allow; toward.go: those to one switch
-//	dijkstra.go cheapest paths
-//	roots.go    the switches at the top
-//	levels.go   Levels: the levels of what may be a fat tree; tops.go: its top; tree.go: its shape
-//	numbering.go the numbers and the order of LIDs for d-mod-k
+// New makes a Graph, and most of the package reads one: AllHops and UpDown find the
+// distances between all switches, NextHops the next hops that these distances allow,
+// ShortestPaths and Dijkstra single paths, FindLevels, FindTree and FindRoots the
+// structure of a fat tree.
 //
 // Switches are numbered as in the fabric: by GUID. A channel is one direction of a link
 // between two switches. A terminal is where paths begin and end: a port of a CA or router,
@@ -21,7 +12,7 @@
 //
 // A Graph is immutable and safe for concurrent use. What its methods return is its own
 // memory, which callers must not change. Hops, Levels and Ranks are safe for concurrent
-// reading; NextHops, Toward and Cheapest belong to one goroutine.
+// reading; NextHops, Toward, Cheapest and TopologicalSort belong to one goroutine.
 //
 // Times are given in S switches, N pairs of switches with links, C channels, L LIDs, and D,
 // the longest distance between two switches. Results depend on the arguments alone, never
@@ -38,6 +29,7 @@ import (
 	"sync/atomic"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -71,7 +63,7 @@ type Graph struct {
 
 	terminals []Terminal
 	byLID     []int32 // terminal by LID, or -1; up to the highest LID
-	dests     []Dest  // those of switch s are dests[destBase[s]:destBase[s+1]]
+	dests     []Dest  // dests[destBase[s]:destBase[s+1]] are on switch s
 	destBase  []int32
 
 	channels   []Channel // by switch, then port
@@ -88,16 +80,6 @@ type Graph struct {
 	portBase []int32
 }
 
-// Terminal is where paths begin and end: port 0 of a switch, or a port of a CA or router with a cable.
-type Terminal struct {
-	Port   *fabric.Port
-	LID    mad.LID // the first; 0: none yet
-	Count  int     // of LIDs, 1<<LMC; 0: not an endpoint
-	Switch int     // the switch it is on, or -1 if its cable leads to none
-	Out    uint8   // that switch's port to it; 0: it is port 0 of the switch itself
-	Class  Class
-}
-
 // Channel is one direction of a link between two different switches.
 type Channel struct {
 	From, To       int32
@@ -111,13 +93,6 @@ type Neighbour struct {
 	To     int32
 	Weight uint8   // of the lightest link
 	Ports  []uint8 // of the lightest links, in order of preference
-}
-
-// Dest is a destination LID on a switch.
-type Dest struct {
-	LID      mad.LID
-	Out      uint8 // as of its Terminal
-	Terminal int32
 }
 
 // New makes the graph of f with the links that are not down. Oddities that do
@@ -157,16 +132,15 @@ func New(f *fabric.Fabric, o BuildOptions) (*Graph, error) {
 	if lids == nil {
 		lids = func(p *fabric.Port) (mad.LID, int) { return p.LID(), p.LMC() }
 	}
-	g.addTerminals(usable, lids, quick(o.Rules))
+	g.addTerminals(usable, lids, prepareRules(o.Rules))
 	if !f.Complete() {
 		g.note("the fabric is incomplete (%s); the missing parts are unknown", f.Missing())
 	}
 	return g, nil
 }
 
-// For is the graph of f, another snapshot of the same subnet, with the options of g.
-// What these have for a port of g's fabric goes for the port of f with the same node GUID
-// and number.
+// For is the graph of f, a later snapshot of g's subnet, with the options of g. An option
+// for a port of g's fabric applies to the port of f with that node GUID and number.
 func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
 	o := g.options
 	before := func(p *fabric.Port) *fabric.Port {
@@ -200,7 +174,7 @@ func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
 	return New(f, o)
 }
 
-// Part is g with those links alone for both of whose ports use is true.
+// Part is g with only the links for both of whose ports use is true.
 func (g *Graph) Part(use func(*fabric.Port) bool) (*Graph, error) {
 	o := g.options
 	o.Exclude = func(p *fabric.Port) bool {
@@ -237,33 +211,6 @@ func (g *Graph) SwitchByGUID(guid mad.GUID) int {
 	return s
 }
 
-// Terminals are all terminals, in the order of the fabric's ports.
-func (g *Graph) Terminals() []Terminal { return g.terminals }
-
-// TerminalByLID is the number of the terminal with that LID, or -1.
-func (g *Graph) TerminalByLID(lid mad.LID) int {
-	if int(lid) >= len(g.byLID) {
-		return -1
-	}
-	return int(g.byLID[lid])
-}
-
-// TerminalOf is the number of the terminal of port p, or -1. All ports of a switch
-// have that of its port 0.
-func (g *Graph) TerminalOf(p *fabric.Port) int {
-	if p.Node().IsSwitch() {
-		p = p.Node().Port(0)
-	}
-	t, ok := slices.BinarySearchFunc(g.terminals, p.ID(), func(t Terminal, id int) int { return cmp.Compare(t.Port.ID(), id) })
-	if !ok {
-		return -1
-	}
-	return t
-}
-
-// Top is the highest LID.
-func (g *Graph) Top() mad.LID { return mad.LID(len(g.byLID) - 1) }
-
 // Channels are all channels, by switch and port.
 func (g *Graph) Channels() []Channel { return g.channels }
 
@@ -292,8 +239,8 @@ func (g *Graph) ChannelPort(c int) *fabric.Port {
 // Neighbours are the switches that s has links to, by number.
 func (g *Graph) Neighbours(s int) []Neighbour { return g.neighbours[g.nbrBase[s]:g.nbrBase[s+1]] }
 
-// FirstNeighbour is the place of the first neighbour of switch s among those of all
-// switches. The others follow, up to FirstNeighbour(s+1).
+// FirstNeighbour is the place of the first neighbour of switch s among the neighbours of
+// all switches. The others follow, up to FirstNeighbour(s+1).
 func (g *Graph) FirstNeighbour(s int) int32 { return g.nbrBase[s] }
 
 // NeighbourTo is the switch that the neighbour at place i is.
@@ -310,28 +257,6 @@ func (g *Graph) Weighted() bool { return g.weighted }
 func (g *Graph) HasPortOrder(s int) bool {
 	return g.order != nil && (s < 0 || g.order[s] != nil)
 }
-
-// Dests are all destinations, by switch, then port, then LID.
-func (g *Graph) Dests() []Dest { return g.dests }
-
-// FirstDest is the place in Dests of the first destination on switch s. The others
-// follow, up to FirstDest(s+1).
-func (g *Graph) FirstDest(s int) int32 { return g.destBase[s] }
-
-// LIDs are all LIDs of terminals of class c that are on switches, in the order
-// of switches and their ports; of class 0, all.
-func (g *Graph) LIDs(c Class) []mad.LID {
-	var lids []mad.LID
-	for _, d := range g.dests {
-		if c == 0 || g.terminals[d.Terminal].Class&c != 0 {
-			lids = append(lids, d.LID)
-		}
-	}
-	return lids
-}
-
-// DestsOf are the LIDs on switch s, by port, then LID.
-func (g *Graph) DestsOf(s int) []Dest { return g.dests[g.destBase[s]:g.destBase[s+1]] }
 
 func (g *Graph) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
@@ -380,4 +305,207 @@ func (g *Graph) Target(s int32, p uint8) Target {
 		return g.targets[at]
 	}
 	return NoTarget
+}
+
+// Target is what a port of a switch leads to: a channel to another switch, a terminal,
+// or nothing.
+type Target int32
+
+// NoTarget is the target of a port that leads nowhere: a free port, or a port whose link
+// is down or left out.
+const NoTarget Target = -1
+
+// NoChannel stands for a missing channel.
+const NoChannel = -1
+
+// ToTerminal is the target of a port that leads to terminal t.
+func ToTerminal(t int32) Target { return Target(-2 - t) }
+
+// IsChannel reports whether t is a channel.
+func (t Target) IsChannel() bool { return t >= 0 }
+
+// Channel is the number of the channel, or less than 0 if t is not a channel.
+func (t Target) Channel() int32 { return int32(t) }
+
+// IsTerminal reports whether t is a terminal.
+func (t Target) IsTerminal() bool { return t < NoTarget }
+
+// Terminal is the number of the terminal that t is.
+func (t Target) Terminal() int32 { return int32(-2 - t) }
+
+// Heavier is a copy of g with more(c) added to the weight of each channel c.
+func (g *Graph) Heavier(more func(c int) uint8) *Graph {
+	h := *g
+	h.weighted = true
+	h.channels = slices.Clone(g.channels)
+	for c := range h.channels {
+		h.channels[c].Weight = min(h.channels[c].Weight+more(c), MaxDistance)
+	}
+	h.neighbours, h.nbrTo, h.nbrBase, h.nbrBack = nil, nil, nil, nil
+	h.addNeighbours()
+	return &h
+}
+
+// FirstParallel has for each channel the first channel between its two switches.
+func FirstParallel(g *Graph) []int32 {
+	first := make([]int32, len(g.channels))
+	to := make([]int32, len(g.switches))
+	for s := range g.switches {
+		for c := g.chanBase[s+1] - 1; c >= g.chanBase[s]; c-- {
+			to[g.chanTo[c]] = c
+		}
+		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+			first[c] = to[g.chanTo[c]]
+		}
+	}
+	return first
+}
+
+// addSwitches numbers the switches as in the fabric, which has them by GUID.
+func (g *Graph) addSwitches() {
+	nodes := g.fabric.Nodes()
+	g.index = slices.Repeat([]int32{-1}, len(nodes))
+	base := int32(0)
+	for i := range nodes {
+		if n := &nodes[i]; n.IsSwitch() {
+			g.index[i] = int32(len(g.switches))
+			g.switches = append(g.switches, n)
+			g.portBase = append(g.portBase, base)
+			base += int32(n.NumPorts()) + 1
+		}
+	}
+	g.portBase = append(g.portBase, base)
+	g.targets = slices.Repeat([]Target{NoTarget}, int(base))
+}
+
+// manyPorts is the most ports with links that a CA has.
+const manyPorts = 8
+
+// Disguised names CAs that are obviously switches, as in files of some old programs; "": none.
+func (g *Graph) Disguised() string {
+	var first *fabric.Node
+	n := 0
+	for i := range g.fabric.Nodes() {
+		node := &g.fabric.Nodes()[i]
+		if node.Type() != mad.NodeTypeCA || node.NumPorts() <= manyPorts {
+			continue
+		}
+		linked := 0
+		for p := range node.Ports() {
+			if p.Peer() != nil {
+				linked++
+			}
+		}
+		if linked <= manyPorts {
+			continue
+		}
+		if n++; first == nil {
+			first = node
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, but the source of the fabric calls them CAs (in a .lst file, replace CA by SW)", plural.Count(n, "CA", "CAs"), manyPorts, first.Label())
+}
+
+// addChannels numbers the channels by switch and port.
+func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
+	g.channels, g.chanTo = make([]Channel, 0, len(g.targets)), make([]int32, 0, len(g.targets))
+	for s, n := range g.switches {
+		g.chanBase = append(g.chanBase, int32(len(g.channels)))
+		for p := range n.Ports() {
+			if !usable(p) {
+				continue
+			}
+			to := g.SwitchOf(p.Peer().Node())
+			if to < 0 || to == s {
+				continue
+			}
+			c := Channel{From: int32(s), To: int32(to), Port: uint8(p.Num()), PeerPort: uint8(p.Peer().Num()), Weight: 1}
+			if weight != nil {
+				w := weight(p)
+				if w < 1 || w > MaxDistance {
+					return fmt.Errorf("weight %d of %s: it must be from 1 to %d", w, p.Label(), MaxDistance)
+				}
+				c.Weight = uint8(w)
+				g.weighted = g.weighted || w != 1
+			}
+			g.targets[int(g.portBase[s])+p.Num()] = Target(len(g.channels))
+			g.channels = append(g.channels, c)
+			g.chanTo = append(g.chanTo, c.To)
+		}
+	}
+	g.chanBase = append(g.chanBase, int32(len(g.channels)))
+	for i := range g.channels {
+		c := &g.channels[i]
+		c.Reverse = g.targets[g.portBase[c.To]+int32(c.PeerPort)].Channel()
+	}
+	return nil
+}
+
+// setOrder makes ranks of the PortOrder of switch s.
+func (g *Graph) setOrder(s int, ports []int) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	n := g.switches[s]
+	rank := slices.Repeat([]int16{256}, n.NumPorts()+1)
+	for i, num := range ports {
+		if num < 1 || num > n.NumPorts() {
+			return fmt.Errorf("port order of %s: no port %d", n.Label(), num)
+		}
+		if rank[num] == 256 {
+			rank[num] = int16(i)
+		}
+	}
+	g.order[s] = rank
+	return nil
+}
+
+// addNeighbours groups the channels of each switch by the switch they lead to.
+func (g *Graph) addNeighbours() {
+	ports := make([]uint8, 0, len(g.channels))
+	g.neighbours, g.nbrTo = make([]Neighbour, 0, len(g.channels)), make([]int32, 0, len(g.channels))
+	sorted := make([]uint64, 0, 255) // ports of a switch, by neighbour, weight, rank and number
+	for s := range g.switches {
+		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+		sorted = sorted[:0]
+		for _, c := range g.channels[g.chanBase[s]:g.chanBase[s+1]] {
+			sorted = append(sorted, uint64(c.To)<<32|uint64(c.Weight)<<24|uint64(g.rank(s, c.Port))<<8|uint64(c.Port))
+		}
+		slices.Sort(sorted)
+		for i := 0; i < len(sorted); {
+			first := sorted[i]
+			from := len(ports)
+			for ; i < len(sorted) && sorted[i]>>32 == first>>32; i++ {
+				if sorted[i]>>24 == first>>24 {
+					ports = append(ports, uint8(sorted[i]))
+				}
+			}
+			g.nbrTo = append(g.nbrTo, int32(first>>32))
+			g.neighbours = append(g.neighbours, Neighbour{To: int32(first >> 32), Weight: uint8(first >> 24), Ports: ports[from:len(ports):len(ports)]})
+		}
+	}
+	g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+	if !g.weighted {
+		return
+	}
+	g.nbrBack = make([]uint8, len(g.neighbours))
+	for s := range g.switches {
+		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
+			back := g.Neighbours(int(g.nbrTo[i]))
+			if j, ok := slices.BinarySearchFunc(back, int32(s), func(n Neighbour, s int32) int { return cmp.Compare(n.To, s) }); ok {
+				g.nbrBack[i] = back[j].Weight
+			}
+		}
+	}
+}
+
+// rank is the position of port p of switch s in the PortOrder; 0 without one.
+func (g *Graph) rank(s int, p uint8) int16 {
+	if g.order == nil || g.order[s] == nil {
+		return 0
+	}
+	return g.order[s][p]
 }

@@ -44,7 +44,7 @@ func TestGraph(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	v := verified(t, compute(t, g, "minhop", engines.Options{}), verify.Options{})
+	v := routingtest.Verified(t, routingtest.Computing(engines.Compute)(t, g, "minhop", engines.Options{}), verify.Options{})
 	if v.Terminals != 4 || v.Pairs != 24 || v.Unreachable != 20 {
 		t.Errorf("%+v", v)
 	}
@@ -130,5 +130,19 @@ func TestDisguised(t *testing.T) {
 	want := "minhop does not apply: the fabric has no switch; 1 CA with links at more than 8 ports, as \"spine\" (0x0000000000000001): these must be switches, but the source of the fabric calls them CAs (in a .lst file, replace CA by SW)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+func BenchmarkGraph(b *testing.B) {
+	for _, net := range []string{"ft11664", "wide"} {
+		b.Run(net, func(b *testing.B) {
+			f := routingtest.Topology(b, net)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := graph.New(f, graph.BuildOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

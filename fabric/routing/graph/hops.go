@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -22,12 +23,12 @@ const (
 )
 
 // Hops are the distances between all pairs of switches, over the links that are
-// allowed: all, or those of up*/down*. They take a byte a pair.
+// allowed: all links, or only up and then down. They take a byte a pair.
 type Hops struct {
 	graph  *Graph
 	stride int
 	d      []uint8       // from s to d: d[s*stride+d]
-	only   []int32       // the destinations, where they are not all: column i is that of only[i]
+	only   []int32       // the destinations, where they are not all: column i is for only[i]
 	rank   *Ranks        // of up*/down*; nil: all links are allowed
 	up     []bool        // by neighbour, whether its links go up; nil: all links are allowed
 	turned [][]turnedHop // by switch: next hops that given turns allow beside; nil: none
@@ -62,7 +63,7 @@ func newHops(g *Graph) *Hops {
 	return h
 }
 
-// Distance is that from switch s to switch d, or -1 where there is no path.
+// Distance is the distance from switch s to switch d, or -1 where there is no path.
 func (h *Hops) Distance(s, d int) int {
 	if x := h.d[s*h.stride+d] &^ viaUp; x != noPath {
 		return int(x)
@@ -70,21 +71,21 @@ func (h *Hops) Distance(s, d int) int {
 	return -1
 }
 
-// IsOf reports whether the distances are those of g.
+// IsOf reports whether h was computed for g.
 func (h *Hops) IsOf(g *Graph) bool { return h.graph == g }
 
-// Ranks are those of up*/down*; nil: all links are allowed, or the distances are those
-// of a HopsUpdate.
+// Ranks are the ranks of up*/down*; nil: all links are allowed, or a HopsUpdate made the
+// distances.
 func (h *Hops) Ranks() *Ranks { return h.rank }
 
-// IsUpDown reports whether the distances are those of up*/down*.
+// IsUpDown reports whether the distances are of up*/down* paths.
 func (h *Hops) IsUpDown() bool { return h.up != nil }
 
 // GoesUp reports whether links to the neighbour at place i, as FirstNeighbour counts
-// them, go up. The distances must be those of up*/down*.
+// them, go up. The distances must be of up*/down* paths.
 func (h *Hops) GoesUp(i int32) bool { return h.up[i] }
 
-// SameDirections reports whether the same links go up as in o, of the same graph.
+// SameDirections reports whether h and o, two of one graph, agree on which links go up.
 func (h *Hops) SameDirections(o *Hops) bool { return o != nil && slices.Equal(h.up, o.up) }
 
 // NextUnreachable is the first switch from d on that s has no path to, or -1.
@@ -174,7 +175,7 @@ func (h *Hops) search(ctx context.Context, bfs func(w *searcher, first int)) err
 
 // bfs is a breadth-first search from a batch of destinations.
 func (h *Hops) bfs(w *searcher, first int) {
-	all := w.begin(h, first)
+	all := w.start(h, first)
 	for step := uint8(1); ; step++ {
 		next := w.spare(0)
 		found := uint64(0)
@@ -216,9 +217,9 @@ func (h *Hops) failAny(w *searcher, found []uint64, first int) {
 	h.fail(w, s, h.column(first+bit))
 }
 
-// begin makes the destinations themselves the frontier, and returns all of their
+// start makes the destinations themselves the frontier, and returns all of their
 // bits.
-func (w *searcher) begin(h *Hops, first int) (all uint64) {
+func (w *searcher) start(h *Hops, first int) (all uint64) {
 	clear(w.seen)
 	clear(w.now)
 	for i := range min(batch, h.columns()-first) {
@@ -332,4 +333,193 @@ func (h *Hops) relax(w *searcher, up bool) {
 		}
 		w.buckets[distance] = w.buckets[distance][:0]
 	}
+}
+
+// OlderNumbers has for each switch of g its number in o, or -1. Both have their switches
+// by GUID. same: none differs.
+func OlderNumbers(g, o *Graph) (was []int32, same bool) {
+	was, same = make([]int32, len(g.switches)), true
+	at := 0
+	for s, n := range g.switches {
+		for at < len(o.switches) && o.switches[at].GUID() < n.GUID() {
+			at++
+		}
+		was[s] = -1
+		if at < len(o.switches) && o.switches[at].GUID() == n.GUID() {
+			was[s] = int32(at)
+			at++
+		}
+		same = same && int(was[s]) == s
+	}
+	return was, same
+}
+
+// Gained lists the channels of g that o does not have: o has no channel from that port to
+// that switch.
+func (g *Graph) Gained(o *Graph) (list []int32) {
+	was, _ := OlderNumbers(g, o)
+	for i, c := range g.channels {
+		from, to := was[c.From], was[c.To]
+		if from >= 0 && to >= 0 {
+			if before := o.Target(from, c.Port).Channel(); before >= 0 && o.ChannelTo(before) == to {
+				continue
+			}
+		}
+		list = append(list, int32(i))
+	}
+	return list
+}
+
+// HopsUpdate makes the distances of a graph from the distances of an older one, whose
+// links differ a little. Neither has weights.
+type HopsUpdate struct {
+	Old   *Hops
+	Was   []int32 // by switch: its number in the graph of Old, or -1
+	Moved []bool  // by switch: its links to others differ
+	Ranks *Ranks  // of up*/down*; nil: all links are allowed
+}
+
+// Run finds the distances of g, and by switch the destinations to which its own distance
+// or a neighbour's differs. The distances to a destination do not change if each switch
+// whose links differ gets its old distance from its neighbours' distances: the rest
+// follows from these, link by link. Nil: there is a path that is too long.
+//
+// Time: O(S) for each neighbour of the switches whose links differ, and the time of
+// AllHops for the destinations to which some distance differs.
+func (u *HopsUpdate) Run(ctx context.Context, g *Graph) (h *Hops, differ [][]int32, err error) {
+	if h = u.older(g); h == nil {
+		return nil, nil, nil
+	}
+	row, differs := make([]uint8, h.stride), make([]bool, len(g.switches))
+	for s, moved := range u.Moved {
+		if moved {
+			h.byNeighbours(s, row)
+			for d, distance := range h.row(s)[:len(g.switches)] {
+				differs[d] = differs[d] || row[d] != distance
+			}
+		}
+	}
+	var dests []int32
+	for d := range g.switches {
+		if differs[d] || u.Was[d] < 0 {
+			dests = append(dests, int32(d))
+		}
+	}
+	part := &Hops{graph: g, up: h.up, only: dests, stride: (len(dests) + rowFilled - 1) / rowFilled * rowFilled}
+	part.d = slices.Repeat([]uint8{noPath}, part.stride*len(g.switches))
+	search := part.bfs
+	if part.up != nil {
+		search = part.bfsUpDown
+	}
+	if len(dests) > 0 {
+		if err := part.search(ctx, search); errors.As(err, new(*distanceError)) {
+			return nil, nil, nil
+		} else if err != nil {
+			return nil, nil, err
+		}
+	}
+	return h, h.replace(part), nil
+}
+
+// replace replaces distances of h by the distances of part, and returns by switch the
+// destinations for which its own distance or a neighbour's differs.
+func (h *Hops) replace(part *Hops) [][]int32 {
+	g := h.graph
+	differ := make([][]int32, len(g.switches))
+	for i, d := range part.only {
+		mark := func(s int32) {
+			if n := len(differ[s]); n == 0 || differ[s][n-1] != d {
+				differ[s] = append(differ[s], d)
+			}
+		}
+		for s := range g.switches {
+			at := &h.d[s*h.stride+int(d)]
+			if now := part.d[s*part.stride+i]; *at != now {
+				*at = now
+				mark(int32(s))
+				for _, t := range g.nbrTo[g.nbrBase[s]:g.nbrBase[s+1]] {
+					mark(t)
+				}
+			}
+		}
+	}
+	return differ
+}
+
+// older begins with the older distances; where there are new switches, with those that
+// their neighbours give them. Nil: such a path is too long.
+func (u *HopsUpdate) older(g *Graph) *Hops {
+	h := &Hops{graph: g, stride: (len(g.switches) + rowFilled - 1) / rowFilled * rowFilled}
+	if u.Ranks != nil {
+		h.up = u.Ranks.ups(g)
+	}
+	old, same := u.Old, len(u.Was) == len(u.Old.graph.switches)
+	for s, was := range u.Was {
+		same = same && int(was) == s
+	}
+	if same {
+		h.d = slices.Clone(old.d)
+		return h
+	}
+	h.d = slices.Repeat([]uint8{noPath}, h.stride*len(g.switches))
+	var added []int
+	for s, was := range u.Was {
+		if was < 0 {
+			added = append(added, s)
+			h.d[s*h.stride+s] = 0
+			continue
+		}
+		row, from := h.row(s), old.row(int(was))
+		for d, was := range u.Was {
+			if was >= 0 {
+				row[d] = from[was]
+			}
+		}
+	}
+	row := make([]uint8, h.stride)
+	for again, rounds := true, 0; again && rounds <= len(added); rounds++ {
+		again = false
+		for _, s := range added {
+			h.byNeighbours(s, row)
+			if !slices.Equal(row, h.row(s)) {
+				copy(h.row(s), row)
+				again = true
+			}
+			if slices.ContainsFunc(row, func(d uint8) bool { return d != noPath && d&^viaUp > MaxDistance }) {
+				return nil
+			}
+		}
+	}
+	return h
+}
+
+// byNeighbours puts the distances of switch s in row, as its neighbours' distances give
+// them. Links must have no weights.
+func (h *Hops) byNeighbours(s int, row []uint8) {
+	g := h.graph
+	for d := range row {
+		row[d] = noPath
+	}
+	for _, up := range []bool{false, true} { // a path that goes down goes before one that goes up
+		if up && h.up == nil {
+			break
+		}
+		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
+			if h.up != nil && h.up[i] != up {
+				continue
+			}
+			for d, far := range h.row(int(g.nbrTo[i])) {
+				switch {
+				case far == noPath:
+				case up:
+					if own := row[d]; own == noPath || own&viaUp != 0 && far&^viaUp+1 < own&^viaUp {
+						row[d] = (far&^viaUp + 1) | viaUp
+					}
+				case far < viaUp && far+1 < row[d]:
+					row[d] = far + 1
+				}
+			}
+		}
+	}
+	row[s] = 0
 }

@@ -126,3 +126,17 @@ func checkNext(t *testing.T, g *graph.Graph, h *graph.Hops, next *graph.NextHops
 		}
 	}
 }
+
+func BenchmarkHops(b *testing.B) {
+	routingtest.Bench(b, "ft11664", func(b *testing.B, g *graph.Graph) error {
+		_, err := graph.AllHops(b.Context(), g)
+		return err
+	})
+}
+
+func BenchmarkUpDown(b *testing.B) {
+	routingtest.Bench(b, "ft11664", func(b *testing.B, g *graph.Graph) error {
+		_, err := graph.UpDown(b.Context(), g, graph.FindLevels(g).Ranks())
+		return err
+	})
+}

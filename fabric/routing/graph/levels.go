@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
 )
 
@@ -37,7 +38,7 @@ func FindLevels(g *Graph) *Levels {
 			level[s] = height - x
 		}
 		if level[s] < 0 && l.Level[s] >= 0 || level[s] > 0 && l.Level[s] == 0 {
-			return l // the tops are not those of one tree
+			return l // the tops do not belong to one tree
 		}
 	}
 	return LevelsOf(g, level)
@@ -48,8 +49,8 @@ func LevelsOf(g *Graph, level []int) *Levels {
 	return &Levels{g: g, Level: level, Height: 1 + slices.Max(append([]int{-1}, level...))}
 }
 
-// Leaves are the switches with compute nodes, or, where there are no compute nodes,
-// those with any CA or router.
+// Leaves are the switches with compute nodes or, where there are no compute nodes, the
+// switches with any CA or router.
 func Leaves(g *Graph) []int {
 	for _, class := range []Class{ClassCN, ClassCN | ClassIO | ClassAN | ClassGateway | ClassSM} {
 		var found []int
@@ -68,7 +69,7 @@ func Leaves(g *Graph) []int {
 	return nil
 }
 
-// Ranks are those of up*/down* where up is away from level 0.
+// Ranks are ranks for up*/down* where up is away from level 0.
 func (l *Levels) Ranks() *Ranks { return (&Ranks{l.Level}).Reverse() }
 
 // Check is nil for a fat tree, perhaps with parts missing: all switches with links have
@@ -109,13 +110,14 @@ func (l *Levels) divide() {
 	}
 }
 
-// Components are the components of all switches.
+// Components are the connected components of all switches: by switch the lowest switch of
+// its component.
 func Components(g *Graph) []int32 {
 	return components(g, func(int) bool { return true })
 }
 
-// components are the connected components of the graph of those switches for which
-// among is true: by switch the lowest switch of its component, or -1. It is a
+// components are the connected components of the graph of the switches for which among
+// is true: by switch the lowest switch of its component, or -1. It is a
 // breadth-first search, O(S + N).
 func components(g *Graph, among func(s int) bool) []int32 {
 	component := slices.Repeat([]int32{-1}, len(g.switches))
@@ -154,8 +156,8 @@ func (l *Levels) Below(s int) iter.Seq[int] {
 	}
 }
 
-// Places order the switches by level and plane, so that the switches at the same
-// places of two subtrees come in the same order.
+// Places order the switches by level and plane, so that switches at corresponding places
+// of two subtrees come in corresponding order.
 func (l *Levels) Places() []int32 {
 	l.divide()
 	order := make([]int32, len(l.Level))
@@ -180,7 +182,7 @@ func (l *Levels) Places() []int32 {
 	return place
 }
 
-// Parents are, by switch, the parents it would have if nothing were missing: those
+// Parents are, by switch, the parents it would have if nothing were missing: the parents
 // of all switches at its place of the tree, in the order of places. Where these are
 // more than twice as many as any one of the switches has, it is not a place of a tree,
 // and each has its own.
@@ -271,4 +273,121 @@ func (l *Levels) LeafOrder() []int {
 		return cmp.Compare(s, t)
 	})
 	return order
+}
+
+// tops finds the switches at the top of what Check takes for a fat tree: the switches of the
+// highest level that join two leaves which no lower switch joins. Distance alone puts a leaf whose
+// compute nodes are missing, or not there yet, as high as a spine, or higher. So a switch is not at
+// the top if another joins all leaves that it does, and at least as many more. Nil: nothing joins
+// leaves.
+//
+// Time: O(N*D/64) for D leaves, and O(D*S*D/64) where the highest level joins nothing new.
+func (l *Levels) tops() []int {
+	c := newCover(l)
+	for level := l.Height - 1; level > 0; level-- {
+		var found []int
+		most := 0
+		joined := make([][]uint64, len(c.leaves))
+		for s, at := range l.Level {
+			if at == level && c.joinsMore(s, joined) {
+				found = append(found, s)
+				most = max(most, c.count(s))
+			}
+		}
+		if len(found) > 0 {
+			return slices.DeleteFunc(slices.Clone(found), func(s int) bool {
+				twice := 2 * c.count(s)
+				return twice <= most && slices.ContainsFunc(found, func(t int) bool { return twice <= c.count(t) && c.hasAll(t, s) })
+			})
+		}
+	}
+	return nil
+}
+
+// cover has the leaves that switches reach by going down.
+type cover struct {
+	l      *Levels
+	leaves []int
+	words  int
+	below  []uint64 // words for each switch: a bit for each leaf
+}
+
+func newCover(l *Levels) *cover {
+	c := &cover{l: l}
+	byLevel := make([][]int, l.Height)
+	for s, level := range l.Level {
+		if level >= 0 {
+			byLevel[level] = append(byLevel[level], s)
+		}
+	}
+	c.leaves = byLevel[0]
+	c.words = (len(c.leaves) + 63) / 64
+	c.below = make([]uint64, c.words*len(l.Level))
+	for i, s := range c.leaves {
+		c.of(s)[i/64] |= 1 << (i % 64)
+	}
+	for level, switches := range byLevel[1:] {
+		for _, s := range switches {
+			into := c.of(s)
+			for _, n := range l.g.Neighbours(s) {
+				if l.Level[n.To] == level {
+					add(into, c.of(int(n.To)))
+				}
+			}
+		}
+	}
+	return c
+}
+
+// of are the leaves below s.
+func (c *cover) of(s int) []uint64 { return c.below[s*c.words:][:c.words] }
+
+func (c *cover) count(s int) (n int) {
+	for _, word := range c.of(s) {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// hasAll reports whether all leaves below t are below s.
+func (c *cover) hasAll(s, t int) bool {
+	above := c.of(s)
+	for i, word := range c.of(t) {
+		if word&^above[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// joinsMore reports whether two of the leaves below s are below no switch of a lower level. joined
+// has, by leaf, those that such switches join with it; nil: unknown yet.
+func (c *cover) joinsMore(s int, joined [][]uint64) bool {
+	own := c.of(s)
+	for i := range c.leaves {
+		if own[i/64]>>(i%64)&1 == 0 {
+			continue
+		}
+		if joined[i] == nil {
+			joined[i] = make([]uint64, c.words)
+			for t, level := range c.l.Level {
+				if below := c.of(t); 0 <= level && level < c.l.Level[s] && below[i/64]>>(i%64)&1 != 0 {
+					add(joined[i], below)
+				}
+			}
+		}
+		for w, word := range own {
+			if word&^joined[i][w] != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// add adds the bits of b to a.
+func add(a, b []uint64) {
+	for i, word := range b {
+		a[i] |= word
+	}
 }

@@ -102,7 +102,7 @@ func (x *NextHops) Neighbours(d int) iter.Seq[int] {
 }
 
 // Ports are the ports of the next hops to d, in order of preference: the first
-// port to each neighbour, then the second ones. same: the last call had the same.
+// port to each neighbour, then the second ones. same: the last call returned an equal list.
 func (x *NextHops) Ports(d int) (ports []uint8, same bool) {
 	if x.same(d) {
 		return x.list.Ports, true
@@ -145,7 +145,7 @@ func (x *NextHops) forget() {
 	}
 }
 
-// same reports whether the next hops to d are those of the last destination.
+// same reports whether d has the next hops of the last destination.
 func (x *NextHops) same(d int) bool {
 	if x.list == nil {
 		return false
@@ -172,8 +172,8 @@ type PortList struct {
 	Slots  []int16     // of DModK: the group of each digit, or -1; none: not yet found
 }
 
-// Regroup makes each of ports a group of its own, where their order is not that of their
-// neighbours.
+// Regroup makes each of ports a group of its own, where their order differs from the order
+// of their neighbours.
 func (l *PortList) Regroup(ports []uint8) {
 	l.valid = false
 	l.Groups = l.Groups[:0]
@@ -213,8 +213,8 @@ func (x *NextHops) expand() {
 	}
 }
 
-// IsNextHop reports whether port out of switch s is on a shortest path to switch d,
-// where all links are allowed.
+// IsNextHop reports whether port out of switch s is on a shortest path to switch d. All
+// links must be allowed.
 func (h *Hops) IsNextHop(s, d int, out uint8) bool {
 	c := h.graph.Target(int32(s), out)
 	if c < 0 {
@@ -230,7 +230,7 @@ func (h *Hops) Next(s, d int) []uint8 {
 	return new(NextHops).Find(h, s, d)
 }
 
-// Find is ports for one destination of switch s, without load.
+// Find is Ports for one destination of switch s, without Load.
 func (x *NextHops) Find(h *Hops, s, d int) []uint8 {
 	g := h.graph
 	own := h.d[s*h.stride+d]
@@ -261,4 +261,82 @@ func (x *NextHops) Find(h *Hops, s, d int) []uint8 {
 	}
 	x.expand()
 	return x.list.Ports
+}
+
+// Toward are the paths that distances allow to one switch: all switches that have one, nearest
+// first, and the channels of their next hops. It belongs to one goroutine.
+//
+// Time: O(S + C) for each switch.
+type Toward struct {
+	Steps []Step
+	Next  []int32 // channels, by step
+	To    []int32 // the switches that these lead to
+
+	hops       *Hops
+	key        []uint16 // by channel: its weight, and towardUp
+	column     []uint8  // of Hops: from all switches
+	byDistance [MaxDistance + 1][]int32
+}
+
+// Step is a switch, whose next hops are by the channels Next[First:Last].
+type Step struct{ Switch, First, Last int32 }
+
+// towardUp is set in the key of a channel that goes up.
+const towardUp = 0x200
+
+// Load finds them for switch d. Where trunk is not nil, only channels that stand for themselves
+// in it are next hops (see FirstParallel).
+func (x *Toward) Load(h *Hops, d int, trunk []int32) {
+	g := h.graph
+	if x.hops != h {
+		x.prepare(h)
+	}
+	for i := range x.byDistance {
+		x.byDistance[i] = x.byDistance[i][:0]
+	}
+	x.column = x.column[:0]
+	for s := range g.switches {
+		own := h.d[s*h.stride+d]
+		x.column = append(x.column, own)
+		if far := own &^ viaUp; far > 0 && far != noPath {
+			x.byDistance[far] = append(x.byDistance[far], int32(s))
+		}
+	}
+	x.Steps = x.Steps[:0]
+	n := int32(0)
+	for far, list := range x.byDistance {
+		for _, s := range list {
+			// Of up*/down*: up where the path begins so; else down, to where no path goes up.
+			mask, want := uint16(0xff), uint16(far)
+			switch {
+			case h.rank == nil:
+				mask = ^uint16(viaUp)
+			case x.column[s]&viaUp != 0:
+				mask, want = ^uint16(viaUp), want+towardUp
+			}
+			first, at := n, g.chanBase[s]
+			for i, to := range g.chanTo[at:g.chanBase[s+1]] {
+				c := at + int32(i)
+				x.Next[n], x.To[n] = c, to
+				if uint16(x.column[to])&mask+x.key[c] == want && (trunk == nil || trunk[c] == c) {
+					n++
+				}
+			}
+			x.Steps = append(x.Steps, Step{s, first, n})
+		}
+	}
+}
+
+// prepare prepares x for distances h.
+func (x *Toward) prepare(h *Hops) {
+	g := h.graph
+	x.hops = h
+	x.key = make([]uint16, len(g.channels))
+	x.Next, x.To = make([]int32, len(g.channels)+1), make([]int32, len(g.channels)+1)
+	for c := range g.channels {
+		ch := &g.channels[c]
+		if x.key[c] = uint16(ch.Weight); h.rank != nil && h.rank.Up(int(ch.From), int(ch.To)) {
+			x.key[c] += towardUp
+		}
+	}
 }

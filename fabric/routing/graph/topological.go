@@ -1,11 +1,10 @@
-// Package topological has topological orders that are changed as edges are added.
-
 package graph
 
 import "slices"
 
-// TopologicalSort is a topological order of vertices (Pearce, Kelly, "A dynamic topological sort algorithm for
-// directed acyclic graphs", 2006). The caller has the edges, and searches them.
+// TopologicalSort is a topological order of vertices that changes as edges are added
+// (Pearce, Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
+// 2006). The caller has the edges, and searches them.
 type TopologicalSort struct {
 	Position []int32 // by vertex
 	Vertex   []int32 // by position
@@ -22,8 +21,8 @@ func NewTopologicalSort(position []int32) TopologicalSort {
 }
 
 // Exchange makes room for an edge from v to w: the vertices of backward, from which edges lead to v,
-// and then those of forward, to which edges lead from w, get the same positions again, and keep
-// their order. It overwrites both lists.
+// and then the vertices of forward, to which edges lead from w, share out the positions of both
+// lists, each list in its present order. It overwrites both lists.
 //
 // Time: O(N*log N) for N vertices in the lists.
 func (t *TopologicalSort) Exchange(backward, forward []int32) {

@@ -11,8 +11,8 @@ import (
 	"fabsh/mad"
 )
 
-// AdaptiveKnown reports whether it is known which switches route adaptively. Tables of a
-// file that has nothing on it do not know.
+// AdaptiveKnown reports whether it is known which switches route adaptively: not for
+// tables of a file without adaptive routing.
 func (r *Routes) AdaptiveKnown() bool { return r.adaptive.list != nil }
 
 // SetAdaptive sets the adaptive routing of switch s; nil: it routes statically. If a is
@@ -66,8 +66,8 @@ func DescribeAdaptive(r *Routes) string {
 	return adaptive.Describe(list)
 }
 
-// ActiveSwitches are the adaptive routing of the switches of r, as of Adaptive; nil for those
-// that follow their row.
+// ActiveSwitches are the adaptive routing of the switches of r, as of Adaptive; nil for
+// switches that follow their row.
 func ActiveSwitches(r *Routes) []*adaptive.Switch {
 	list := make([]*adaptive.Switch, len(r.rows))
 	for s := range list {
@@ -158,7 +158,7 @@ func (r *Routes) StaticPart() *Routes {
 const OpenSMStatic = adaptive.Transports(1<<adaptive.UC | 1<<adaptive.UD)
 
 // adaptiveRows are the adaptive routing of switches, whose first tables have their static ports
-// in rows. Tables may share those of a switch until one changes them.
+// in rows. Tables may share the adaptive routing of a switch until one changes it.
 type adaptiveRows struct {
 	switches int
 	list     []*adaptive.Switch // by switch; nil: unknown of all
@@ -169,22 +169,23 @@ type adaptiveRows struct {
 
 func newAdaptiveRows(switches int) *adaptiveRows { return &adaptiveRows{switches: switches} }
 
-// known makes the list, unless it is there.
-func (x *adaptiveRows) known() {
+// ensure makes the list, unless it is there.
+func (x *adaptiveRows) ensure() {
 	if x.list == nil {
 		x.list = make([]*adaptive.Switch, x.switches)
 	}
 }
 
+// set sets the adaptive routing of switch s, which others may share.
 func (x *adaptiveRows) set(s int, a *adaptive.Switch) {
-	x.known()
+	x.ensure()
 	x.list[s] = a
 	x.setOwn(s, false)
 }
 
-// edit is that of switch s for changes, enabled.
+// edit is the adaptive routing of switch s for changes, enabled.
 func (x *adaptiveRows) edit(s int, top mad.LID) *adaptive.Switch {
-	x.known()
+	x.ensure()
 	switch own := x.setOwn(s, true); {
 	case !x.list[s].Active():
 		t := adaptive.NewTable(top, adaptive.NewGroups(1)).WithPorts(nil)
@@ -195,8 +196,8 @@ func (x *adaptiveRows) edit(s int, top mad.LID) *adaptive.Switch {
 	return x.list[s]
 }
 
-// setOwn notes whether that of switch s is shared with nothing, and returns whether it was so
-// before.
+// setOwn notes whether the adaptive routing of switch s is shared with no other tables, and
+// returns whether that was noted before.
 func (x *adaptiveRows) setOwn(s int, own bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -217,7 +218,7 @@ func (x *adaptiveRows) share(switches int, was func(s int) int) *adaptiveRows {
 	x.mu.Lock()
 	x.own = nil
 	x.mu.Unlock()
-	o.known()
+	o.ensure()
 	for s := range o.list {
 		if from := was(s); from >= 0 {
 			o.list[s] = x.list[from]

@@ -17,7 +17,7 @@ import (
 	"fabsh/mad"
 )
 
-// choices are those of a switch for packets of a transport to LIDs, as text.
+// choices are the choices of a switch for packets of a transport to LIDs, as text.
 func choices(r *routes.Routes, s int, transport adaptive.Transport, lids ...mad.LID) (list []string) {
 	for _, lid := range lids {
 		c := r.Choice(s, adaptive.Packet{LID: lid, Transport: transport})

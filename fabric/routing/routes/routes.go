@@ -1,24 +1,22 @@
 // Package routes has the tables of a routing as a value: linear forwarding tables, service
 // levels of paths, and virtual lanes of service levels.
 //
-//	routes.go Routes, and Row, the table of one switch
-//	shared.go rows that tables share until one changes them
-//	adaptive.go adaptive routing: the ports that a packet may take
-//	sl.go     SL and SL2VL: service levels and virtual lanes
-//	diff.go   the entries that differ between two Routes
-//	trace.go  Path: one path; step.go: all paths that switches may choose
-//	load.go   reading tables from files; far.go, ibdiagnet2.far; write.go writes them
+// Routes are all tables, and Row is the table of one switch. Load reads them from files,
+// OfFabric takes them from a fabric, and engines compute them; Routes.Diff compares two,
+// and Routes.Trace follows a Path. Tables may share rows until one changes them.
 //
 // Routes may be read by several goroutines at once. Writing is for one, while none reads;
-// tables that share rows, as those of ShareRows, may be written by different ones. A Row
-// is memory of its Routes.
+// tables that share rows (ShareRows) may be written by different goroutines. A Row is
+// memory of its Routes.
 package routes
 
 import (
 	"bytes"
 	"slices"
+	"sync"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
 )
@@ -35,8 +33,7 @@ const block = mad.LFTBlock
 type Routes struct {
 	// Engine is what made them: "ftree".
 	Engine string
-	// RunInOpenSM is the advice of the engine to let OpenSM find the lanes; "": it has
-	// none.
+	// RunInOpenSM is the advice of the engine to let OpenSM find the lanes, if any.
 	RunInOpenSM string
 	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
@@ -70,7 +67,7 @@ const FromFile = "file"
 func New(g *graph.Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
 	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block, adaptive: newAdaptiveRows(len(g.Switches()))}
-	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.Switches())))
+	r.setRows(slices.Repeat([]uint8{NoPort}, r.stride*len(g.Switches())))
 	return r
 }
 
@@ -104,7 +101,7 @@ func (r *Routes) Entry(s int32, lid mad.LID) uint8 {
 // Clone is a copy that shares only the graph with r.
 func (r *Routes) Clone() *Routes {
 	c := *r
-	c.cut(slices.Concat(r.rows...))
+	c.setRows(slices.Concat(r.rows...))
 	c.Notes, c.ReadNotes = slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
 	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	c.adaptive = r.adaptive.share(len(r.rows), sameSwitch)
@@ -131,9 +128,8 @@ func (r *Routes) UpTo(top mad.LID) *Routes {
 	return w
 }
 
-// On is a copy of r for another graph of the same subnet, such as one with a link
-// less. Switches are matched by GUID, and terminals by LID; new switches drop all
-// packets.
+// On is a copy of r for another graph of its subnet, such as one with a link less.
+// Switches are matched by GUID, and terminals by LID; new switches drop all packets.
 func (r *Routes) On(g *graph.Graph) *Routes {
 	if g == r.graph {
 		return r.Clone()
@@ -281,11 +277,149 @@ func (r *Routes) Block(s, i int) []byte {
 	return r.rows[s][i*block:][:block]
 }
 
-// Column are those of all switches for lid.
+// Column are the entries of all switches for lid.
 func (r *Routes) Column(lid mad.LID) []uint8 {
 	list := make([]uint8, len(r.graph.Switches()))
 	for s := range list {
 		list[s] = r.Row(s)[lid]
 	}
 	return list
+}
+
+// sharedRows records which rows of tables others may share: repaired tables share nearly all
+// rows with the tables before the repair.
+type sharedRows struct {
+	mu     sync.Mutex
+	shared bool   // rows that are not own may be shared
+	own    []bool // by switch; nil: false for all
+}
+
+// setRows makes the rows of all entries, which no other tables share.
+func (r *Routes) setRows(entries []uint8) {
+	r.rows, r.shared = make([][]uint8, len(r.graph.Switches())), &sharedRows{}
+	for s := range r.rows {
+		r.rows[s] = entries[s*r.stride:][:r.stride:r.stride]
+	}
+}
+
+// ShareRows makes tables for g that share the rows of r; was is the number in r's graph of
+// each switch, or -1, and r has all LIDs of g.
+func (r *Routes) ShareRows(g *graph.Graph, was []int32) *Routes {
+	r.shared.mu.Lock()
+	r.shared.shared, r.shared.own = true, nil
+	r.shared.mu.Unlock()
+	o := &Routes{Engine: r.Engine, RunInOpenSM: r.RunInOpenSM, ReadNotes: slices.Clone(r.ReadNotes), graph: g, top: r.top, stride: r.stride}
+	o.rows, o.shared = make([][]uint8, len(was)), &sharedRows{shared: true}
+	for s, i := range was {
+		if i >= 0 {
+			o.rows[s] = r.rows[i]
+		} else {
+			o.rows[s] = slices.Repeat([]uint8{NoPort}, r.stride)
+		}
+	}
+	o.adaptive = r.adaptive.share(len(was), func(s int) int { return int(was[s]) })
+	return o
+}
+
+// EditRow is Row for changes by hand: it forgets the origin of r. Tables that share the row
+// do not see the changes.
+func (r *Routes) EditRow(s int) Row {
+	r.ForgetOrigin()
+	return r.WritableRow(s)
+}
+
+// WritableRow is Row for writing what keeps the promises of the engine that made r. Tables
+// that share the row do not see it.
+func (r *Routes) WritableRow(s int) Row {
+	l := r.shared
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shared {
+		if l.own == nil {
+			l.own = make([]bool, len(r.rows))
+		}
+		if !l.own[s] {
+			r.rows[s], l.own[s] = slices.Clone(r.rows[s]), true
+		}
+	}
+	return r.Row(s)
+}
+
+// CopyShared makes all rows writable.
+func (r *Routes) CopyShared() {
+	for s := range r.rows {
+		r.WritableRow(s)
+	}
+}
+
+// Replace gives r the entries, the adaptive routing, the notes and the origin of full, which is not used afterwards.
+func (r *Routes) Replace(full *Routes) {
+	r.rows, r.shared, r.Notes, r.origin, r.adaptive = full.rows, full.shared, full.Notes, full.origin, full.adaptive
+}
+
+// Diff is what changes in the tables from one Routes to another.
+type Diff struct {
+	Switches []SwitchDiff // switches with changes, by number
+	Entries  int          // entries with another static port, or other choices
+	Choices  int          // of these, entries with other choices of adaptive routing
+	Blocks   int          // blocks to write
+	LIDs     []mad.LID    // LIDs with a change on some switch
+}
+
+// SwitchDiff is what changes in the table of one switch.
+type SwitchDiff struct {
+	Switch  int // in the graph of the new tables
+	Entries int
+	Choices int
+	Blocks  []int
+}
+
+// Diff compares r with the tables before it. Where the graphs differ, switches are
+// matched by GUID, and all entries of a new one count.
+//
+// Time: O(S*L).
+func (r *Routes) Diff(old *Routes) *Diff {
+	old = old.SeenOn(r.graph)
+	blocks := max(r.stride, old.stride) / block
+	changed := make([]bool, blocks*block)
+	d := &Diff{}
+	for s := range r.graph.Switches() {
+		sd := SwitchDiff{Switch: s}
+		var differ func(lid mad.LID) bool
+		if r.AdaptiveKnown() || old.AdaptiveKnown() {
+			differ = adaptive.Differ(old.Adaptive(s), r.Adaptive(s))
+		}
+		for i := range blocks {
+			x, y := old.Block(s, i), r.Block(s, i)
+			same := bytes.Equal(x, y)
+			if same && differ == nil {
+				continue
+			}
+			if !same {
+				sd.Blocks = append(sd.Blocks, i)
+			}
+			for j := range y {
+				choices := differ != nil && differ(mad.LID(i*block+j))
+				if choices {
+					sd.Choices++
+				}
+				if x[j] != y[j] || choices {
+					sd.Entries++
+					changed[i*block+j] = true
+				}
+			}
+		}
+		if sd.Entries > 0 {
+			d.Switches = append(d.Switches, sd)
+			d.Entries += sd.Entries
+			d.Choices += sd.Choices
+			d.Blocks += len(sd.Blocks)
+		}
+	}
+	for lid, is := range changed {
+		if is {
+			d.LIDs = append(d.LIDs, mad.LID(lid))
+		}
+	}
+	return d
 }

@@ -13,16 +13,17 @@ import (
 
 // SL are the service levels of paths.
 type SL struct {
-	// Dest are those of the paths to each LID, by LID; beyond its end: 0.
+	// Dest are the service levels of all paths to a LID, by LID; beyond its end: 0.
 	Dest []uint8
 	// Pair, if not nil, has for each terminal at which paths begin their levels
-	// by LID, or nil if they are those of Dest.
+	// by LID, or nil where Dest has them.
 	Pair [][]uint8
 
-	Shared bool // rows of Pair may be those of several terminals
+	Shared bool // several terminals may share a row of Pair
 }
 
-// Of is the service level of paths from terminal t to lid; -1: from those of which Pair has none.
+// Of is the service level of paths from terminal t to lid; -1: from the terminals without a
+// row of Pair.
 func (l *SL) Of(t int, lid mad.LID) uint8 {
 	switch {
 	case l == nil:
@@ -34,7 +35,7 @@ func (l *SL) Of(t int, lid mad.LID) uint8 {
 	return 0
 }
 
-// Any says whether some path has another service level than 0. OpenSM's engine file
+// Any reports whether some path has another service level than 0. OpenSM's engine file
 // does not learn of these: its PathRecords follow its own rules.
 func (l *SL) Any() bool {
 	if l == nil {
@@ -93,7 +94,7 @@ func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
 	return nil
 }
 
-// Equal reports whether the lanes are the same, of two of one graph.
+// Equal reports whether v and o, two of one graph, have equal lanes.
 func (v *SL2VL) Equal(o *SL2VL) bool {
 	switch {
 	case v == o:
@@ -107,7 +108,7 @@ func (v *SL2VL) Equal(o *SL2VL) bool {
 }
 
 // HashSL adds to h all that decides on the lanes of a service level. Levels with equal hashes
-// have the same lanes.
+// have equal lanes.
 func (v *SL2VL) HashSL(h *maphash.Hash, sl uint8) {
 	if v == nil {
 		return
@@ -127,8 +128,8 @@ func (v *SL2VL) HashSL(h *maphash.Hash, sl uint8) {
 	}
 }
 
-// Uniform reports whether no lane depends on the switch or on its ports: then each lane has
-// the dependencies that there would be if all packets were on one.
+// Uniform reports whether no lane depends on the switch or on its ports: then the dependencies
+// of each lane are the dependencies that its packets would have on a single lane.
 func (v *SL2VL) Uniform() bool {
 	if v == nil || v.tables == nil {
 		return true
@@ -162,7 +163,7 @@ func (v *SL2VL) clone() *SL2VL {
 	return c
 }
 
-// SameFrom reports whether the paths from two terminals have the same service levels.
+// SameFrom reports whether the paths from two terminals have equal service levels.
 func (l *SL) SameFrom(t, u int) bool {
 	row := func(t int) []uint8 {
 		if l == nil || t >= len(l.Pair) {
@@ -174,8 +175,7 @@ func (l *SL) SameFrom(t, u int) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// SameInto reports whether packets that come in by two ports of switch s get the same
-// lanes.
+// SameInto reports whether packets that come in by two ports of switch s get equal lanes.
 func (v *SL2VL) SameInto(s int, in, other uint8) bool {
 	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
 		return true
@@ -184,7 +184,7 @@ func (v *SL2VL) SameInto(s int, in, other uint8) bool {
 	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
 }
 
-// Used are the service levels that paths have, a bit each: that of 0 always.
+// Used are the service levels that paths have, a bit each. Bit 0 is always set.
 func (l *SL) Used() uint16 {
 	used := uint16(1)
 	if l == nil {
@@ -232,8 +232,7 @@ func (v *SL2VL) Lanes(used uint16) int {
 	return int(most) + 1
 }
 
-// Direct reports whether lane n is that of service level n at all switches; or no lanes are
-// used.
+// Direct reports whether service level n has lane n at all switches, or no lanes are used.
 func (v *SL2VL) Direct() bool {
 	if v == nil {
 		return true
@@ -264,8 +263,9 @@ func (v *SL2VL) DirectFor(used uint16) bool {
 	return true
 }
 
-// ByLID are the service levels of paths from terminals that begin some, without Pair. Nil: those to some
-// LID differ. The level to a LID of the source itself does not matter.
+// ByLID are the service levels of paths from sources, terminals at which paths begin, without
+// Pair. Nil: to some LID, the levels differ by source. The level from a source to its own LID does
+// not matter.
 func (l *SL) ByLID(g *graph.Graph, sources []int) *SL {
 	if l == nil || l.Pair == nil {
 		return l
@@ -333,7 +333,7 @@ func grown(list []uint8, i int) []uint8 {
 // tables of switches.
 func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
 
-// RunInstead describes what gives paths lanes, where OpenSM's engine file does not.
+// RunInstead is the advice for paths with lanes, which OpenSM's engine file does not set.
 func (r *Routes) RunInstead() string {
 	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; without a subnet manager, set_sl2vl sets the lanes, and applications choose the service levels")
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func BenchmarkBalance(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		_, err := traffic.MeasureBalance(b.Context(), r, 0, nil)
 		return err
 	})
@@ -22,7 +22,7 @@ func BenchmarkBalance(b *testing.B) {
 
 // BenchmarkPermutations: a hundred.
 func BenchmarkPermutations(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		_, err := traffic.MeasureCongestion(b.Context(), r, traffic.CongestionOptions{Pattern: traffic.Permutation, Samples: 100})
 		return err
 	})

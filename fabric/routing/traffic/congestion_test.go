@@ -12,6 +12,9 @@ import (
 	"fabsh/mad"
 )
 
+// compute computes tables by an engine, and fails the test on an error.
+var compute = routingtest.Computing(engines.Compute)
+
 // TestBalanceOracle: routes and LIDs of a channel, path by path.
 func TestBalanceOracle(t *testing.T) {
 	g := routingtest.Graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", graph.BuildOptions{})

@@ -110,7 +110,7 @@ func TestAdaptiveMinimal(t *testing.T) {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		for _, name := range []string{"minhop", "updn", "nue"} {
 			r := compute(t, g, name, engines.Options{})
-			v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveMinimal})
+			v := routingtest.Verified(t, r, verify.Options{Adaptive: verify.AdaptiveMinimal})
 			want := enumerate(r)
 			if v.Dependencies != len(want) {
 				t.Errorf("%s, %s: %d dependencies, want %d", spec, name, v.Dependencies, len(want))
@@ -146,12 +146,12 @@ func TestAdaptiveUpDown(t *testing.T) {
 		if engines.BasisOf(r).Missing > 0 || engines.BasisOf(r).Gaps {
 			continue // paths were added that are none of up*/down*
 		}
-		if v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); !v.Acyclic {
+		if v := routingtest.Verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); !v.Acyclic {
 			t.Errorf("%s: a credit loop:\n%s", spec, verify.FormatCycle(v.Cycle))
 		}
 	}
 	r := compute(t, routingtest.Graph(t, "torus:dims=4/4,hosts=2", graph.BuildOptions{}), "minhop", engines.Options{})
-	if v := verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); v.Acyclic || v.OK() {
+	if v := routingtest.Verified(t, r, verify.Options{Adaptive: verify.AdaptiveUpDown}); v.Acyclic || v.OK() {
 		t.Error("minhop on a torus, with any choice of up/down ports: no credit loop")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkVerify: reachability, hops, detours and credit loops.
 func BenchmarkVerify(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		_, err := verify.Tables(b.Context(), r, verify.Options{})
 		return err
 	})
@@ -20,7 +20,7 @@ func BenchmarkVerify(b *testing.B) {
 
 // BenchmarkVerifyLanes: the same, where paths are on eight virtual lanes.
 func BenchmarkVerifyLanes(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		if r.SL == nil {
 			r.SL, r.SL2VL = &routes.SL{Pair: make([][]uint8, len(r.Graph().Terminals()))}, routes.NewSL2VL(r.Graph())
 			for i, t := range r.Graph().Terminals() {
@@ -38,7 +38,7 @@ func BenchmarkVerifyLanes(b *testing.B) {
 
 // BenchmarkVerifyAdaptive: under any choice among minimal ports.
 func BenchmarkVerifyAdaptive(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		_, err := verify.Tables(b.Context(), r, verify.Options{Adaptive: verify.AdaptiveMinimal})
 		return err
 	})
@@ -69,7 +69,7 @@ func BenchmarkDisjointness(b *testing.B) {
 
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
-	benchmarkRoutes(b, func(b *testing.B, r *routes.Routes) error {
+	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		d, err := verify.Dependencies(b.Context(), r, verify.SelectEndpoints(r.Graph(), 0))
 		if err == nil {
 			d.Cycle()
@@ -85,7 +85,7 @@ func BenchmarkVerifyChoices(b *testing.B) {
 			r := compute(b, routingtest.Graph(b, net, graph.BuildOptions{}), "updn", engines.Options{Adaptive: true})
 			b.ReportAllocs()
 			for b.Loop() {
-				if v := verified(b, r, verify.Options{}); !v.OK() {
+				if v := routingtest.Verified(b, r, verify.Options{}); !v.OK() {
 					b.Fatal("not ok")
 				}
 			}

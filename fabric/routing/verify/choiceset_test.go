@@ -352,7 +352,7 @@ func TestChoicesAgree(t *testing.T) {
 		}
 		randomChoices(random, r, h, random.IntN(2) == 0)
 		randomLanes(random, r)
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		if got, want := words(v), newChecker(r).verdict(); got != want {
 			t.Fatalf("table %d on %s:\n%s, want\n%s", i, net, got, want)
 		}
@@ -426,7 +426,7 @@ func TestChoicesInjected(t *testing.T) {
 	} {
 		r := compute(t, g, "updn", engines.Options{Adaptive: true})
 		x.do(r)
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		got := "ok"
 		switch {
 		case v.Loops > 0:
@@ -441,7 +441,7 @@ func TestChoicesInjected(t *testing.T) {
 		if got != x.want {
 			t.Errorf("%s: %s, want %s", x.name, got, x.want)
 		}
-		if v := verified(t, r.StaticPart(), verify.Options{}); x.want == "credit loop" && !v.OK() {
+		if v := routingtest.Verified(t, r.StaticPart(), verify.Options{}); x.want == "credit loop" && !v.OK() {
 			t.Errorf("%s: the static ports are not ok: %s", x.name, words(v))
 		}
 	}
@@ -469,7 +469,7 @@ func TestAdaptiveState(t *testing.T) {
 		{all.StaticPart(), verify.Options{Adaptive: verify.AdaptiveOn}, "unknown ok false, adaptive routing: packets take other paths than those of the tables; the verdict is unknown"},
 		{off, verify.Options{Adaptive: verify.AdaptiveMinimal}, " ok true, "},
 	} {
-		v := verified(t, x.r, x.o)
+		v := routingtest.Verified(t, x.r, x.o)
 		notes := v.Notes[1:] // after that on LIDs
 		if got := fmt.Sprintf("%s ok %t, %s", v.Adaptive.Word(), v.OK(), strings.Join(notes, "; ")); got != x.want {
 			t.Errorf("%s, want %s", got, x.want)

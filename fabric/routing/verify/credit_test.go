@@ -173,7 +173,7 @@ func TestChoicesNeverDeadlock(t *testing.T) {
 		}
 		randomChoices(random, r, h, random.IntN(4) == 0)
 		randomLanes(random, r)
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		c := newChecker(r)
 		switch {
 		case v.OK():
@@ -341,7 +341,7 @@ func TestChoicesOfEachKind(t *testing.T) {
 		if x.more != nil {
 			x.more(r)
 		}
-		v := verified(t, r, verify.Options{})
+		v := routingtest.Verified(t, r, verify.Options{})
 		got := "ok"
 		switch {
 		case v.Unreachable > 0:
@@ -385,7 +385,7 @@ func TestChoicesInjectedAtRandom(t *testing.T) {
 		net := nets[i%len(nets)]
 		g := routingtest.Graph(t, net, graph.BuildOptions{})
 		r := compute(t, g, "updn", engines.Options{Adaptive: true})
-		if v := verified(t, r, verify.Options{}); !v.OK() {
+		if v := routingtest.Verified(t, r, verify.Options{}); !v.OK() {
 			t.Fatalf("%s: the tables are not ok before", net)
 		}
 		static := r.StaticPart()
@@ -405,7 +405,7 @@ func TestChoicesInjectedAtRandom(t *testing.T) {
 		if d := r.StaticPart().Diff(static); d.Entries > 0 {
 			t.Fatalf("%s: %d static ports differ", net, d.Entries)
 		}
-		v, c := verified(t, r, verify.Options{}), newChecker(r)
+		v, c := routingtest.Verified(t, r, verify.Options{}), newChecker(r)
 		if got, want := words(v), c.verdict(); got != want {
 			t.Fatalf("table %d on %s:\n%s, want\n%s", i, net, got, want)
 		}

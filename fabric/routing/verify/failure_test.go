@@ -27,7 +27,7 @@ func TestFailEachLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := compute(t, g, "sssp", engines.Options{})
-		before := verified(t, r, verify.Options{})
+		before := routingtest.Verified(t, r, verify.Options{})
 		list, _, err := verify.FailEachLink(t.Context(), r, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -40,8 +40,8 @@ func TestFailEachLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := verified(t, r.On(less), verify.Options{})
-			best := verified(t, compute(t, less, "sssp", engines.Options{}), verify.Options{})
+			after := routingtest.Verified(t, r.On(less), verify.Options{})
+			best := routingtest.Verified(t, compute(t, less, "sssp", engines.Options{}), verify.Options{})
 			if after.Unreachable-before.Unreachable != l.Pairs || best.Unreachable-before.Unreachable != l.Lost || l.Cuts && l.Lost == 0 != (best.Unreachable == before.Unreachable) {
 				t.Errorf("%s without %s: %+v; %d pairs are lost, %d for good", spec, l.Port.Label(), l, after.Unreachable-before.Unreachable, best.Unreachable-before.Unreachable)
 			}

@@ -140,7 +140,7 @@ func TestDisjointness(t *testing.T) {
 		for _, name := range []string{"minhop", "updn", "sssp", "nue"} {
 			lids := 1 << x.lmc
 			r := compute(t, g, name, engines.Options{})
-			d := verified(t, r, verify.Options{}).Disjoint
+			d := routingtest.Verified(t, r, verify.Options{}).Disjoint
 			links, switches, possible := apartOf(t, r, lids)
 			if !slices.Equal(d.Links, links) || !slices.Equal(d.Switches, switches) || d.LIDs != lids || d.Pairs != above(links, -1) {
 				t.Errorf("%s, lmc %d, %s: links %v, switches %v of %d pairs, want %v and %v", x.spec, x.lmc, name, d.Links, d.Switches, d.Pairs, links, switches)

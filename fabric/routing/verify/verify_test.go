@@ -18,6 +18,9 @@ import (
 	"fabsh/mad"
 )
 
+// compute computes tables by an engine, and fails the test on an error.
+var compute = routingtest.Computing(engines.Compute)
+
 // TestVerifyOracle: what verification counts is what single paths add up to,
 // and gonum finds a cycle in their dependencies where it does.
 func TestVerifyOracle(t *testing.T) {
@@ -37,7 +40,7 @@ func TestVerifyOracle(t *testing.T) {
 			for k := 0; kind == "damaged" && k < 10; k++ {
 				r.Row(random.IntN(len(g.Switches())))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
 			}
-			v := verified(t, r, verify.Options{Examples: 1 << 20})
+			v := routingtest.Verified(t, r, verify.Options{Examples: 1 << 20})
 			waits := simple.NewDirectedGraph()
 			var lost, arrived, circles int64
 			hops, detours := map[int]int64{}, map[int]int64{}
@@ -54,7 +57,7 @@ func TestVerifyOracle(t *testing.T) {
 					}
 					if p.Broken != "" {
 						lost++
-						circles += int64(btoi(strings.HasSuffix(p.Broken, "loops")))
+						circles += int64(routingtest.Count(strings.HasSuffix(p.Broken, "loops")))
 					} else {
 						arrived++
 						hops[len(p.Hops)+1]++
@@ -130,14 +133,14 @@ func TestVerifyMixture(t *testing.T) {
 	}
 	other := compute(t, yx, "dor", engines.Options{})
 	for _, r := range []*routes.Routes{xy, other} {
-		if v := verified(t, r, verify.Options{}); !v.OK() {
+		if v := routingtest.Verified(t, r, verify.Options{}); !v.OK() {
 			t.Errorf("%+v", v)
 		}
 	}
 	if d := other.Diff(xy); d.Entries == 0 {
 		t.Error("the tables are the same")
 	}
-	v := verified(t, xy, verify.Options{Union: other})
+	v := routingtest.Verified(t, xy, verify.Options{Union: other})
 	if v.Acyclic || v.Unreachable != 0 || v.Pairs != 12 || v.Judged != "static forwarding tables, SL 0, and any mixture with the other tables" {
 		t.Errorf("%+v", v)
 	}
@@ -146,7 +149,7 @@ func TestVerifyMixture(t *testing.T) {
 func TestVerifyWords(t *testing.T) {
 	g := routingtest.Graph(t, "ring:n=5", graph.BuildOptions{})
 	r := compute(t, g, "minhop", engines.Options{})
-	v := verified(t, r, verify.Options{})
+	v := routingtest.Verified(t, r, verify.Options{})
 	want := `switch-1/2 -> switch-5/3, VL 0, to LID 9
 switch-5/2 -> switch-4/3, VL 0, to LID 8
 switch-4/2 -> switch-3/3, VL 0, to LID 7
@@ -159,17 +162,17 @@ switch-2/2 -> switch-1/3, VL 0, to LID 10
 	if v.Endpoints != "all 5 ports of CAs and routers (5 cn)" || v.MaxHops != 4 || fmt.Sprint(v.Hops, v.Detours, v.Notes) != "[0 0 0 10 10] [20] [no port has a LID; LIDs are assigned from 1, in the order of the fabric adaptive routing not determined]" {
 		t.Errorf("%+v", v)
 	}
-	v = verified(t, r, verify.Options{Endpoints: graph.ClassSwitch})
+	v = routingtest.Verified(t, r, verify.Options{Endpoints: graph.ClassSwitch})
 	if v.Endpoints != "5 ports (5 switch)" || v.Terminals != 5 || fmt.Sprint(v.Hops) != "[0 10 10]" {
 		t.Errorf("%+v", v)
 	}
-	v = verified(t, r, verify.Options{Endpoints: graph.ClassSwitch | graph.ClassCN})
+	v = routingtest.Verified(t, r, verify.Options{Endpoints: graph.ClassSwitch | graph.ClassCN})
 	if v.Endpoints != "10 ports (5 cn, 5 switch)" || fmt.Sprint(v.Hops) != "[0 20 30 30 10]" {
 		t.Errorf("%+v", v)
 	}
 	// Pairs that need not reach each other.
 	r.Row(0).Fill([]mad.LID{7, 8}, routes.NoPort)
-	v = verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool { return dst.LID != 7 }, Examples: 2})
+	v = routingtest.Verified(t, r, verify.Options{Require: func(src, dst *graph.Terminal) bool { return dst.LID != 7 }, Examples: 2})
 	var broken []string
 	for _, b := range v.Broken {
 		broken = append(broken, fmt.Sprintf("%s to %d: %s", b.From.Name(), b.LID, b.Why))

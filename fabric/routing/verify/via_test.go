@@ -67,7 +67,7 @@ func TestViaOracle(t *testing.T) {
 				t.Errorf("%s: must %v: got %d, %d examples, want %d (%v)", spec, must, n, len(found), want, err)
 				continue
 			}
-			if want > 0 && (found[0].Must != must || found[0].Rule != 1-btoi(must) || found[0].Path.String() != first.String()) {
+			if want > 0 && (found[0].Must != must || found[0].Rule != 1-routingtest.Count(must) || found[0].Path.String() != first.String()) {
 				t.Errorf("%s: got\n%v\nwant\n%v", spec, found[0].Path, first)
 			}
 			total[must] += n
@@ -82,11 +82,11 @@ func TestViaVerdict(t *testing.T) {
 	g := routingtest.Graph(t, "ring:n=4", graph.BuildOptions{})
 	r := compute(t, g, "minhop", engines.Options{})
 	rule := verify.ViaRule{From: []int{4}, To: []int{6}, Nodes: []*fabric.Node{g.Switches()[0]}, Must: true}
-	if v := verified(t, r, verify.Options{Via: []verify.ViaRule{rule}}); !v.OK() || v.Violations != 0 {
+	if v := routingtest.Verified(t, r, verify.Options{Via: []verify.ViaRule{rule}}); !v.OK() || v.Violations != 0 {
 		t.Errorf("got %+v", v)
 	}
 	rule.Must = false
-	if v := verified(t, r, verify.Options{Via: []verify.ViaRule{rule}}); v.OK() || v.Violations != 1 || len(v.Violating) != 1 {
+	if v := routingtest.Verified(t, r, verify.Options{Via: []verify.ViaRule{rule}}); v.OK() || v.Violations != 1 || len(v.Violating) != 1 {
 		t.Errorf("got %+v", v)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -163,7 +163,7 @@ func TestViaChoices(t *testing.T) {
 						broken = broken || breaks(int32(src.Switch), src.Out, sl, transport, to, lid, crosses(src.Port))
 					}
 				}
-				want += int64(btoi(broken))
+				want += int64(routingtest.Count(broken))
 			}
 		}
 		n, found, err := verify.CheckVia(context.Background(), r, []verify.ViaRule{rule}, 1000)

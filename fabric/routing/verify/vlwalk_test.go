@@ -40,7 +40,7 @@ func TestLanes(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	// The lane that drops breaks that pair, and no other.
-	v := verified(t, r, verify.Options{})
+	v := routingtest.Verified(t, r, verify.Options{})
 	if v.Unreachable != 1 || v.Pairs != 6 || len(v.Broken) != 1 || v.Broken[0].From != one.Port || v.Broken[0].LID != to {
 		t.Errorf("%+v", v)
 	}
@@ -59,7 +59,7 @@ func TestLanes(t *testing.T) {
 func TestLanesBreakLoops(t *testing.T) {
 	g := routingtest.Graph(t, "ring:n=6,hosts=1", graph.BuildOptions{})
 	r := compute(t, g, "minhop", engines.Options{})
-	if v := verified(t, r, verify.Options{}); v.Acyclic || len(v.Cycle) != 6 || v.OK() {
+	if v := routingtest.Verified(t, r, verify.Options{}); v.Acyclic || len(v.Cycle) != 6 || v.OK() {
 		t.Errorf("%+v", v)
 	}
 	// SL 1 for paths that pass between the last switch and the first.
@@ -78,7 +78,7 @@ func TestLanesBreakLoops(t *testing.T) {
 			}
 		}
 	}
-	v := verified(t, r, verify.Options{})
+	v := routingtest.Verified(t, r, verify.Options{})
 	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || !strings.HasPrefix(v.Notes[1], "paths have service levels that OpenSM's engine file does not set: with it this is analysis only; ") {
 		t.Errorf("%+v\n%s", v, verify.FormatCycle(v.Cycle))
 	}
@@ -87,11 +87,11 @@ func TestLanesBreakLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verified(t, r.On(again), verify.Options{Union: r}); !v.OK() || r.On(again).SL.Of(2, 9) != r.SL.Of(2, 9) {
+	if v := routingtest.Verified(t, r.On(again), verify.Options{Union: r}); !v.OK() || r.On(again).SL.Of(2, 9) != r.SL.Of(2, 9) {
 		t.Errorf("%+v\n%s", v, verify.FormatCycle(v.Cycle))
 	}
 	r.SL2VL = nil
-	if v := verified(t, r, verify.Options{}); v.Acyclic || v.Judged != "static forwarding tables, their service levels, all on VL 0" {
+	if v := routingtest.Verified(t, r, verify.Options{}); v.Acyclic || v.Judged != "static forwarding tables, their service levels, all on VL 0" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -2,11 +2,14 @@ package routes
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
@@ -163,8 +166,8 @@ func (r *Routes) readSLs(in io.Reader, name string) error {
 	return nil
 }
 
-// sourcesOf are the ports at which a path of a file begins: those of a port GUID,
-// else all of the node.
+// sourcesOf are the ports at which a path of a file begins: the ports with its port GUID,
+// else all ports of the node.
 func sourcesOf(f *fabric.Fabric, p *format.PathSL) ([]*fabric.Port, error) {
 	if ports := f.PortByGUID(p.GUID); len(ports) > 0 {
 		return ports, nil
@@ -249,9 +252,9 @@ func storedSL2VLs(g *graph.Graph, in io.Reader, name string) (*SL2VL, error) {
 	return lanes, nil
 }
 
-// FillFrom copies from old, the current tables of the same graph, what tables of a file do
-// not name: switches, and LIDs that no port has. Its note counts them. OpenSM's engine
-// file leaves such switches alone too.
+// FillFrom copies from old, the current tables of r's graph, what tables of a file do not
+// name: switches, and LIDs that no port has. Its note counts them. OpenSM's engine file
+// leaves such switches alone too.
 func (r *Routes) FillFrom(old *Routes) {
 	g := r.graph
 	switches, entries := 0, 0
@@ -271,4 +274,190 @@ func (r *Routes) FillFrom(old *Routes) {
 	if entries > 0 {
 		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s that the file does not have: kept, of LIDs that no port has, and of %s", plural.Count(entries, "entry", "entries"), plural.Count(switches, "switch", "switches")))
 	}
+}
+
+// readFARs reads the adaptive routing of switches from ibdiagnet2.far. The file does not have,
+// or not in a public form, for which service levels and transports it is on: so all service
+// levels and the transports of OpenSM's default are taken to route adaptively, the others to
+// take the static port.
+func (r *Routes) readFARs(in io.Reader, name string) error {
+	found := 0
+	var unknown []string
+	for far, err := range format.FARs(capture(r, in), name) {
+		if err != nil {
+			return err
+		}
+		s := r.graph.SwitchByGUID(far.GUID)
+		if s < 0 {
+			unknown = append(unknown, far.GUID.String())
+			continue
+		}
+		n := r.graph.Switches()[s]
+		if err := checkFAR(far, n); err != nil {
+			return fmt.Errorf("%s: %w", far.Position(), err)
+		}
+		found++
+		r.SetAdaptive(s, switchOfFAR(far))
+	}
+	all := len(r.graph.Switches())
+	if found == 0 {
+		return fmt.Errorf("%s: no adaptive routing of switches of the fabric", name)
+	}
+	note := func(format string, args ...any) {
+		r.ReadNotes = append(r.ReadNotes, name+": "+fmt.Sprintf(format, args...))
+	}
+	if found < all {
+		note("adaptive routing of %d of %d switches; the others are taken to route statically", found, all)
+	}
+	for s := range all {
+		if r.adaptive.list[s] == nil {
+			r.SetAdaptive(s, nil)
+		}
+	}
+	if len(unknown) > 0 {
+		note("%s not in the fabric: %s", plural.Count(len(unknown), "of its switches is", "of its switches are"), firstOf(unknown))
+	}
+	note("service levels and transports are not read from it; all service levels, and the transports RC and DC, are taken to route adaptively")
+	return nil
+}
+
+// firstOf lists some texts.
+func firstOf(list []string) string {
+	const most = 3
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// checkFAR returns an error if the tables have ports that the switch does not have.
+func checkFAR(far *format.FAR, n *fabric.Node) error {
+	most := n.NumPorts()
+	for _, t := range far.Tables {
+		if t == nil {
+			continue
+		}
+		for lid := range t.Top() + 1 {
+			if port := t.Entry(lid).Port; int(port) > most && port != mad.NoPort {
+				return fmt.Errorf("expected a port from 0 to %d, which %s has, for LID %d, not %d", most, n.Label(), lid, port)
+			}
+		}
+		for group := range t.Groups.Len() {
+			for port := range t.Groups.All(group).All() {
+				if int(port) > most {
+					return fmt.Errorf("expected ports from 0 to %d, which %s has, in group %d, not %d", most, n.Label(), group, port)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// switchOfFAR makes a value of the tables.
+func switchOfFAR(far *format.FAR) *adaptive.Switch {
+	a := &adaptive.Switch{Assumed: true, Enabled: true, SLs: adaptive.AllSLs, Static: OpenSMStatic, Tables: far.Tables}
+	tables := 0
+	for _, t := range far.Tables {
+		if t == nil {
+			continue
+		}
+		tables++
+		for lid := range t.Top() + 1 {
+			if t.Entry(lid).State == adaptive.HBF {
+				a.HBF, a.HBFSLs = true, adaptive.AllSLs
+				break
+			}
+		}
+	}
+	if tables > 1 || a.Table(0) == nil {
+		a.Unknown = "private LFTs are in use; which packets use them is in ibdiagnet2.plft, whose format is not public"
+	}
+	return a
+}
+
+// Write writes the tables as a file of a kind. A snapshot has the choices of adaptive routing;
+// other kinds have the static ports alone.
+func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.FormatName) error {
+	g := r.graph
+	tables := &format.Tables{
+		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
+		Hops:  func() (format.HopsFunc, error) { return hopsFunc(ctx, g) },
+		SL:    r.slOf,
+		SL2VL: r.vlsOf,
+	}
+	if r.AdaptiveKnown() {
+		tables.Adaptive = func(n *fabric.Node) *adaptive.Switch { return r.Adaptive(g.SwitchOf(n)) }
+	}
+	return format.DumpTables(contextWriter{ctx, w}, g.Fabric(), kind, tables)
+}
+
+// contextWriter is a writer that fails when ctx ends: the tables of a large fabric are
+// gigabytes of text.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s contextWriter) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.w.Write(p)
+}
+
+// slOf is the service level of the path from a port; false: no path begins there.
+func (r *Routes) slOf(src *fabric.Port, dlid mad.LID) (uint8, bool) {
+	t := r.graph.TerminalOf(src)
+	if t < 0 {
+		return 0, false
+	}
+	return r.SL.Of(t, dlid), true
+}
+
+// vlsOf are the virtual lanes by service level from a port of a switch to
+// another. On the link of a CA, SL n has VL n.
+func (r *Routes) vlsOf(in, out *fabric.Port) (vls [16]uint8, ok bool) {
+	for sl := range vls {
+		switch {
+		case in == nil:
+			vls[sl] = uint8(sl)
+		default:
+			vls[sl] = r.SL2VL.VL(r.graph.SwitchOf(out.Node()), uint8(in.Num()), uint8(out.Num()), uint8(sl))
+		}
+	}
+	return vls, true
+}
+
+// hopsFunc gives the distances of switches' LIDs by port, as OpenSM's minhop
+// has them.
+func hopsFunc(ctx context.Context, g *graph.Graph) (format.HopsFunc, error) {
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	from := make([][]graph.Channel, len(g.Switches()))
+	for _, ch := range g.Channels() {
+		from[ch.From] = append(from[ch.From], ch)
+	}
+	return func(sw *fabric.Node, lid mad.LID, hops []byte) bool {
+		t := g.TerminalByLID(lid)
+		if t < 0 || g.Terminals()[t].Class&graph.ClassSwitch == 0 {
+			return false
+		}
+		s, d := g.SwitchOf(sw), g.Terminals()[t].Switch
+		for i := range hops {
+			hops[i] = format.NoPath
+		}
+		if s == d {
+			hops[0] = 0
+			return true
+		}
+		for _, ch := range from[s] {
+			if far := h.Distance(int(ch.To), d); far >= 0 {
+				hops[ch.Port] = uint8(far + 1)
+				hops[0] = min(hops[0], uint8(far+1))
+			}
+		}
+		return true
+	}, nil
 }

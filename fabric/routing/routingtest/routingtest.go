@@ -1,25 +1,31 @@
-// Package routingtest has what tests of routing share.
+// Package routingtest has what tests of routing share: networks by name and by drawing,
+// changes to them, tables that fail the test if they cannot be made, and benchmarks.
 //
-//	net.go    networks
-//	reread.go tables that are written to files and read back
+// It imports no routing engine, so that their tests can use it: see Computing.
 package routingtest
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
-// Nets are those that the figures are given for. There are 1,620 switches and
+// Nets are the networks for which figures are given, by name. There are 1,620 switches and
 // 11,664 hosts in ft11664, the full tree of three levels of 36-port switches.
 // wide is as big as a subnet can be.
 var Nets = map[string]string{
@@ -32,8 +38,8 @@ var Nets = map[string]string{
 	"wide":        "pgft:m=32/32/42,w=1/32/32,p=1/1/1",
 }
 
-// SmallNets are nets that everything is tried on: whole ones and ones with parts
-// missing.
+// SmallNets are small networks on which everything is tested: whole ones, and ones with
+// parts missing.
 func SmallNets() []string {
 	list := []string{
 		"fattree:k=4,levels=3", "fattree:k=4,levels=4", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=3/4/2,w=1/2/3,p=1/1/2",
@@ -53,6 +59,7 @@ func SmallNets() []string {
 	return list
 }
 
+// Topology is a network of Nets, or one that the simulator makes of spec.
 func Topology(t testing.TB, spec string) *fabric.Fabric {
 	t.Helper()
 	if s, ok := Nets[spec]; ok {
@@ -65,6 +72,7 @@ func Topology(t testing.TB, spec string) *fabric.Fabric {
 	return f
 }
 
+// Graph is the graph of Topology.
 func Graph(t testing.TB, spec string, o graph.BuildOptions) *graph.Graph {
 	t.Helper()
 	g, err := graph.New(Topology(t, spec), o)
@@ -269,4 +277,71 @@ func Bench(b *testing.B, net string, do func(b *testing.B, g *graph.Graph) error
 			}
 		}
 	})
+}
+
+// Reread is r, tables of f with lanes, as read from the files that it is written to: what made it is unknown.
+func Reread(t testing.TB, f *fabric.Fabric, r *routes.Routes) *routes.Routes {
+	t.Helper()
+	texts := map[string]string{}
+	for _, kind := range []format.FormatName{format.KindLFTs, format.KindPathSL, format.KindSL2VL} {
+		var b bytes.Buffer
+		if err := r.Write(t.Context(), &b, kind); err != nil {
+			t.Fatal(err)
+		}
+		texts[string(kind)] = b.String()
+	}
+	open := func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil }
+	back, err := routes.Load(f, routes.Files{LFTs: string(format.KindLFTs), SL: string(format.KindPathSL), SL2VL: string(format.KindSL2VL)}, open)
+	if err != nil || len(back.ReadNotes) > 0 {
+		t.Fatal(err, back.ReadNotes)
+	}
+	return back
+}
+
+// Computing is what computes tables by the engine of that name, and fails the test on an
+// error. compute is engines.Compute: the tests of engines, and of what it imports, use this
+// package, which thus cannot import it.
+func Computing[O any](compute func(ctx context.Context, g *graph.Graph, engine string, o O) (*routes.Routes, error)) func(t testing.TB, g *graph.Graph, engine string, o O) *routes.Routes {
+	return func(t testing.TB, g *graph.Graph, engine string, o O) *routes.Routes {
+		t.Helper()
+		r, err := compute(t.Context(), g, engine, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+}
+
+// BenchTables measures do on the tables of two fat trees. compute is as Computing returns it.
+func BenchTables[O any](b *testing.B, compute func(t testing.TB, g *graph.Graph, engine string, o O) *routes.Routes, do func(b *testing.B, r *routes.Routes) error) {
+	for _, net := range []string{"ft1728", "ft11664"} {
+		b.Run(net, func(b *testing.B) {
+			var defaults O
+			r := compute(b, Graph(b, net, graph.BuildOptions{}), "ftree", defaults)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := do(b, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Verified is the verdict on r; an error fails the test.
+func Verified(t testing.TB, r *routes.Routes, o verify.Options) *verify.Verdict {
+	t.Helper()
+	v, err := verify.Tables(t.Context(), r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Count is 1 for true, 0 for false: to count what holds.
+func Count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
