@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Groups are those of a dragonfly (Kim, Dally, Scott, Abts, "Technology-driven,
+// Groups are the groups of a dragonfly (Kim, Dally, Scott, Abts, "Technology-driven,
 // highly-scalable dragonfly topology", 2008), or of a dragonfly+ (Shpiner et al.,
 // "Dragonfly+: low cost topology for scaling datacenters", 2017).
 type Groups struct {
@@ -17,8 +17,8 @@ type Groups struct {
 
 // Dragonfly finds the groups. In a dragonfly+, leaves have hosts and links to spines
 // of their group alone, and spines have no hosts. In a dragonfly, the switches of a
-// group are linked to each other: two of them have many neighbours in common, two of
-// different groups few. Links may be missing.
+// group are linked to each other: two of them have many neighbours in common, and two
+// switches of different groups have few. Links may be missing.
 //
 // Time: O(C*P) for C channels and switches of P ports.
 func (n *Network) Dragonfly(hosts []int64) (*Groups, error) {
@@ -116,8 +116,8 @@ func (n *Network) groups(local []bool, hosts []int64) (*Groups, error) {
 	return g, nil
 }
 
-// components are those of local links; check, if not nil, gets the switches of each and
-// the number of its channels.
+// components are the connected components of local links; check, if not nil, gets the switches
+// of each and the number of its channels.
 func (n *Network) components(local []bool, check func(switches []int32, links int) error) (*Groups, error) {
 	g := &Groups{Of: slices.Repeat([]int32{-1}, n.Switches()), Global: make([]bool, len(n.To))}
 	var list []int32

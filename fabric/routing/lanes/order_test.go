@@ -54,8 +54,8 @@ func reaches(edges map[[2]int32]int, from, to int32) bool {
 	return visit(from)
 }
 
-// Edges come and go at random; those that close a cycle are refused, and no others. Positions are
-// those of a topological order all the time, and bits those of the counts.
+// TestOrder: edges come and go at random; only edges that close a cycle are refused. The positions
+// are a topological order all the time, and the bits agree with the counts.
 func TestOrder(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -66,7 +66,7 @@ func TestOrder(t *testing.T) {
 				l.Shift = append(l.Shift, uint8(random.IntN(2)))
 			}
 		}
-		l.begin()
+		l.prepare()
 		o := l.newOrder()
 		o.volatile = seed%3 > 0
 		edges := map[[2]int32]int{}
@@ -122,27 +122,3 @@ func TestOrder(t *testing.T) {
 }
 
 func (b *bitRows) has(row, bit int32) bool { return b.words[b.start[row]+bit/64]>>(bit%64)&1 != 0 }
-
-// TestTurnsTogether: turns around a ring, of which all but two are in the set, close no cycle each by
-// itself, but both together. The set stays as it was.
-func TestTurnsTogether(t *testing.T) {
-	n := &Network{Base: []int32{0}}
-	for s := range int32(4) { // channel 2s leads to the next switch, and 2s+1 to the one before
-		next, before := (s+1)%4, (s+3)%4
-		n.From, n.To = append(n.From, s, s), append(n.To, next, before)
-		n.Reverse, n.Base = append(n.Reverse, 2*next+1, 2*before), append(n.Base, 2*s+2)
-	}
-	turns := NewTurns(n)
-	turns.Add(0, 2)
-	turns.Add(2, 4)
-	last := []Turn{{4, 6}, {6, 0}}
-	for range 2 {
-		if !turns.AdmitsAll(last[:1]) || !turns.AdmitsAll(last[1:]) || turns.AdmitsAll(last) {
-			t.Error("want each of two turns, and not both")
-		}
-	}
-	turns.AddAll(last[:1])
-	if !turns.Admits(last[0].From, last[0].To) || turns.Admits(last[1].From, last[1].To) {
-		t.Error("the first turn was not added")
-	}
-}

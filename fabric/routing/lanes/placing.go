@@ -13,13 +13,13 @@ type Placing struct {
 	orders []*order
 }
 
-// Place begins with the paths of l, each on its layer by switch and LID, of so many, and with copies on
-// more of them, a bit each, where there are such. Those that do not arrive are left out, and those of
-// switches for which layer is nil. Nil: a layer has a cycle.
+// Place begins with the paths of l, each on its layer by switch and LID, and with copies on the layers
+// in more, a bit each, if any. It leaves out paths that do not arrive, and the paths of switches for
+// which layer is nil. Nil: a layer has a cycle.
 //
 // Time: O(P*H) for P paths of H channels, and O(E) for each layer of E edges.
 func (l *Layering) Place(ctx context.Context, layer [][]uint8, more [][]uint16, layers int) (*Placing, error) {
-	l.begin()
+	l.prepare()
 	p := &Placing{l: l}
 	for range layers {
 		p.Grow()
@@ -58,7 +58,7 @@ func (l *Layering) Place(ctx context.Context, layer [][]uint8, more [][]uint16, 
 	return p, nil
 }
 
-// Layers is their number.
+// Layers is the number of layers.
 func (p *Placing) Layers() int { return len(p.orders) }
 
 // Grow adds an empty layer.
@@ -82,11 +82,11 @@ func (p *Placing) Add(layer int, trail []int32) bool {
 	return p.orders[layer].add(trail)
 }
 
-// Blocking returns the edges of a layer that close a cycle with those of a path, without those that
-// the path has too. Nil: there is no cycle, or the path alone closes one.
+// Blocking returns the edges of a layer that close a cycle with a path, except the edges of the path
+// itself. Nil: there is no cycle, or the path alone closes one.
 func (p *Placing) Blocking(layer int, trail []int32) []int32 { return p.orders[layer].blocking(trail) }
 
-// Paths counts those over an edge of a layer.
+// Paths counts the paths over an edge of a layer.
 func (p *Placing) Paths(layer int, edge int32) int { return int(p.orders[layer].count[edge]) }
 
 // Through calls found for the paths over an edge, by source and place in Dests, whatever their layer.
@@ -110,80 +110,3 @@ func (p *Placing) Work() int { return -p.l.work }
 
 // Remove takes edges off again.
 func (p *Placing) Remove(layer int, trail []int32) { p.orders[layer].remove(trail) }
-
-// sort makes the positions a topological order of the edges (Kahn, "Topological sorting of
-// large networks", 1962), and reports whether there is one.
-func (o *order) sort() bool {
-	into := make([]int32, len(o.sorted.Position)) // edges, by vertex
-	var queue []int32
-	for v := range int32(len(into)) {
-		for _, word := range o.in.of(v) {
-			into[v] += int32(bits.OnesCount64(word))
-		}
-		if into[v] == 0 {
-			queue = append(queue, v)
-		}
-	}
-	n, shifts := o.l.Net, o.l.shifts
-	for i := 0; i < len(queue); i++ {
-		first := n.Base[n.To[queue[i]/shifts]] * shifts
-		for k, word := range o.out.of(queue[i]) {
-			for ; word != 0; word &= word - 1 {
-				w := first + int32(k*64+bits.TrailingZeros64(word))
-				if into[w]--; into[w] == 0 {
-					queue = append(queue, w)
-				}
-			}
-		}
-	}
-	for i, v := range queue {
-		o.sorted.Position[v], o.sorted.Vertex[i] = int32(i), v
-	}
-	return len(queue) == len(into)
-}
-
-// blocking is Blocking for this layer.
-func (o *order) blocking(trail []int32) (edges []int32) {
-	for at, e := range trail {
-		if o.count[e] == 0 && !o.try(e, true) {
-			v, w := o.ends(e)
-			edges = slices.DeleteFunc(o.path(w, v), func(e int32) bool { return slices.Contains(trail, e) })
-			o.remove(trail[:at])
-			return edges
-		}
-		o.use(e)
-	}
-	o.remove(trail)
-	return nil
-}
-
-// path returns the edges of a shortest path from one vertex to another, which must exist.
-func (o *order) path(from, to int32) (edges []int32) {
-	l := o.l
-	n, shifts := l.Net, l.shifts
-	before := map[int32]int32{}
-	o.forward.begin(from)
-	for i := 0; ; i++ {
-		x := o.forward.met[i]
-		s := n.To[x/shifts]
-		out, seen := o.out.of(x), o.forward.at(s)
-		for k := range out {
-			for fresh := out[k] &^ seen[k]; fresh != 0; fresh &= fresh - 1 {
-				y := n.Base[s]*shifts + int32(k*64+bits.TrailingZeros64(fresh))
-				before[y] = x
-				if y == to {
-					l.work -= len(o.forward.met)
-					for ; y != from; y = before[y] {
-						x := before[y]
-						edges = append(edges, l.edge(x/shifts, x%shifts, y/shifts))
-					}
-					return edges
-				}
-				if o.sorted.Position[y] < o.sorted.Position[to] {
-					o.forward.met = append(o.forward.met, y)
-				}
-			}
-			seen[k] |= out[k]
-		}
-	}
-}

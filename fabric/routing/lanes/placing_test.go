@@ -26,7 +26,7 @@ func ringNetwork(n int) *Network {
 	return net
 }
 
-// TestPlacing: with paths at random, those that fit on no lane close a cycle with what Blocking
+// TestPlacing: with paths at random, paths that fit on no lane close a cycle with what Blocking
 // returns, and with no less; Through finds the paths over each edge.
 func TestPlacing(t *testing.T) {
 	const n = 12

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -15,8 +16,8 @@ const MaxDims = 3
 type Point [MaxDims]int32
 
 // Torus is a torus or a mesh, or one in some of its dimensions, of which switches and
-// links may be missing. A direction is twice the dimension, and 1 more if it is that of
-// rising coordinates.
+// links may be missing. A direction is twice the dimension, and 1 more for rising
+// coordinates.
 type Torus struct {
 	Dims   []int   // how many switches there are along each dimension
 	Open   []bool  // by dimension: no link leads from the last to the first
@@ -33,12 +34,12 @@ type Torus struct {
 
 // Torus finds the coordinates, from the links alone: no switch has to be named. At a
 // switch whose surroundings are whole, two neighbours are opposite if no way of two
-// links but that over it joins them, or if they are linked; of those in rings of four
-// all pairs are alike, and are tried. From there on, two links of different dimensions
-// are sides of a square, whose other sides have their directions; and where one link is
-// left for one direction, it has that.
+// links but the way over the switch joins them, or if they are linked; the neighbours in
+// rings of four are all alike, and all pairs are tried. From there on, two links of
+// different dimensions are sides of a square, whose other sides have their directions; and
+// where one link and one direction are left, the link has that direction.
 //
-// Time: O(C) for each switch that is tried to begin at, of which the first will mostly do.
+// Time: O(C) for each switch at which it tries to begin; mostly the first is enough.
 func (n *Network) Torus(ctx context.Context) (*Torus, error) {
 	e, err := n.embedding(MaxDims)
 	if err != nil {
@@ -85,7 +86,7 @@ type Seed struct {
 	Dims   []SeedDim
 }
 
-// SeedDim is a dimension of it.
+// SeedDim is a dimension of a Seed.
 type SeedDim struct {
 	Name     string
 	Size     int
@@ -94,7 +95,7 @@ type SeedDim struct {
 	Dateline int      // where coordinate 0 is, from the switch
 }
 
-// TorusFrom is Torus from a seed.
+// TorusFrom finds the coordinates from a seed.
 func (n *Network) TorusFrom(seed *Seed) (*Torus, error) {
 	e, err := n.embedding(len(seed.Dims))
 	if err != nil {
@@ -116,7 +117,7 @@ func (n *Network) TorusFrom(seed *Seed) (*Torus, error) {
 	return e.grow(seed.Switch, dims)
 }
 
-// embedding is the beginning of one in so many dimensions.
+// embedding returns an empty embedding in so many dimensions.
 func (n *Network) embedding(dims int) (*embedding, error) {
 	e := &embedding{n: n, links: make([][]int32, n.Switches())}
 	for s := range int32(n.Switches()) {
@@ -133,11 +134,11 @@ const maxTries = 200
 
 // NoTorus is the reason why a network is not a torus.
 type NoTorus struct {
-	Switches []int32 // those that the format names
+	Switches []int32 // switches that the format names
 	Format   string  // with %s for each
 }
 
-// Name is the message, with names of switches.
+// Name returns the message, with names of switches.
 func (e *NoTorus) Name(name func(s int32) string) string {
 	var names []any
 	for _, s := range e.Switches {
@@ -150,18 +151,18 @@ func (e *NoTorus) Error() string {
 	return e.Name(func(s int32) string { return fmt.Sprintf("switch %d", s) })
 }
 
-// embedding is a try to find the coordinates.
+// embedding is an attempt to find the coordinates.
 type embedding struct {
 	n     *Network
 	links [][]int32 // by switch: the first channel to each neighbour
-	way   []int8    // by channel: its direction, or -1; of parallel ones only the first
+	way   []int8    // by channel: its direction, or -1; of parallel channels only the first
 	todo  []int32
 	dims  []dimension
 	seed  *Seed // nil: unknown
 }
 
-// dimension is one, at the switch where the embedding begins: the channels in its two
-// directions. Those of rings of four may be of another dimension.
+// dimension is a dimension at the switch where the embedding begins: the channels in its two
+// directions. In rings of four they may be of another dimension.
 type dimension struct {
 	down, up int32 // -1: missing or unknown
 	four     bool
@@ -205,7 +206,7 @@ func (e *embedding) corner(s, t, u int32) int32 {
 	return corner
 }
 
-// opposite reports whether channels out of s seem to be those of one dimension.
+// opposite reports whether channels c and d out of s seem to be of one dimension.
 func (e *embedding) opposite(s, c, d int32) bool {
 	t, u := e.n.To[c], e.n.To[d]
 	return e.link(t, u) >= 0 || !slices.ContainsFunc(e.links[t], func(x int32) bool { return e.n.To[x] != s && e.link(u, e.n.To[x]) >= 0 })
@@ -259,14 +260,14 @@ func (e *embedding) grow(s int32, dims []dimension) (*Torus, error) {
 	for len(e.todo) > 0 {
 		s := e.todo[len(e.todo)-1]
 		e.todo = e.todo[:len(e.todo)-1]
-		if err := e.look(s); err != nil {
+		if err := e.infer(s); err != nil {
 			return nil, err
 		}
 	}
 	return e.place(s)
 }
 
-// set notes the direction of a channel, and that of its reverse.
+// set notes the direction of a channel, and the opposite direction of its reverse.
 func (e *embedding) set(c int32, way int8) error {
 	s, t := e.n.From[c], e.n.To[c]
 	back := e.link(t, s)
@@ -286,8 +287,8 @@ func (e *embedding) has(s int32, way int8) bool {
 	return slices.ContainsFunc(e.links[s], func(c int32) bool { return e.way[c] == way })
 }
 
-// look finds directions from those of the links of s.
-func (e *embedding) look(s int32) error {
+// infer finds further directions from the directions of the links of s.
+func (e *embedding) infer(s int32) error {
 	for i, c := range e.links[s] {
 		for _, d := range e.links[s][:i] {
 			x, y := e.way[c], e.way[d]
@@ -309,7 +310,7 @@ func (e *embedding) look(s int32) error {
 	}
 	for _, c := range e.links[s] {
 		if e.way[c] < 0 {
-			if way := e.only(s, c); way >= 0 {
+			if way := e.onlyDirection(s, c); way >= 0 {
 				if err := e.set(c, way); err != nil {
 					return err
 				}
@@ -319,9 +320,9 @@ func (e *embedding) look(s int32) error {
 	return nil
 }
 
-// only is the one direction that channel c out of s may have, or -1.
-func (e *embedding) only(s, c int32) int8 {
-	var out [MaxDims]bool // it is not of that dimension
+// onlyDirection is the one direction that channel c out of s may have, or -1.
+func (e *embedding) onlyDirection(s, c int32) int8 {
+	var out [MaxDims]bool // by dimension: c does not belong to it
 	unknown := 0
 	for _, d := range e.links[s] {
 		switch {
@@ -346,4 +347,271 @@ func (e *embedding) only(s, c int32) int8 {
 		}
 	}
 	return only
+}
+
+// maxPoints bounds the points of a torus: no subnet has as many LIDs.
+const maxPoints = 1 << 17
+
+// place gives all switches coordinates by the directions of links: first as if the torus
+// was unrolled, with home at 0; links that lead back then show how long its rings are.
+func (e *embedding) place(home int32) (*Torus, error) {
+	n := e.n
+	t := &Torus{Points: make([]Point, n.Switches()), Placed: make([]bool, n.Switches()), Way: e.way, n: n}
+	t.Placed[home] = true
+	queue := []int32{home}
+	var turns []Point // how far paths that lead back to their start have gone
+	for i := 0; i < len(queue); i++ {
+		s := queue[i]
+		for _, c := range e.links[s] {
+			if e.way[c] < 0 {
+				continue
+			}
+			p, to := t.Points[s].step(e.way[c]), n.To[c]
+			if !t.Placed[to] {
+				t.Placed[to], t.Points[to] = true, p
+				queue = append(queue, to)
+			} else if p != t.Points[to] {
+				for d := range p {
+					p[d] -= t.Points[to][d]
+				}
+				turns = append(turns, p)
+			}
+		}
+	}
+	if err := t.rollUp(e, turns); err != nil {
+		return nil, err
+	}
+	if err := t.index(); err != nil {
+		return nil, err
+	}
+	if err := e.placeRest(t); err != nil {
+		return nil, err
+	}
+	return t, t.finish(e)
+}
+
+// step is the point next to p.
+func (p Point) step(way int8) Point {
+	p[way/2] += int32(way%2)*2 - 1
+	return p
+}
+
+// rollUp finds the lengths of rings, unless a seed has them, and maps all points into them.
+func (t *Torus) rollUp(e *embedding, turns []Point) error {
+	t.Dims, t.Open = make([]int, len(e.dims)), make([]bool, len(e.dims))
+	for _, p := range turns {
+		if d := slices.IndexFunc(p[:], func(x int32) bool { return x != 0 }); e.seed == nil && slices.IndexFunc(p[d+1:], func(x int32) bool { return x != 0 }) < 0 {
+			t.Dims[d] = gcd(t.Dims[d], int(max(p[d], -p[d])))
+		}
+	}
+	for d := range t.Dims {
+		if t.Open[d] = t.Dims[d] == 0; e.seed != nil {
+			t.Dims[d], t.Open[d] = e.seed.Dims[d].Size, e.seed.Dims[d].Open
+		}
+	}
+	for _, p := range turns {
+		for d, x := range p {
+			switch {
+			case x == 0 || !t.Open[d] && int(x)%t.Dims[d] == 0:
+			case e.seed != nil:
+				return fmt.Errorf("paths lead back to their start after %d switches along %s, which is impossible in a %v", max(x, -x), e.seed.Dims[d].Name, t)
+			default:
+				return errors.New("its rings do not close at their start: it is twisted")
+			}
+		}
+	}
+	points := 1
+	for d := range t.Dims {
+		low, high := int32(math.MaxInt32), int32(math.MinInt32)
+		for s, p := range t.Points {
+			if t.Placed[s] {
+				low, high = min(low, p[d]), max(high, p[d])
+			}
+		}
+		switch {
+		case e.seed != nil && !t.Open[d]:
+			low = int32(e.seed.Dims[d].Dateline) // the seed is at 0
+		case e.seed != nil && int(high-low) >= t.Dims[d]:
+			return fmt.Errorf("%d switches along %s are too many for a %v", high-low+1, e.seed.Dims[d].Name, t)
+		case e.seed != nil:
+		case t.Open[d]:
+			t.Dims[d] = int(high-low) + 1
+		default:
+			low = t.Points[slices.Index(t.Placed, true)][d] // the dateline is below the first switch
+		}
+		if points *= t.Dims[d]; points > maxPoints {
+			return errors.New("too many points")
+		}
+		for s := range t.Points {
+			n := int32(t.Dims[d])
+			t.Points[s][d] = ((t.Points[s][d]-low)%n + n) % n
+		}
+	}
+	t.at = slices.Repeat([]int32{-1}, points)
+	return nil
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// number is the index of a point.
+func (t *Torus) number(p Point) int {
+	i := 0
+	for d, n := range t.Dims {
+		i = i*n + int(p[d])
+	}
+	return i
+}
+
+// beside is the point next to p, if there is one.
+func (t *Torus) beside(p Point, way int8) (Point, bool) {
+	d := way / 2
+	p = p.step(way)
+	n := int32(t.Dims[d])
+	if t.Open[d] {
+		return p, p[d] >= 0 && p[d] < n
+	}
+	p[d] = (p[d] + n) % n
+	return p, true
+}
+
+// index notes which switch is where.
+func (t *Torus) index() error {
+	for s, p := range t.Points {
+		if t.Placed[s] {
+			at := &t.at[t.number(p)]
+			if *at >= 0 {
+				return &NoTorus{[]int32{*at, int32(s)}, "%s and %s would be at one place"}
+			}
+			*at = int32(s)
+		}
+	}
+	return nil
+}
+
+// placeRest places the switches whose links have no known directions, each at the only free
+// place that is beside all its neighbours.
+func (e *embedding) placeRest(t *Torus) error {
+	for again := true; again; {
+		again = false
+		for s := range int32(len(t.Placed)) {
+			if t.Placed[s] || len(e.links[s]) == 0 {
+				continue
+			}
+			if p, ok := e.free(t, s); ok {
+				t.Placed[s], t.Points[s] = true, p
+				t.at[t.number(p)] = s
+				again = true
+			}
+		}
+	}
+	for s := range int32(len(t.Placed)) {
+		if !t.Placed[s] && len(e.links[s]) > 0 {
+			return &NoTorus{[]int32{s}, "the place of %s cannot be determined from its links"}
+		}
+	}
+	return nil
+}
+
+// free is the only free point beside all neighbours of s that have a place.
+func (e *embedding) free(t *Torus, s int32) (Point, bool) {
+	var found []Point
+	begun := false
+	for _, c := range e.links[s] {
+		to := e.n.To[c]
+		if !t.Placed[to] {
+			continue
+		}
+		var around []Point
+		for way := range int8(2 * len(t.Dims)) {
+			p, ok := t.beside(t.Points[to], way)
+			if ok && t.at[t.number(p)] < 0 && (!begun || slices.Contains(found, p)) && !slices.Contains(around, p) {
+				around = append(around, p)
+			}
+		}
+		begun, found = true, around
+	}
+	if len(found) != 1 {
+		return Point{}, false
+	}
+	return found[0], true
+}
+
+// finish gives all channels their directions, by the places of their ends.
+func (t *Torus) finish(e *embedding) error {
+	n := t.n
+	t.next = make([][2 * MaxDims]int32, n.Switches())
+	for s := range t.next {
+		for way := range t.next[s] {
+			t.next[s][way] = -1
+		}
+		for _, c := range e.links[s] {
+			way := t.between(t.Points[s], t.Points[n.To[c]], e.way[c])
+			if way < 0 {
+				return &NoTorus{[]int32{int32(s), n.To[c]}, "the link from %s to %s does not join neighbours"}
+			}
+			t.next[s][way] = c
+		}
+		for c := n.Base[s]; c < n.Base[s+1]; c++ {
+			t.Way[c] = t.Way[e.link(int32(s), n.To[c])]
+			if t.Way[c] < 0 {
+				t.Way[c] = t.between(t.Points[s], t.Points[n.To[c]], -1)
+			}
+		}
+	}
+	return nil
+}
+
+// between is the direction from p to q, known or not; -1: they are not neighbours.
+func (t *Torus) between(p, q Point, known int8) int8 {
+	for way := range int8(2 * len(t.Dims)) {
+		if known >= 0 && way != known {
+			continue
+		}
+		if r, ok := t.beside(p, way); ok && r == q {
+			return way
+		}
+	}
+	return -1
+}
+
+// On returns the torus with the places of t in network n, whose switch s was number was[s]
+// before, or -1: parts may have been lost, or have come back. Nil: n has parts that t did not
+// have.
+func (t *Torus) On(n *Network, was []int32) *Torus {
+	o := &Torus{Dims: t.Dims, Open: t.Open, Mirror: t.Mirror, n: n}
+	o.Points, o.Placed = make([]Point, len(was)), make([]bool, len(was))
+	o.at, o.next = slices.Repeat([]int32{-1}, len(t.at)), make([][2 * MaxDims]int32, len(was))
+	for s, i := range was {
+		for way := range o.next[s] {
+			o.next[s][way] = -1
+		}
+		if i >= 0 && t.Placed[i] {
+			o.Points[s], o.Placed[s] = t.Points[i], true
+			o.at[o.number(o.Points[s])] = int32(s)
+		} else if n.Base[s] < n.Base[s+1] {
+			return nil
+		}
+	}
+	o.Way = make([]int8, len(n.To))
+	for c := range o.Way {
+		a, b := n.From[c], n.To[c]
+		way := int8(-1)
+		for old := t.n.Base[was[a]]; old < t.n.Base[was[a]+1]; old++ {
+			if t.n.To[old] == was[b] {
+				way = t.Way[old]
+			}
+		}
+		if way = o.between(o.Points[a], o.Points[b], way); way < 0 {
+			return nil
+		}
+		if o.Way[c] = way; o.next[a][way] < 0 {
+			o.next[a][way] = int32(c)
+		}
+	}
+	return o
 }

@@ -21,7 +21,7 @@ type Turn struct{ From, To int32 }
 // NewTurns makes an empty set of turns in n.
 func NewTurns(n *Network) *Turns {
 	l := &Layering{Net: n}
-	l.begin()
+	l.prepare()
 	return &Turns{l: l, o: l.newOrder()}
 }
 

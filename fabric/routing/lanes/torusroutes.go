@@ -10,14 +10,14 @@ import (
 // each ring between its last point and its first, and around parts that are missing, as
 // OpenSM's torus-2QoS has them (torus-2QoS(8)): on a ring that a missing link has opened,
 // the other way round; and where the switch is missing at which the path would turn, it
-// goes as near to that as it can, and turns there.
+// goes as near to it as it can, and turns there.
 type TorusRoutes struct {
 	t     *Torus
 	order []int     // of dimensions
 	ways  [][]uint8 // by dimension, switch and coordinate: bit 0, it can be reached by falling coordinates, 1: by rising ones
 }
 
-// Routes are the paths in that order of dimensions.
+// Routes returns the paths in an order of dimensions.
 //
 // Time: O(S*n) for rings of n.
 func (t *Torus) Routes(order []int) *TorusRoutes {
@@ -85,8 +85,8 @@ func (r *TorusRoutes) along(d int, s, to int32) int {
 }
 
 // shorter is the way from p to q along dimension d if nothing is missing. Half way round
-// both are as long: then half of the paths go by either, by where they end elsewhere, or
-// with Mirror, so that the way back is the same.
+// both ways are equally long: then half of the paths go either way, by their end in the other
+// dimensions or, with Mirror, so that the way back takes the links of the way there.
 func (t *Torus) shorter(d int, p, q Point) int {
 	n, by := int32(t.Dims[d]), q[d]-p[d]
 	if t.Open[d] {
@@ -129,8 +129,8 @@ func (t *Torus) Level(s, to int32) uint8 {
 	return level
 }
 
-// Dateline reports whether the rings of dimension d need one: paths on shorter ones cross
-// one link at most, if none is missing.
+// Dateline reports whether the rings of dimension d need a dateline: paths on shorter rings
+// cross one link at most, if none is missing.
 func (t *Torus) Dateline(d int) bool { return !t.Open[d] && t.Dims[d] > 3 }
 
 // OnRing reports whether two switches differ in one dimension.
@@ -144,14 +144,14 @@ func (t *Torus) OnRing(a, b int32) bool {
 	return differ == 1
 }
 
-// Illegal reports whether a turn between two dimensions, of which the second is of an earlier
-// place in the order, is one that paths take only around missing switches.
+// Illegal reports whether a turn between two dimensions goes back in the order of dimensions:
+// paths make such turns only around missing switches.
 func (r *TorusRoutes) Illegal(from, to int) bool {
 	return slices.Index(r.order, from) > slices.Index(r.order, to)
 }
 
-// Missing counts the points without a switch, and the links missing between those that
-// there are.
+// Missing counts the points without a switch, and the missing links between the switches
+// that exist.
 func (t *Torus) Missing() (switches, links int) {
 	for _, s := range t.at {
 		if s < 0 {
@@ -185,7 +185,7 @@ func (t *Torus) Orders() [][]int {
 	return orders
 }
 
-// String is the shape: "torus 4x4x4", "mesh 3x4", "torus 5x4 (open along 4)".
+// String is the shape: "torus 4x4x4", "mesh 3x4", "torus 5x4, open along the 4".
 func (t *Torus) String() string {
 	size, open := "", 0
 	for d, n := range t.Dims {
