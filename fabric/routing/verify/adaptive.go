@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -75,34 +76,74 @@ func (a Adaptive) note() string {
 	return ""
 }
 
-// choices are the ports from which switches may choose, all of them at once: next hops
-// to the switch of a destination, and the entry of the table. What any choice, packet
+// AdaptiveOf is what the tables have on adaptive routing, with the reason where it is
+// unknown.
+func AdaptiveOf(r *routes.Routes) (Adaptive, string) {
+	if !r.AdaptiveKnown() {
+		return AdaptiveUndetermined, ""
+	}
+	on, off := 0, 0
+	var reasons []string
+	for s, n := range r.Graph().Switches() {
+		switch a := r.Adaptive(s); {
+		case a != nil && a.Unknown != "":
+			reasons = append(reasons, fmt.Sprintf("%s: %s", n.Label(), a.Unknown))
+		case a.Active():
+			on++
+		default:
+			off++
+		}
+	}
+	switch {
+	case len(reasons) > 3:
+		return AdaptiveUnknown, strings.Join(reasons[:2], "; ") + fmt.Sprintf("; and %d more switches", len(reasons)-2)
+	case len(reasons) > 0:
+		return AdaptiveUnknown, strings.Join(reasons, "; ")
+	case on == 0:
+		return AdaptiveOff, ""
+	case off > 0:
+		return AdaptiveMixed, fmt.Sprintf("%s %s adaptively, %d statically", plural.Count(on, "switch", "switches"), verb(on), off)
+	}
+	return AdaptiveOn, ""
+}
+
+// verb is the verb for n switches.
+func verb(n int) string {
+	if n == 1 {
+		return "routes"
+	}
+	return "route"
+}
+
+// assumedChoices are the ports from which switches are assumed to choose, where tables do not
+// have their choices, all of them at once: next hops to the switch of a destination, and the
+// entry of the table. What any choice, packet
 // by packet, can make a packet wait for is an edge of one channel dependency graph, so
 // where that has no cycle no choice can deadlock (Duato, "A new theory of deadlock-free
 // adaptive routing in wormhole networks", 1993, has a weaker condition, for networks
-// with escape lanes). Virtual lanes are left aside: a cycle over lanes is one of
-// channels too.
+// with escape lanes). Virtual lanes are ignored: a cycle over lanes is a cycle of channels
+// too.
 //
 // Time: O(N) for each switch with endpoints, O(S) for each LID, and O(C) for each
 // switch or LID with paths of its own.
-type choices struct {
+type assumedChoices struct {
 	v    *verification
 	hops *graph.Hops
 	note string           // on hops
 	next []graph.NextHops // by switch
-	// Channels out of a switch are bits of words; those of switch s begin at
+	// Channels out of a switch are bits of words; the words of switch s begin at
 	// first[s].
 	first []int32
 	of    [][]uint64 // by neighbour: the channels to it, of its switch's words
 }
 
-// choiceWalk is the memory of a worker.
-type choiceWalk struct {
+// assumedWalk is the memory of a worker.
+type assumedWalk struct {
 	home    int      // the switch that mask is for, or -1
 	mask    []uint64 // by first: the channels to choose from
-	wider   []uint64 // the same, with the entries of one LID
+	wider   []uint64 // mask, with the entries of one LID
 	reached []bool   // by switch: packets pass through
-	others  []bool   // the same, of one LID
+	others  []bool   // by switch: packets to one LID pass through
 	stack   []int32
 }
 
@@ -140,10 +181,10 @@ func adaptiveHops(ctx context.Context, r *routes.Routes, a Adaptive) (h *graph.H
 }
 
 // graph is the graph of all that packets may wait for.
-func (x *choices) graph(ctx context.Context, r *routes.Routes) (*DependencyGraph, error) {
+func (x *assumedChoices) graph(ctx context.Context, r *routes.Routes) (*DependencyGraph, error) {
 	v := x.v
 	graphs := make([]*DependencyGraph, v.g.Workers())
-	walks := make([]choiceWalk, v.g.Workers())
+	walks := make([]assumedWalk, v.g.Workers())
 	for _, t := range []*routes.Routes{r, v.o.Union} {
 		if t == nil {
 			continue
@@ -171,14 +212,14 @@ func (x *choices) graph(ctx context.Context, r *routes.Routes) (*DependencyGraph
 	return d, nil
 }
 
-// newChoices are those of tables r.
-func (v *verification) newChoices(ctx context.Context, r *routes.Routes) (*choices, error) {
+// assumeChoices finds the choices to assume for tables r.
+func (v *verification) assumeChoices(ctx context.Context, r *routes.Routes) (*assumedChoices, error) {
 	g := v.g
 	h, note, err := adaptiveHops(ctx, r, v.o.Adaptive)
 	if err != nil {
 		return nil, err
 	}
-	x := &choices{v: v, hops: h, note: note, next: make([]graph.NextHops, len(g.Switches())), first: make([]int32, 0, len(g.Switches())+1)}
+	x := &assumedChoices{v: v, hops: h, note: note, next: make([]graph.NextHops, len(g.Switches())), first: make([]int32, 0, len(g.Switches())+1)}
 	words := int32(0)
 	for s := range g.Switches() {
 		x.first = append(x.first, words)
@@ -197,14 +238,14 @@ func (v *verification) newChoices(ctx context.Context, r *routes.Routes) (*choic
 	return x, graph.Each(ctx, g.Workers(), len(g.Switches()), func(_, s int) { x.next[s].Load(h, s) })
 }
 
-func (x *choices) newWalk() choiceWalk {
+func (x *assumedChoices) newWalk() assumedWalk {
 	n := len(x.v.g.Switches())
-	return choiceWalk{home: -1, mask: make([]uint64, x.first[n]), reached: make([]bool, n), others: make([]bool, n)}
+	return assumedWalk{home: -1, mask: make([]uint64, x.first[n]), reached: make([]bool, n), others: make([]bool, n)}
 }
 
 // follow adds what packets to a LID on switch home, whose entries are ports, may wait
 // for.
-func (x *choices) follow(d *DependencyGraph, c *choiceWalk, home int, ports []uint8) {
+func (x *assumedChoices) follow(d *DependencyGraph, c *assumedWalk, home int, ports []uint8) {
 	g := x.v.g
 	if c.home != home {
 		c.home = home
@@ -241,7 +282,7 @@ func (x *choices) follow(d *DependencyGraph, c *choiceWalk, home int, ports []ui
 }
 
 // chooseAt fills in the channels of the next hops of switch s to switch home.
-func (x *choices) chooseAt(mask []uint64, s, home int) {
+func (x *assumedChoices) chooseAt(mask []uint64, s, home int) {
 	clear(mask)
 	base := x.v.g.FirstNeighbour(s)
 	for i := range x.next[s].Neighbours(home) {
@@ -253,7 +294,7 @@ func (x *choices) chooseAt(mask []uint64, s, home int) {
 
 // spread adds the dependencies of all paths to switch home from switches with
 // endpoints, where mask are the channels that packets may take.
-func (x *choices) spread(d *DependencyGraph, c *choiceWalk, mask []uint64, reached []bool, home int) {
+func (x *assumedChoices) spread(d *DependencyGraph, c *assumedWalk, mask []uint64, reached []bool, home int) {
 	g := x.v.g
 	clear(reached)
 	reached[home] = true
@@ -287,7 +328,7 @@ func (x *choices) spread(d *DependencyGraph, c *choiceWalk, mask []uint64, reach
 
 // examples are, for each channel of a cycle, a LID that packets on it go to, with the
 // next channel of the cycle to follow.
-func (x *choices) examples(r *routes.Routes, cycle []int32) []mad.LID {
+func (x *assumedChoices) examples(r *routes.Routes, cycle []int32) []mad.LID {
 	g := x.v.g
 	found := make([]mad.LID, len(cycle))
 	c := x.newWalk()

@@ -13,7 +13,7 @@ import (
 	"fabsh/mad"
 )
 
-// waits are all pairs of links, one way, of which a packet may hold the one and wait
+// waits are all pairs of links, one way, of which a packet may hold the first and wait
 // for the other, where each switch may send it to any port of a shortest path, or to
 // the table's: found by following each packet by hand, over the fabric alone.
 type waits map[[2]*fabric.Port]bool

@@ -18,7 +18,7 @@ func BenchmarkVerify(b *testing.B) {
 	})
 }
 
-// BenchmarkVerifyLanes: the same, where paths are on eight virtual lanes.
+// BenchmarkVerifyLanes is BenchmarkVerify where paths are on eight virtual lanes.
 func BenchmarkVerifyLanes(b *testing.B) {
 	routingtest.BenchTables(b, compute, func(b *testing.B, r *routes.Routes) error {
 		if r.SL == nil {

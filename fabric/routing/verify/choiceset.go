@@ -2,11 +2,8 @@ package verify
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"fabsh/fabric/adaptive"
-	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -27,11 +24,11 @@ type choiceSets struct {
 // kindStates are what becomes of packets of a kind.
 type kindStates struct {
 	class  []int32   // by LID: its class, or -1
-	states [][]int32 // by class, then group: as of Choices
+	states [][]int32 // by class, then group: states of a choiceWalk
 }
 
 // prepareChoices makes the choiceSets of r and of Options.Union, where they have choices, and
-// sets the virtual lanes of v to those that all packets use.
+// sets the virtual lanes of v to the lanes that all packets use.
 func (v *verification) prepareChoices(r *routes.Routes) {
 	tables := []*routes.Routes{r, v.o.Union}
 	var kinds [2][]PacketKind
@@ -83,7 +80,7 @@ func (v *verification) newChoiceSets(r *routes.Routes, kinds []PacketKind) *choi
 	return x
 }
 
-// follow follows the packets of all kinds, and adds their dependencies to those of the
+// follow follows the packets of all kinds, and adds their dependencies to the graphs of the
 // workers.
 func (x *choiceSets) follow(ctx context.Context, r *routes.Routes) error {
 	v := x.v
@@ -103,14 +100,14 @@ func (x *choiceSets) follow(ctx context.Context, r *routes.Routes) error {
 				states.class[lid] = int32(c)
 			}
 		}
-		walks := make([]*Choices, v.g.Workers())
+		walks := make([]*choiceWalk, v.g.Workers())
 		err = graph.Each(ctx, v.g.Workers(), len(classes), func(worker, c int) {
 			f := &v.workers[worker]
 			if f.graph == nil {
 				f.graph = NewDependencyGraph(v.g, v.vls)
 			}
 			if walks[worker] == nil {
-				walks[worker] = NewChoices(r, *k, v.vls)
+				walks[worker] = newChoiceWalk(r, *k, v.vls)
 			}
 			w := walks[worker]
 			w.Begin(classes[c][0])
@@ -158,7 +155,7 @@ func (x *choiceSets) worst(r *routes.Routes, group int, lid mad.LID) int32 {
 	return state
 }
 
-// withRows is worst, of packets from switch s; those that all switches send by their rows
+// withRows is worst, of packets from switch s; packets that all switches send by their rows
 // are in state rows. Each switch has one group.
 func (x *choiceSets) withRows(r *routes.Routes, s int32, lid mad.LID, rows int32) int32 {
 	if x.rows == 0 {
@@ -173,7 +170,7 @@ func (x *choiceSets) explain(r *routes.Routes, from int32, lid mad.LID) string {
 	group := vlGroup{first: from}
 	for i := range x.kinds {
 		if k := &x.kinds[i]; t.Switch >= 0 && x.levelOf(r, k, &group, lid) {
-			w := NewChoices(r, *k, x.v.vls)
+			w := newChoiceWalk(r, *k, x.v.vls)
 			w.Begin(lid)
 			if why := w.Explain(int32(t.Switch), t.Out); why != "" {
 				return why
@@ -190,7 +187,7 @@ func (x *choiceSets) example(r *routes.Routes, at, next int32) mad.LID {
 	d := NewDependencyGraph(v.g, v.vls)
 	for i := range x.kinds {
 		k := &x.kinds[i]
-		w := NewChoices(r, *k, v.vls)
+		w := newChoiceWalk(r, *k, v.vls)
 		done := make([]bool, len(x.found[i].states))
 		for lid, class := range x.found[i].class {
 			if class < 0 || done[class] {
@@ -212,44 +209,6 @@ func (x *choiceSets) example(r *routes.Routes, at, next int32) mad.LID {
 	return 0
 }
 
-// AdaptiveOf is what the tables have on adaptive routing, with the reason where it is
-// unknown.
-func AdaptiveOf(r *routes.Routes) (Adaptive, string) {
-	if !r.AdaptiveKnown() {
-		return AdaptiveUndetermined, ""
-	}
-	on, off := 0, 0
-	var reasons []string
-	for s, n := range r.Graph().Switches() {
-		switch a := r.Adaptive(s); {
-		case a != nil && a.Unknown != "":
-			reasons = append(reasons, fmt.Sprintf("%s: %s", n.Label(), a.Unknown))
-		case a.Active():
-			on++
-		default:
-			off++
-		}
-	}
-	switch {
-	case len(reasons) > 3:
-		return AdaptiveUnknown, strings.Join(reasons[:2], "; ") + fmt.Sprintf("; and %d more switches", len(reasons)-2)
-	case len(reasons) > 0:
-		return AdaptiveUnknown, strings.Join(reasons, "; ")
-	case on == 0:
-		return AdaptiveOff, ""
-	case off > 0:
-		return AdaptiveMixed, fmt.Sprintf("%s %s adaptively, %d statically", plural.Count(on, "switch", "switches"), verb(on), off)
-	}
-	return AdaptiveOn, ""
-}
-
-func verb(n int) string {
-	if n == 1 {
-		return "routes"
-	}
-	return "route"
-}
-
 // judgedLevels describes the packets that were followed.
 func (x *choiceSets) judgedLevels(r *routes.Routes) string {
 	switch {
@@ -263,7 +222,7 @@ func (x *choiceSets) judgedLevels(r *routes.Routes) string {
 	return "their service levels and virtual lanes"
 }
 
-// samePrivate reports whether packets that come in by two ports of a switch follow the same
+// samePrivate reports whether packets that come in by two ports of a switch follow equal
 // private LFTs.
 func samePrivate(a *adaptive.Switch, in, other uint8) bool {
 	if a == nil {

@@ -246,7 +246,7 @@ func randomChoices(random *rand.Rand, r *routes.Routes, h *graph.Hops, wild bool
 		for range plfts {
 			t := adaptive.NewTable(r.Top(), groups)
 			for d := range g.Switches() {
-				var last adaptive.Entry // of a LID on the same switch
+				var last adaptive.Entry // of the LID before, on this switch
 				for i, dest := range g.DestsOf(d) {
 					e := adaptive.Entry{State: adaptive.State(random.IntN(4)), Port: r.Row(s).Port(dest.LID), Group: uint16(groups.Len())}
 					if s == d {
@@ -325,7 +325,7 @@ func randomLanes(random *rand.Rand, r *routes.Routes) {
 	}
 }
 
-// TestChoicesAgree compares verdicts with those of the checker, on 1,000 tables.
+// TestChoicesAgree compares verdicts with the verdicts of the checker, on 1,000 tables.
 func TestChoicesAgree(t *testing.T) {
 	nets := []string{
 		"ring:n=3,hosts=1", "ring:n=4,hosts=1", "random:n=5,degree=2,hosts=1,seed=2", "random:n=6,degree=3,hosts=1,seed=3", "mesh:dims=2/2,hosts=1",

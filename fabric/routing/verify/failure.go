@@ -2,16 +2,19 @@ package verify
 
 import (
 	"context"
+	"math/bits"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
 // LinkFailure is what the failure of one link between switches breaks.
 type LinkFailure struct {
 	Port *fabric.Port // the end of the lower switch number
-	// Pairs are those of an endpoint and a LID of another that lose packets until the
+	// Pairs counts the pairs of an endpoint and a LID of another that lose packets until the
 	// tables change.
 	Pairs int64
 	// Cuts reports that the link is a bridge of the network: no tables help. Lost
@@ -23,8 +26,8 @@ type LinkFailure struct {
 // FailEachLink computes what the failure of each single link between switches would
 // break; links come in the order of their first ports. Endpoints are as in VerifyOptions.
 // byChoice reports that pairs were judged on the choices of switches that route adaptively,
-// for reliable connections (RC) with SL 0: those survive for which each switch has another
-// port. Otherwise they were judged on static ports.
+// for reliable connections (RC) with SL 0: a pair survives if each switch has another port
+// for it. Otherwise pairs were judged on static ports.
 //
 // Time: O(L*S), and O(S + C) for the bridges; with choices, O(C*S/64) for each class of LIDs.
 func FailEachLink(ctx context.Context, r *routes.Routes, endpoints graph.Class) (list []LinkFailure, byChoice bool, err error) {
@@ -115,4 +118,150 @@ func bridges(g *graph.Graph, on []uint32) map[int32]int64 {
 		pairs[b.channel] = 2 * b.under * (total[b.root] - b.under)
 	}
 	return pairs
+}
+
+// choiceFailures counts, by channel, the pairs that lose packets of reliable connections (RC)
+// with SL 0 while the link is down: by some choices, these come to the switch before it, which
+// has no other port for them then, or does not avoid it. Switches further away do not know of
+// the failure. Ports that fast recovery takes only for static entries do not count.
+//
+// nil: paths have service levels, choices depend on input ports, are unknown, or loop.
+//
+// Time: O(C*S/64) for each class of LIDs, and O(S) for each of its channels without another.
+func choiceFailures(ctx context.Context, r *routes.Routes, e *Endpoints) ([]int64, error) {
+	g := r.Graph()
+	switches := routes.ActiveSwitches(r)
+	if r.SL.Any() {
+		return nil, nil
+	}
+	for s := range switches {
+		if a := r.Adaptive(s); a != nil && (a.Unknown != "" || len(a.Private) > 0) {
+			return nil, nil
+		}
+	}
+	classes, err := ChoiceClasses(ctx, r, PacketKind{SLs: 1, Transport: adaptive.RC}, e.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]*failureWalk, g.Workers())
+	err = graph.Each(ctx, g.Workers(), len(classes), func(worker, c int) {
+		if workers[worker] == nil {
+			workers[worker] = newFailureWalk(r, e, switches)
+		}
+		workers[worker].class(classes[c])
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]int64, len(g.Channels()))
+	for _, w := range workers {
+		if w == nil {
+			continue
+		}
+		if w.loops {
+			return nil, nil
+		}
+		for c, n := range w.lost {
+			sum[c] += n
+		}
+	}
+	return sum, nil
+}
+
+// failureWalk is the memory of a worker.
+type failureWalk struct {
+	r        *routes.Routes
+	g        *graph.Graph
+	e        *Endpoints
+	switches []*adaptive.Switch // nil: static
+	lost     []int64            // pairs, by channel
+	loops    bool
+
+	ports []adaptive.Ports // by switch
+	state []uint8          // by switch: 0 new, 1 open, 2 done
+	order []int32          // switches that packets reach, the last first
+	words int
+	from  []uint64 // by switch: the switches whose packets reach it, a bit each
+}
+
+func newFailureWalk(r *routes.Routes, e *Endpoints, switches []*adaptive.Switch) *failureWalk {
+	g, n := r.Graph(), len(switches)
+	w := &failureWalk{r: r, g: g, e: e, switches: switches, lost: make([]int64, len(g.Channels()))}
+	w.ports, w.state, w.words = make([]adaptive.Ports, n), make([]uint8, n), (n+63)/64
+	w.from = make([]uint64, n*w.words)
+	return w
+}
+
+// choose are the ports of a switch to a LID; port failed, if any, has no link.
+func (w *failureWalk) choose(s int32, lid mad.LID, failed int) adaptive.Ports {
+	a := w.switches[s]
+	if a == nil {
+		return adaptive.Single(w.r.Entry(s, lid)).Ports
+	}
+	down := routes.Down(w.g, int(s))
+	return a.PortsOf(0, adaptive.Packet{Transport: adaptive.RC}, lid, func(port uint8) bool { return int(port) == failed || down(port) })
+}
+
+// class counts the pairs of the LIDs of a class, which are on one switch.
+func (w *failureWalk) class(lids []mad.LID) {
+	lid := lids[0]
+	home := int32(w.g.Terminals()[w.g.TerminalByLID(lid)].Switch)
+	if home < 0 {
+		return
+	}
+	clear(w.state)
+	clear(w.from)
+	w.order = w.order[:0]
+	for _, s := range w.e.Sources {
+		w.visit(s, home, lid)
+		w.from[int(s)*w.words+int(s)/64] |= 1 << (s % 64)
+	}
+	for i := len(w.order) - 1; i >= 0 && !w.loops; i-- {
+		s := w.order[i]
+		from := w.from[int(s)*w.words:][:w.words]
+		for p := range w.ports[s].All() {
+			target := w.g.Target(s, p)
+			if !target.IsChannel() {
+				continue
+			}
+			c := target.Channel()
+			for k, word := range from {
+				w.from[int(w.g.ChannelTo(c))*w.words+k] |= word
+			}
+			left := w.choose(s, lid, int(p))
+			if left.Empty() || left.Has(p) || left.Union(w.ports[s]) != w.ports[s] {
+				w.lost[c] += w.count(from) * int64(len(lids))
+			}
+		}
+	}
+}
+
+// visit orders the switches that packets reach from s.
+func (w *failureWalk) visit(s, home int32, lid mad.LID) {
+	switch {
+	case s == home || w.state[s] == 2:
+		return
+	case w.state[s] == 1:
+		w.loops = true
+		return
+	}
+	w.state[s] = 1
+	w.ports[s] = w.choose(s, lid, -1)
+	for p := range w.ports[s].All() {
+		if target := w.g.Target(s, p); target.IsChannel() {
+			w.visit(w.g.ChannelTo(target.Channel()), home, lid)
+		}
+	}
+	w.state[s] = 2
+	w.order = append(w.order, s)
+}
+
+// count is how many endpoints are on a set of switches.
+func (w *failureWalk) count(set []uint64) (n int64) {
+	for k, word := range set {
+		for ; word != 0; word &= word - 1 {
+			n += int64(w.e.On[k*64+bits.TrailingZeros64(word)])
+		}
+	}
+	return n
 }

@@ -16,7 +16,7 @@ import (
 	"fabsh/mad"
 )
 
-// TestViaOracle: the violations that are counted are those of single paths.
+// TestViaOracle: the violations that are counted are the violations of single paths.
 func TestViaOracle(t *testing.T) {
 	total := map[bool]int64{}
 	for i, spec := range routingtest.SmallNets() {
@@ -96,7 +96,7 @@ func TestViaVerdict(t *testing.T) {
 	}
 }
 
-// TestViaChoices: where switches choose, the violations are those of single paths, followed by
+// TestViaChoices: where switches choose, the violations are the violations of single paths, followed by
 // the checker; with several private LFTs no fewer.
 func TestViaChoices(t *testing.T) {
 	nets := []string{"ring:n=4,hosts=1", "mesh:dims=2/3,hosts=1", "pgft:m=2/3,w=1/2,p=1/1", "random:n=5,degree=2,hosts=1,seed=2", "hyperx:dims=3,hosts=2"}

@@ -27,17 +27,16 @@ type pathState int32
 
 func (s pathState) arrives() bool { return s >= 0 }
 
-// vlFlow is what packets with the same destination LID and service level have in common:
-// where they come in by the same port, they take the same channel and lane.
+// vlFlow stands for the packets of one destination LID and service level: where two of them
+// come in by one port, they take one channel and lane.
 type vlFlow struct {
 	dst   int32   // terminal
 	ports []uint8 // by switch: the entry for the LID
 	sl    uint8
 }
 
-// vlGroup are endpoints on one switch whose packets to each LID have the same service
-// level, and then the same virtual lanes, for so are the lanes of the ports they come
-// in by.
+// vlGroup are endpoints on one switch whose packets to each LID have equal service levels
+// and, as the ports that they come in by have equal lanes, equal virtual lanes.
 type vlGroup struct {
 	first     int32 // terminal
 	on        int32 // its switch
@@ -86,7 +85,7 @@ func (v *verification) vlGroups(r *routes.Routes) []vlGroup {
 	return groups
 }
 
-// followDirect is follow where the lanes of a path are all that of its service level: the
+// followDirect is follow where all lanes of a path are the lane of its service level: the
 // paths to a LID are one tree, and a link has the lanes of all service levels behind it.
 // False: some packets loop, and the tree is not one.
 func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGroup, w *Walk, lid mad.LID) bool {
@@ -162,8 +161,8 @@ func (e *laneEdges) addTo(d *DependencyGraph) {
 	}
 }
 
-// followVLs is follow and countPairs where lanes matter. Paths to a LID use the same
-// links whatever their service level, but perhaps other lanes.
+// followVLs is follow and countPairs where lanes matter. All paths to a LID use the links of one
+// tree, but lanes may differ by service level.
 func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup, w *Walk, lid mad.LID, whole bool) {
 	if f.walk == nil {
 		f.walk = newVLWalk(v.g, v.vls)
@@ -193,7 +192,7 @@ func (v *verification) followVLs(f *findings, r *routes.Routes, groups []vlGroup
 				v.failGroup(f, r, x, lid, state == Looping)
 			}
 		}
-		// From the same channel and lane, another SL may go on by another lane.
+		// From one channel and lane, another SL may go on by another lane.
 		l.forget()
 	}
 	if whole && v.Detached > 0 {

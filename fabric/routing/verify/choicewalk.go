@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
@@ -10,21 +12,21 @@ import (
 	"fabsh/mad"
 )
 
-// Choices follows packets of a kind to one LID, whatever switches choose. A path is one of
-// a graph of choices: packets arrive if all its ends are the destination, and it has no
-// loop; the longest path counts.
+// choiceWalk follows packets of a kind to one LID under all choices of switches. The choices make
+// a graph: packets arrive if all its ends are the destination, and it has no loop; the longest
+// path counts.
 //
 // Where the choice depends on no input port and all packets are on one virtual lane, a
 // switch is visited once for each LID, and else each link and lane by which packets come.
 //
 // Time: O(C) for each LID, or O(C*V*P), P ports of a switch.
-type Choices struct {
+type choiceWalk struct {
 	r        *routes.Routes
 	g        *graph.Graph
 	kind     PacketKind
 	switches []*adaptive.Switch // nil: static
 	down     []func(port uint8) bool
-	lanes    bool    // vertices are those of links and lanes
+	lanes    bool    // a vertex is a link and a lane; else a switch
 	vls      int     // of the dependency graph
 	first    []int32 // by switch: its first word in masks; and the end
 
@@ -35,8 +37,8 @@ type Choices struct {
 	hops  [][]hop
 	masks [][]uint64 // by private LFT; a bit for each channel out of a switch
 
-	state []int32 // by switch, or by vertex: as of Walk, and the links of the longest path
-	seen  []int32 // those of them that are known
+	state []int32 // by switch, or by vertex: a state of Walk, or the links of the longest path
+	seen  []int32 // switches or vertices whose state is known
 	stack []choiceFrame
 }
 
@@ -58,10 +60,10 @@ type choiceFrame struct {
 	result int32  // worst of the choices so far, or the longest path
 }
 
-// NewChoices makes a Choices for r, whose dependency graph has so many virtual lanes.
-func NewChoices(r *routes.Routes, kind PacketKind, vls int) *Choices {
+// newChoiceWalk makes a choiceWalk for r, whose dependency graph has vls virtual lanes.
+func newChoiceWalk(r *routes.Routes, kind PacketKind, vls int) *choiceWalk {
 	g := r.Graph()
-	x := &Choices{r: r, g: g, kind: kind, switches: routes.ActiveSwitches(r), vls: vls, lanes: kind.PerPort || r.SL2VL != nil || vls > 1}
+	x := &choiceWalk{r: r, g: g, kind: kind, switches: routes.ActiveSwitches(r), vls: vls, lanes: kind.PerPort || r.SL2VL != nil || vls > 1}
 	x.down = make([]func(port uint8) bool, len(g.Switches()))
 	plfts := 1
 	words := int32(0)
@@ -87,7 +89,7 @@ func NewChoices(r *routes.Routes, kind PacketKind, vls int) *Choices {
 }
 
 // Begin forgets the last LID.
-func (x *Choices) Begin(lid mad.LID) {
+func (x *choiceWalk) Begin(lid mad.LID) {
 	x.lid, x.dst = lid, int32(x.g.TerminalByLID(lid))
 	x.now++
 	for _, i := range x.seen {
@@ -97,7 +99,7 @@ func (x *Choices) Begin(lid mad.LID) {
 }
 
 // hop is what switch s does with packets that follow a private LFT.
-func (x *Choices) hop(s int32, plft uint8) *hop {
+func (x *choiceWalk) hop(s int32, plft uint8) *hop {
 	if x.hops[plft] == nil {
 		x.hops[plft] = make([]hop, len(x.g.Switches()))
 		x.masks[plft] = make([]uint64, x.first[len(x.g.Switches())])
@@ -125,8 +127,8 @@ func (x *Choices) hop(s int32, plft uint8) *hop {
 	return h
 }
 
-// ports are those that switch s may take.
-func (x *Choices) ports(s int32, plft uint8) adaptive.Ports {
+// ports are the ports that switch s may choose.
+func (x *choiceWalk) ports(s int32, plft uint8) adaptive.Ports {
 	a := x.switches[s]
 	if a == nil {
 		return adaptive.Single(x.r.Entry(s, x.lid)).Ports
@@ -134,12 +136,13 @@ func (x *Choices) ports(s int32, plft uint8) adaptive.Ports {
 	return a.PortsOf(plft, x.kind.Packet(0), x.lid, x.down[s])
 }
 
-func (x *Choices) mask(s int32, plft uint8) []uint64 {
+// mask has a bit for each channel out of switch s that it may choose.
+func (x *choiceWalk) mask(s int32, plft uint8) []uint64 {
 	return x.masks[plft][x.first[s]:x.first[s+1]]
 }
 
 // plft is the private LFT of packets that come in by a port.
-func (x *Choices) plft(s int32, in uint8) uint8 {
+func (x *choiceWalk) plft(s int32, in uint8) uint8 {
 	if a := x.switches[s]; a != nil {
 		return a.PLFT(in, x.kind.SL)
 	}
@@ -149,7 +152,7 @@ func (x *Choices) plft(s int32, in uint8) uint8 {
 // From follows packets that come into switch s by port in, adds the dependencies of all
 // their paths to d, and returns the worst that may become of them: Looping, Misrouted, or
 // the links of the longest path.
-func (x *Choices) From(d *DependencyGraph, s int32, in uint8) int32 {
+func (x *choiceWalk) From(d *DependencyGraph, s int32, in uint8) int32 {
 	if !x.lanes && x.state[s] != Unknown {
 		return x.state[s]
 	}
@@ -210,7 +213,7 @@ func (x *Choices) From(d *DependencyGraph, s int32, in uint8) int32 {
 }
 
 // push goes on at a switch.
-func (x *Choices) push(node, at int32, in uint8) {
+func (x *choiceWalk) push(node, at int32, in uint8) {
 	f := choiceFrame{node: node, at: at, in: in, plft: x.plft(at, in), result: notYet}
 	h := x.hop(at, f.plft)
 	switch {
@@ -230,7 +233,7 @@ func (x *Choices) push(node, at int32, in uint8) {
 const notYet = onStack - 1
 
 // settle notes the result of a switch or vertex.
-func (x *Choices) settle(node, result int32) {
+func (x *choiceWalk) settle(node, result int32) {
 	if node >= 0 {
 		x.state[node] = result
 	}
@@ -245,11 +248,11 @@ func (f *choiceFrame) add(state, links int32) {
 	f.result = worseHops(f.result, state)
 }
 
-// noPacket is the state of packets that do not exist, such as those of a service level that no
-// path has, and that SL2VL drops.
+// noPacket is the state of packets that do not exist: of a service level that no path has, and
+// that SL2VL drops.
 const noPacket = notYet
 
-// Worse is the worse of two states of packets; of two that arrive, the longer path.
+// worseHops is the worse of two states of packets; of two that arrive, the longer path.
 func worseHops(a, b int32) int32 {
 	switch {
 	case a == notYet:
@@ -262,4 +265,126 @@ func worseHops(a, b int32) int32 {
 		return misrouted
 	}
 	return max(a, b)
+}
+
+// Explain is the reason why packets to the present LID that come into switch s by port in may
+// not arrive; "": all arrive. It names a switch on a path with fewest links, or a loop.
+func (x *choiceWalk) Explain(s int32, in uint8) string {
+	type visit struct {
+		at int32
+		in uint8
+	}
+	key := func(v visit) visit {
+		if !x.lanes {
+			v.in = 0
+		}
+		return v
+	}
+	queue := []visit{{s, in}}
+	next := map[visit][]visit{}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		if _, known := next[key(v)]; known {
+			continue
+		}
+		if why := x.lostAt(v.at, v.in); why != "" {
+			return why
+		}
+		list := []visit{}
+		for c := range x.channels(v.at, v.in) {
+			ch := &x.g.Channels()[c]
+			if x.r.SL2VL.VL(int(v.at), v.in, ch.Port, x.kind.SL) >= mad.DropVL {
+				continue
+			}
+			list = append(list, visit{ch.To, ch.PeerPort})
+		}
+		next[key(v)] = list
+		queue = append(queue, list...)
+	}
+	// No end of a path is wrong, so it loops: a walk that always takes the first choice
+	// from which a loop is reached meets itself.
+	state := map[visit]int{} // 1: on the path, 2: done without a loop
+	var path []visit
+	var search func(v visit) []visit
+	search = func(v visit) []visit {
+		switch state[key(v)] {
+		case 1:
+			for i := range path {
+				if key(path[i]) == key(v) {
+					return path[i:]
+				}
+			}
+		case 2:
+			return nil
+		}
+		state[key(v)] = 1
+		path = append(path, v)
+		for _, w := range next[key(v)] {
+			if loop := search(w); loop != nil {
+				return loop
+			}
+		}
+		path = path[:len(path)-1]
+		state[key(v)] = 2
+		return nil
+	}
+	loop := search(visit{s, in})
+	if loop == nil {
+		return ""
+	}
+	names := make([]string, 0, len(loop)+1)
+	for _, v := range append(loop, loop[0]) {
+		names = append(names, x.g.Switches()[v.at].Name())
+	}
+	return "may loop: " + strings.Join(names, " > ")
+}
+
+// channels are the channels that packets which come into a switch by a port may take.
+func (x *choiceWalk) channels(s int32, in uint8) func(yield func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for p := range x.ports(s, x.plft(s, in)).All() {
+			if target := x.g.Target(s, p); target.IsChannel() && !yield(target.Channel()) {
+				return
+			}
+		}
+	}
+}
+
+// lostAt is the reason why switch s may lose packets that come in by a port; "": it does not.
+func (x *choiceWalk) lostAt(s int32, in uint8) string {
+	n := x.g.Switches()[s]
+	plft := x.plft(s, in)
+	ports := x.ports(s, plft)
+	if ports.Empty() {
+		a := x.switches[s]
+		if a == nil || a.Table(plft) == nil {
+			return fmt.Sprintf("%s drops LID %d", n.Label(), x.lid)
+		}
+		p := x.kind.Packet(in)
+		p.LID = x.lid
+		c := a.Choose(p, x.down[s])
+		switch {
+		case !c.Adaptive && !c.Hashed:
+			return fmt.Sprintf("%s drops LID %d", n.Label(), x.lid)
+		case a.Table(plft).Groups.All(int(c.Group)).Empty():
+			return fmt.Sprintf("%s drops LID %d: its port group %d is empty", n.Label(), x.lid, c.Group)
+		}
+		return fmt.Sprintf("%s drops LID %d: no port of its group %d has a link", n.Label(), x.lid, c.Group)
+	}
+	for p := range ports.All() {
+		switch target := x.g.Target(s, p); {
+		case target.IsChannel():
+			if vl := x.r.SL2VL.VL(int(s), in, p, x.kind.SL); vl >= mad.DropVL && x.kind.Expected {
+				return fmt.Sprintf("%s drops SL %d from port %d to port %d", n.Label(), x.kind.SL, in, p)
+			}
+		case target == graph.ToTerminal(x.dst):
+		case target.IsTerminal():
+			return fmt.Sprintf("%s may send LID %d to %s, which has another LID", n.Label(), x.lid, x.g.Terminals()[target.Terminal()].Port.Label())
+		case int(p) > n.NumPorts():
+			return fmt.Sprintf("%s may send LID %d to port %d, which does not exist", n.Label(), x.lid, p)
+		default:
+			return fmt.Sprintf("%s may send LID %d to port %d, which has no link", n.Label(), x.lid, p)
+		}
+	}
+	return ""
 }

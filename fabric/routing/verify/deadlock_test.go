@@ -23,7 +23,7 @@ type network struct {
 	random  *rand.Rand
 	size    int         // of a buffer
 	buffers [][]*parcel // by channel and virtual lane
-	used    []int       // those that have had packets
+	used    []int       // buffers that have had packets
 	queues  [][]*parcel // by terminal: packets to send
 }
 
@@ -106,7 +106,7 @@ func (n *network) deadlocks() bool {
 		if moved {
 			continue
 		}
-		// By chance none of those that can was tried: each is tried now.
+		// By chance no packet that can advance was tried: each is tried now.
 		for i := range n.queues {
 			if len(n.queues[i]) > 0 {
 				left, moved = true, n.advance(&n.queues[i]) || moved
@@ -268,7 +268,7 @@ func TestChoicesOfEachKind(t *testing.T) {
 			}
 		}
 	}
-	// Packets from hosts follow the first private LFT, or all do, or those between switches.
+	// Packets from hosts follow the first private LFT, or all packets do, or packets between switches.
 	plft := func(host, between uint8) func(a *adaptive.Switch, e *adaptive.Entry) {
 		return with(func(a *adaptive.Switch) {
 			a.Tables = make([]*adaptive.Table, 1)
