@@ -39,7 +39,7 @@ func addChoices(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 	})
 }
 
-// addParallel lets the switches choose among links to the same switch.
+// addParallel lets the switches choose among parallel links.
 func addParallel(ctx context.Context, r *routes.Routes) error {
 	g := r.Graph()
 	return setGroups(ctx, r, func(_, s int) func(d int, row routes.Row) []uint8 {

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/search"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -18,10 +21,10 @@ type AssignOptions struct {
 	Scope  string // "": Global
 	Seed   uint64 // of the random choices
 
-	// LIDs are those to be assigned; nil: all. The entries of others stay.
+	// LIDs are the LIDs to assign; nil: all. The entries of others stay.
 	LIDs []mad.LID
-	// Weight is how much a LID counts as load; nil: 1 for those of CAs and
-	// routers, 0 for those of switches.
+	// Weight is how much a LID counts as load; nil: 1 for LIDs of CAs and routers, 0 for
+	// LIDs of switches.
 	Weight func(mad.LID) int
 	// Keep are tables whose entries stay where they are still next hops.
 	Keep *routes.Routes
@@ -34,10 +37,10 @@ type AssignOptions struct {
 	// Number is the number of a LID for DModK; nil: Numbering.
 	Number func(mad.LID) int
 	// Divider is, for DModK, the weight of the digit by which switch s chooses;
-	// nil: that of a fat tree whose levels are the distances from the CAs.
+	// nil: the weight in a fat tree of levels.
 	Divider func(s int) int
 
-	levels  *graph.Levels // of that tree; nil: those distances
+	levels  *graph.Levels // nil: the distances from the CAs
 	aligned bool          // the numbers of each leaf begin with the first digit
 }
 
@@ -53,6 +56,37 @@ func Assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOption
 	_, err := assign(ctx, r, h, o)
 	return err
 }
+
+// Policies, by name: how Assign chooses among the next hops of a LID.
+const (
+	LeastLoaded = "least_loaded" // the port with the fewest LIDs so far
+	Scatter     = "scatter"      // a port with the fewest LIDs so far, at random
+	RoundRobin  = "round_robin"  // one port after the other
+	DModK       = "dmodk"        // by a digit of the destination's number
+	Hash        = "hash"         // a hash of seed, switch and LID
+	First       = "first"        // the neighbour of the lowest port; its parallel links by LID
+)
+
+// PolicyDoc and ScopeDoc are the help of policies and scopes as parameters.
+const (
+	PolicyDoc = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones at random), "round_robin", "dmodk", "hash", "first"`
+	ScopeDoc  = `what counts as load: "global", the LIDs of packets that pass through the switch; "switch", all LIDs, as in OpenSM's minhop`
+)
+
+// policies are all policies.
+func policies() []string { return []string{LeastLoaded, Scatter, RoundRobin, DModK, Hash, First} }
+
+// Scopes: which LIDs count as load of a switch's ports.
+const (
+	// Global counts a LID if packets for it from some CA or router pass through
+	// the switch. So it depends on what the switches farther away have chosen.
+	Global = "global"
+	// PerSwitch counts all LIDs, as OpenSM's minhop does.
+	PerSwitch = "switch"
+)
+
+// scopes are all scopes.
+func scopes() []string { return []string{Global, PerSwitch} }
 
 // assign is Assign, and returns its state at the end.
 func assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, error) {
@@ -115,7 +149,7 @@ type assigner struct {
 type assignWorker struct {
 	lists   graph.PortLists
 	allowed [256]bool // of Keep, by port: it is a next hop
-	last    []uint8   // those ports
+	last    []uint8   // the ports for which allowed is true
 	kept    []bool    // of Keep, by dest of a switch
 }
 
@@ -205,7 +239,7 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		case len(ports) == 0:
 			a.drop(&f, dests)
 		case a.Prefer == nil:
-			// With the same next hops the choice goes on where it was, which spreads
+			// Where the next hops are equal the choice goes on where it was, which spreads
 			// the LIDs of many switches as if they were on one.
 			if !same {
 				a.offer(&f, ports)
@@ -300,8 +334,8 @@ func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	return chosen
 }
 
-// choose writes the entries for dests by the policy, except for those that are kept
-// (by place in dests; nil: none).
+// choose writes the entries for dests by the policy, except where kept is true (by place in
+// dests; nil: nowhere).
 func (a *assigner) choose(f *rowFill, dests destRange, kept []bool) {
 	g := a.routes.Graph()
 	s, row, least := f.s, f.row, &f.least
@@ -375,4 +409,218 @@ func mix(a, b, c uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// leastLoaded gives LIDs to the ports of a switch: each to a port with the least
+// load, in the order of the ports. It looks for the least load again only when no
+// port has it, so with equal weights a LID takes O(1) time, amortised.
+type leastLoaded struct {
+	loads []int32 // by port
+	ports []uint8 // to choose from
+	at    int     // the next of them to try
+	level int32   // the least load when at was last 0
+}
+
+// reset starts again with ports.
+func (l *leastLoaded) reset(ports []uint8) {
+	l.ports, l.at, l.level = ports, 0, -1
+	if len(ports) > 0 {
+		l.level = l.lowest()
+	}
+}
+
+func (l *leastLoaded) lowest() int32 {
+	low := l.loads[l.ports[0]]
+	for _, p := range l.ports[1:] {
+		low = min(low, l.loads[p])
+	}
+	return low
+}
+
+// next is the port for a LID of this weight, which is added to its load.
+func (l *leastLoaded) next(weight int32) uint8 {
+	for {
+		for l.at < len(l.ports) {
+			p := l.ports[l.at]
+			l.at++
+			if l.loads[p] <= l.level {
+				l.loads[p] += weight
+				return p
+			}
+		}
+		l.at, l.level = 0, l.lowest()
+	}
+}
+
+// byLoad reports whether the policy depends on loads.
+func (a *assigner) byLoad() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
+
+// passesThrough reports whether packets for dests[i] pass through switch s.
+func (a *assigner) passesThrough(s, i int) bool {
+	return a.transit == nil || a.endpoints[s] > 0 || atomic.LoadUint64(&a.transit[s*a.words+i/64])>>(i%64)&1 != 0
+}
+
+// markTransit notes that packets for dests[i] pass through the switch behind port.
+func (a *assigner) markTransit(s, i int, port uint8) {
+	if a.transit == nil {
+		return
+	}
+	g := a.routes.Graph()
+	to := int(g.Channels()[g.Target(int32(s), port)].To)
+	word := &a.transit[to*a.words+i/64]
+	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
+		atomic.OrUint64(word, bit)
+	}
+}
+
+// keepOrChoose keeps the entries for dests that are still next hops, and chooses the
+// others.
+func (a *assigner) keepOrChoose(f *rowFill, dests destRange) {
+	g := a.routes.Graph()
+	w, row, old := f.w, f.row, a.keep.Row(f.s)
+	if a.wanted == nil && !a.byLoad() && w.keepAll(g.Dests()[dests.from:dests.to], old, row) {
+		return
+	}
+	w.kept = w.kept[:0]
+	some := false // are not kept
+	for i := dests.from; i < dests.to; i++ {
+		lid := g.Dests()[i].LID
+		port := old.Port(lid)
+		stays := w.allowed[port] && a.wants(i)
+		w.kept = append(w.kept, stays)
+		if !stays {
+			some = true
+			continue
+		}
+		row[lid] = port
+		if a.byLoad() && a.weight[i] > 0 && a.passesThrough(f.s, i) {
+			f.least.loads[port] += a.weight[i]
+			a.markTransit(f.s, i, port)
+		}
+	}
+	if some {
+		f.least.reset(f.least.ports)
+		a.choose(f, dests, w.kept)
+	}
+}
+
+// allow makes ports the next hops.
+func (w *assignWorker) allow(ports []uint8) {
+	for _, p := range w.last {
+		w.allowed[p] = false
+	}
+	w.last = append(w.last[:0], ports...)
+	for _, p := range w.last {
+		w.allowed[p] = true
+	}
+}
+
+// keepAll keeps entries until it meets one whose port no longer is a next hop. In most cases
+// there is no such entry, and it has kept all.
+func (w *assignWorker) keepAll(dests []graph.Dest, old, row routes.Row) bool {
+	for _, d := range dests {
+		port := old.Port(d.LID)
+		if !w.allowed[port] {
+			return false
+		}
+		row[d.LID] = port
+	}
+	return true
+}
+
+// assignedTables makes tables of the next hops that h allows: by the policy of o, or else by
+// DModK if l, the levels of g, are a fat tree that it suits. Repair can begin with them. h obeys
+// ranks; nil: h has no ranks.
+func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
+	h.Place = l.Places()
+	choice := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	free := choice.Policy == "" && choice.Scope != PerSwitch && choice.Keep == nil
+	if choice.Policy == "" && l.Check() == nil {
+		choice.Policy = DModK
+	}
+	if choice.Policy == DModK {
+		var err error
+		if choice.aligned, err = isBetterAligned(ctx, g, h, choice); err != nil {
+			return nil, err
+		}
+	}
+	r := routes.New(g, 0)
+	a, err := assign(ctx, r, h, choice)
+	if err != nil {
+		return nil, err
+	}
+	r.SetOrigin(a.basis(ranks))
+	if !free || search.IsLarge(g) {
+		return r, nil
+	}
+	load := int64(0)
+	if choice.Policy == DModK {
+		var skewed bool
+		if load, skewed, err = isSkewed(ctx, r); err != nil || !skewed {
+			return r, err
+		}
+		if ranks != nil {
+			connected, err := graph.AllHops(ctx, g)
+			if err != nil {
+				return nil, err
+			}
+			if lack, _ := search.CountPairs(g, h, connected); lack > 0 {
+				return r, nil // the paths that are added to it matter more
+			}
+		}
+		choice.Policy = ""
+	}
+	even := routes.New(g, 0)
+	if a, err = assign(ctx, even, h, choice); err != nil {
+		return nil, err
+	}
+	if err := newBalancer(even, h).evenOut(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.separate(ctx); err != nil {
+		return nil, err
+	}
+	if load > 0 {
+		if better, err := isMoreEven(ctx, even, r, load); err != nil || !better {
+			return r, err
+		}
+	}
+	even.SetOrigin(a.basis(ranks))
+	return even, nil
+}
+
+// skew is how much more load than the mean DModK may give a link: in trees that are not as regular
+// as it expects, it can be several times as much. Its order of destinations is worth some: the
+// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less.
+const (
+	skew     = 1.4
+	evenGain = 1.3
+)
+
+// isMoreEven reports whether even are better than r, tables of DModK with that largest load.
+func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, error) {
+	least, err := largestLoad(ctx, even)
+	if err != nil {
+		return false, err
+	}
+	before, err := shiftBandwidth(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	after, err := shiftBandwidth(ctx, even)
+	return float64(load)*after >= evenGain*float64(least)*before, err
+}
+
+// isSkewed reports whether some channel has more than skew times the mean load.
+func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, err error) {
+	load, err := verify.CountAllRoutes(ctx, r)
+	if err != nil || len(load) == 0 {
+		return 0, false, err
+	}
+	sum := int64(0)
+	for _, x := range load {
+		sum += x
+		most = max(most, x)
+	}
+	return most, float64(most)*float64(len(load)) > skew*float64(sum), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
+	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
@@ -244,5 +246,51 @@ func TestPortOrder(t *testing.T) {
 		if want := map[string][]uint8{"[3 4 5 6]": {3, 5}, "[6 5 4 3]": {6, 4}, "[5 4 3 6]": {5, 3}}[x.want]; !slices.Contains(want, first) {
 			t.Errorf("%v: dor takes port %d, not one of %v", x.order, first, want)
 		}
+	}
+}
+
+// TestScope: each switch alone spreads its LIDs evenly, which as a whole is not even
+// at all; where the LIDs count that pass through, the links get as many routes as with ftree.
+func TestScope(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=8,levels=3", graph.BuildOptions{})
+	h, err := graph.AllHops(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busiest := map[string]traffic.Distribution{}
+	for _, scope := range scopes() {
+		r := routes.New(g, 0)
+		if err := Assign(t.Context(), r, h, AssignOptions{Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+		for s := range g.Switches() {
+			up := map[uint8]int{}
+			for _, d := range g.Dests() {
+				if next := h.Next(s, g.Terminals()[d.Terminal].Switch); d.Out > 0 && len(next) > 1 {
+					for _, p := range next {
+						up[p] += routingtest.Count(p == r.Row(s)[d.LID])
+					}
+				}
+			}
+			counts := slices.Sorted(maps.Values(up))
+			if scope == PerSwitch && len(counts) > 0 && counts[len(counts)-1]-counts[0] > 1 {
+				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.Switches()[s].Label(), up)
+			}
+		}
+		b, err := traffic.MeasureBalance(t.Context(), r, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busiest[scope] = b.Routes
+	}
+	best, err := traffic.MeasureBalance(t.Context(), compute(t, g, "ftree", Options{}), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if busiest[Global] != best.Routes {
+		t.Errorf("global: %+v, ftree %+v", busiest[Global], best.Routes)
+	}
+	if busiest[PerSwitch].Max < 2*busiest[Global].Max {
+		t.Errorf("%+v", busiest)
 	}
 }

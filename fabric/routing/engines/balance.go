@@ -1,7 +1,9 @@
 package engines
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -12,9 +14,9 @@ import (
 	"fabsh/mad"
 )
 
-// balanceLoad gives each LID in turn those of the paths that h allows with the fewest routes
-// on their channels so far, and then, where that takes no more than a second or two, each
-// again, now that the routes of all others are known, and now that the flows of shifts are.
+// balanceLoad gives each LID in turn the paths, of all that h allows, with the fewest routes on
+// their channels so far. Then, where it takes no more than a second or two, each LID gets paths
+// again, now that the routes of all others are known, and then the flows of shifts.
 func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 	b := newBalancer(r, h)
 	if err := b.run(ctx); err != nil {
@@ -25,7 +27,7 @@ func balanceLoad(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 
 // balancer spreads routes over shortest paths. The distances are known, so no queue is needed:
 // it goes through the switches in the order of their distance, and of each only through the
-// channels to next hops, which are the same for all LIDs on a switch.
+// channels to next hops, which are equal for all LIDs on a switch.
 type balancer struct {
 	r         *routes.Routes
 	g         *graph.Graph
@@ -37,20 +39,20 @@ type balancer struct {
 	most      int64   // the largest load when the pass began, at least 1
 	slack     float64 // see shiftSlack
 
-	// turns, if not nil, are those that close no cycle. A path pays for each other turn
+	// turns, if not nil, are turns that close no cycle. A path pays for each other turn
 	// toll times the mean cost of a channel.
 	turns *lanes.Turns
 	toll  float64
 
-	// trunk, if not nil, has for each channel the first of those beside it, which stands for all of
-	// them; and paths to the LIDs of a switch are the same, spread over trunks.
+	// trunk, if not nil, has for each channel the first of its parallel channels, which stands for
+	// all of them; all LIDs of a switch get one path, spread over trunks.
 	trunk  []int32
 	ports  [][]uint8 // by first channel: the ports of its trunk
 	spread bool      // count the routes of each switch to another before the next chooses
 
 	toward     graph.Toward // the present switch
-	ahead      ahead
-	again      bool    // via and cost are those of another LID on it
+	ahead      lookahead
+	again      bool    // via and cost are of another LID on it
 	via        []int32 // by switch: the channel of its path to the present LID
 	cost, flow []int64 // by switch
 }
@@ -83,7 +85,7 @@ func (b *balancer) evenOut(ctx context.Context) error {
 		return nil
 	}
 	for d := range b.g.Switches() {
-		b.begin(d)
+		b.findNext(d)
 		for _, dest := range b.g.DestsOf(d) {
 			if dest.Out != 0 {
 				b.read(dest.LID)
@@ -105,7 +107,7 @@ const (
 	longestPower8 = 48
 )
 
-// refine gives LIDs other paths than those that they have, where that evens out the load, and
+// refine gives LIDs other paths than they have, where that evens out the load, and
 // spreads the flows of shifts.
 func (b *balancer) refine(ctx context.Context) error {
 	if b.large() {
@@ -130,13 +132,13 @@ func (b *balancer) refine(ctx context.Context) error {
 	return b.lowerPeak(ctx)
 }
 
-// pass gives each LID paths in place of those it has, if again, else for the first time.
+// pass gives each LID paths: in place of its present paths, if again, else for the first time.
 func (b *balancer) pass(ctx context.Context, again bool) error {
 	for d := range b.g.Switches() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		b.begin(d)
+		b.findNext(d)
 		if b.trunk != nil {
 			b.passSwitch(d, again)
 			continue
@@ -159,19 +161,19 @@ func (b *balancer) pass(ctx context.Context, again bool) error {
 	return nil
 }
 
-// begin finds the next hops to switch d.
-func (b *balancer) begin(d int) {
-	if !b.ahead.take(&b.toward, d) {
+// findNext finds the next hops to switch d.
+func (b *balancer) findNext(d int) {
+	if !b.ahead.exchange(&b.toward, d) {
 		b.toward.Load(b.h, d, b.trunk)
 	}
 	if b.g.Workers() > 1 && b.large() && d+1 < len(b.g.Switches()) {
-		b.ahead.begin(b.h, d+1, b.trunk)
+		b.ahead.start(b.h, d+1, b.trunk)
 	}
 	b.again = false
 }
 
 // choose gives lid, on switch d, the cheapest paths. A channel costs its load, or a power of
-// it: that is what makes the busiest ones rare, but it is too much while few loads are known.
+// it: a power makes busy channels rare, but is too much while few loads are known.
 func (b *balancer) choose(d int, lid mad.LID) {
 	switch {
 	case b.turns != nil:
@@ -196,7 +198,7 @@ func (b *balancer) choose(d int, lid mad.LID) {
 }
 
 // chooseFirst is choose where channels cost their load, which only grows then: so a switch whose
-// path costs what that of the LID before did keeps it, for no other has become cheaper.
+// path costs what the path to the LID before cost keeps it, for no other has become cheaper.
 func (b *balancer) chooseFirst(d int, lid mad.LID) {
 	g, load, cost := b.g, b.load, b.cost
 	cost[d] = 0
@@ -292,3 +294,236 @@ func (b *balancer) count(n int64) {
 		flow[b.g.ChannelTo(c)] += flow[s]
 	}
 }
+
+// bySwitch gives all LIDs of a switch one path, and counts the loads of trunks. If spread,
+// the routes from each switch are added to the load before the next chooses: there are so
+// many that the next goes another way, which costs more turns.
+func (b *balancer) bySwitch(spread bool) {
+	b.spread = spread
+	b.trunk = graph.FirstParallel(b.g)
+	b.ports = make([][]uint8, len(b.trunk))
+	for c, first := range b.trunk {
+		b.ports[first] = append(b.ports[first], b.g.Channels()[c].Port)
+	}
+}
+
+// passSwitch is pass for the LIDs on a switch.
+func (b *balancer) passSwitch(d int, again bool) {
+	dests := b.g.DestsOf(d)
+	if len(dests) == 0 {
+		return
+	}
+	ends := b.ends(d)
+	for _, dest := range dests {
+		b.r.Row(d)[dest.LID] = dest.Out
+	}
+	if again {
+		b.read(dests[0].LID)
+		b.count(-ends)
+	}
+	if b.spread {
+		b.chooseSwitch(int32(d), ends)
+	} else {
+		b.choose(d, dests[0].LID)
+		b.count(ends)
+	}
+	for _, st := range b.toward.Steps {
+		ports := b.ports[b.via[st.Switch]]
+		for i, dest := range dests {
+			b.r.Row(int(st.Switch))[dest.LID] = ports[i%len(ports)]
+		}
+	}
+}
+
+// ends is how many LIDs of CAs are on switch d.
+func (b *balancer) ends(d int) (n int64) {
+	for _, dest := range b.g.DestsOf(d) {
+		if dest.Out != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// chooseSwitch chooses the cheapest paths to switch d, and adds their routes to the load one
+// by one.
+func (b *balancer) chooseSwitch(d int32, ends int64) {
+	toll := b.turnToll()
+	b.cost[d] = 0 // tolls of the path
+	for _, st := range b.toward.Steps {
+		best, at, tolls := int64(-1), int32(-1), int64(0)
+		for _, c := range b.toward.Next[st.First:st.Last] {
+			to := b.g.ChannelTo(c)
+			paid := b.cost[to]
+			if b.turns != nil && to != d && !b.turns.Admits(c, b.via[to]) {
+				paid += toll
+			}
+			x := paid + b.price(c)
+			for s := to; s != d; s = b.g.ChannelTo(b.via[s]) {
+				x += b.price(b.via[s])
+			}
+			if best < 0 || x < best {
+				best, at, tolls = x, c, paid
+			}
+		}
+		b.cost[st.Switch], b.via[st.Switch] = tolls, at
+		if to := b.g.ChannelTo(at); b.turns != nil && to != d {
+			b.turns.Add(at, b.via[to])
+		}
+		flow := b.endpoints[st.Switch] * ends
+		for s := st.Switch; s != d && flow > 0; s = b.g.ChannelTo(b.via[s]) {
+			c := b.via[s]
+			b.squares += float64(flow) * float64(2*b.load[c]+flow)
+			b.load[c] += flow
+		}
+	}
+}
+
+// lookahead finds the next hops to a switch while paths to the switch before are chosen.
+type lookahead struct {
+	next   graph.Toward
+	d      int           // the switch
+	loaded chan struct{} // closed when next is complete; nil: not started
+}
+
+// exchange exchanges t for the next hops to switch d if the search for them was started, and
+// reports whether it was.
+func (a *lookahead) exchange(t *graph.Toward, d int) bool {
+	if a.loaded == nil {
+		return false
+	}
+	<-a.loaded
+	a.loaded = nil
+	if a.d != d {
+		return false
+	}
+	*t, a.next = a.next, *t
+	return true
+}
+
+// start starts to find the next hops to switch d.
+func (a *lookahead) start(h *graph.Hops, d int, trunk []int32) {
+	loaded := make(chan struct{})
+	a.d, a.loaded = d, loaded
+	go func() {
+		a.next.Load(h, d, trunk)
+		close(loaded)
+	}()
+}
+
+// The cost of a turn that would close a cycle with earlier turns, in mean costs of a channel:
+// with lowToll, loads are nearly as even as without; with highToll, few such turns remain.
+const (
+	lowToll  = 0.5
+	highToll = 4
+)
+
+// lowLaneTables are tables of shortest paths that need few lanes: the paths by the lowest
+// ports, which in many networks are paths of dimension order; and balanced ones where a turn
+// that would close a cycle with the turns of earlier LIDs costs something, or much; or much
+// from the beginning with the turns of the lowest ports. The tables that are likely to need
+// the fewest lanes come first.
+func lowLaneTables(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTables, error) {
+	lowest := routes.New(g, 0)
+	if err := Assign(ctx, lowest, h, AssignOptions{Policy: First}); err != nil {
+		return nil, err
+	}
+	net := laneNetwork(g)
+	tolled := func(toll float64) *balancer {
+		b := newBalancer(routes.New(g, 0), h)
+		b.turns, b.toll = lanes.NewTurns(net), toll
+		return b
+	}
+	beside, few, seeded := tolled(lowToll), tolled(highToll), tolled(highToll)
+	err := runAll(ctx, g, []func() error{
+		func() error { return errors.Join(beside.run(ctx), beside.separate(ctx)) },
+		func() error { return errors.Join(few.run(ctx), few.separate(ctx)) },
+		func() error { seeded.seed(lowest); return errors.Join(seeded.refine(ctx), seeded.separate(ctx)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}, nil
+}
+
+// seed begins with the paths of other tables, and with their turns as far as these close no
+// cycle, the most frequent first.
+func (b *balancer) seed(from *routes.Routes) {
+	type turn struct{ c, d int32 }
+	count := map[turn]int64{}
+	for d := range b.g.Switches() {
+		b.findNext(d)
+		for _, dest := range b.g.DestsOf(d) {
+			b.r.Row(d)[dest.LID] = dest.Out
+			for _, st := range b.toward.Steps {
+				b.r.Row(int(st.Switch))[dest.LID] = from.Row(int(st.Switch))[dest.LID]
+			}
+			if dest.Out == 0 {
+				continue
+			}
+			b.read(dest.LID)
+			b.count(1)
+			for _, st := range b.toward.Steps {
+				if to := b.g.ChannelTo(b.via[st.Switch]); int(to) != d && b.flow[st.Switch] > 0 {
+					count[turn{b.via[st.Switch], b.via[to]}] += b.flow[st.Switch]
+				}
+			}
+		}
+	}
+	all := make([]turn, 0, len(count))
+	for t := range count {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(x, y turn) int {
+		return cmp.Or(cmp.Compare(count[y], count[x]), cmp.Compare(x.c, y.c), cmp.Compare(x.d, y.d))
+	})
+	for _, t := range all {
+		b.turns.Add(t.c, t.d)
+	}
+}
+
+const (
+	// lowerPeak tries to lower the largest load by 1/peakStep, and where that is too much, by
+	// 1/peakLastStep.
+	peakStep     = 8
+	peakLastStep = 32
+	// peakCost is how much the sum of the squares of flows of shifts may grow for a lower peak.
+	peakCost = 1.005
+)
+
+// lowerPeak gives switches other next hops in place of next hops over the busiest channels, as long
+// as that lowers the largest load. Passes that give a LID all its paths at once cannot: where a
+// leaf of a fat tree has eleven hosts and ten links up, they bring two of its LIDs down one link.
+func (b *balancer) lowerPeak(ctx context.Context) error {
+	x := newShifts(b)
+	if err := x.countFlows(ctx); err != nil {
+		return err
+	}
+	x.relieve = true
+	limit := x.squares() * peakCost
+	for step := int64(peakStep); ; {
+		entries, load := b.r.Clone(), slices.Clone(b.load)
+		peak := slices.Max(append(b.load, 0))
+		x.most = peak - max(1, peak/step)
+		if err := x.passes(ctx, shiftPasses); err != nil {
+			return err
+		}
+		if slices.Max(append(b.load, 0)) <= x.most && x.squares() <= limit {
+			continue
+		}
+		for s := range b.g.Switches() {
+			copy(b.r.Row(s), entries.Row(s))
+		}
+		b.load = load
+		if step == peakLastStep {
+			return nil
+		}
+		step = peakLastStep
+		if err := x.countFlows(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// overloaded reports whether channel c has more routes than it may have.
+func (x *shifts) overloaded(c int32) bool { return x.load[c] > x.most }

@@ -11,22 +11,9 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
-	"fabsh/fabric/sim"
 )
-
-func newGraph(t testing.TB, spec string) *graph.Graph {
-	t.Helper()
-	f, _, err := sim.Parse(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.New(f, graph.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
 
 func read(t testing.TB, text string) *ChainPolicy {
 	t.Helper()
@@ -37,7 +24,7 @@ func read(t testing.TB, text string) *ChainPolicy {
 	return p
 }
 
-// compute is the chain of text on g, with files by name.
+// computeText computes the chain of text on g, with files by name.
 func computeText(t testing.TB, g *graph.Graph, text string, files map[string]string) (*routes.Routes, error) {
 	t.Helper()
 	return ComputeChain(t.Context(), g, read(t, text), func(name string) (io.ReadCloser, error) {
@@ -84,7 +71,7 @@ end-unicast-step
 // first step has it.
 func TestChain(t *testing.T) {
 	t.Parallel()
-	g := newGraph(t, "fattree:k=8")
+	g := routingtest.Graph(t, "fattree:k=8", graph.BuildOptions{})
 	r, err := computeText(t, g, tenants, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +109,7 @@ func TestChain(t *testing.T) {
 // TestFallback: a step whose engine does not apply is replaced by its fallback.
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	g := newGraph(t, "ring:n=5")
+	g := routingtest.Graph(t, "ring:n=5", graph.BuildOptions{})
 	step := "unicast-step\nid: 1\nengine: ftree\nend-unicast-step\n"
 	_, err := computeText(t, g, step, nil)
 	if not := new(Precondition); !errors.As(err, &not) || !strings.Contains(err.Error(), "x:1: step 1: ftree does not apply") {
@@ -143,10 +130,10 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestConfig: the roots of a step are those of its own file.
+// TestConfig: a step takes its roots from its own file.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	g := newGraph(t, "torus:dims=3/3,hosts=1")
+	g := routingtest.Graph(t, "torus:dims=3/3,hosts=1", graph.BuildOptions{})
 	text := "unicast-step\nid: 1\nengine: updn\nconfig: updn.conf\nend-unicast-step\n"
 	root := g.Switches()[4]
 	files := map[string]string{"updn.conf": "# options\nroot_guid_file roots\nlog_file /tmp/x\ncn_guid_file (null)\n", "roots": root.GUID().String() + "\n"}
@@ -174,7 +161,7 @@ func group(rules ...string) string {
 // TestGroups: which ports are in a group, by the names of nodes and ports.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	f := newGraph(t, "ring:n=2,hosts=2").Fabric()
+	f := routingtest.Graph(t, "ring:n=2,hosts=2", graph.BuildOptions{}).Fabric()
 	guids := map[string]string{}
 	for i := range f.Nodes() {
 		guids[f.Nodes()[i].Name()] = f.Nodes()[i].GUID().String()
@@ -194,7 +181,7 @@ func TestGroups(t *testing.T) {
 		{"subtract-rule: ALL_CAS, b\nend-port-group\nport-group\nname: b\nport-regexp: -000[123]", "node-0004 HCA-1/1"},
 		{"union-rule: b, b\nend-port-group\nport-group\nname: b\nport-regexp: -0003", "node-0003 HCA-1/1"},
 	} {
-		g := newGroups(t.Context(), f, read(t, group(x.rule)))
+		g := newPortGroups(t.Context(), f, read(t, group(x.rule)))
 		m, err := g.of("a")
 		if err != nil {
 			t.Errorf("%s: %v", x.rule, err)
@@ -218,7 +205,7 @@ func TestGroups(t *testing.T) {
 		{"port-regexp: (", "missing"}, {"port-regexp: a:0", "expected a port"}, {"union-rule: ALL", "expected two groups"},
 		{"union-rule: ALL, a", "contains itself"}, {"union-rule: ALL, c", "unknown port-group"}, {"obj_list: x", "expected name=NAME"}, {"use: nothing", "has no rule"},
 	} {
-		_, err := newGroups(t.Context(), f, read(t, group(rules[0]))).of("a")
+		_, err := newPortGroups(t.Context(), f, read(t, group(rules[0]))).of("a")
 		if err == nil || !strings.Contains(err.Error(), rules[1]) {
 			t.Errorf("%s: %v, want %q", rules[0], err, rules[1])
 		}
@@ -227,7 +214,7 @@ func TestGroups(t *testing.T) {
 	for i := range 200 {
 		chain += fmt.Sprintf("port-group\nname: g%d\nunion-rule: ALL, g%d\nend-port-group\n", i, i+1)
 	}
-	if _, err := newGroups(t.Context(), f, read(t, chain)).of("g0"); err == nil || !strings.Contains(err.Error(), "more than 100 deep") {
+	if _, err := newPortGroups(t.Context(), f, read(t, chain)).of("g0"); err == nil || !strings.Contains(err.Error(), "more than 100 deep") {
 		t.Errorf("groups of groups: %v", err)
 	}
 }
@@ -250,7 +237,7 @@ func TestReadErrors(t *testing.T) {
 		{"unicast-step\nid: 1\nend-unicast-step\n", "expected a line engine:"},
 		{"unicast-step\nid: 1\nengine: updn\npath-bit: 128\nend-unicast-step\n", "expected a number from 0 to 127"},
 		{"port-group\n" + strings.Repeat("use: x\n", 17), "expected at most 16 lines"},
-		{strings.Repeat("port-group\nend-port-group\n", maxParts+1), "expected at most 4096 paragraphs"},
+		{strings.Repeat("port-group\nend-port-group\n", maxParagraphs+1), "expected at most 4096 paragraphs"},
 		{strings.Repeat("x", 2<<20), "the line is longer"},
 	} {
 		err := (&ChainPolicy{}).Read(strings.NewReader(x[0]), "x")
@@ -258,7 +245,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%.60q: %v, want %q", x[0], err, x[1])
 		}
 	}
-	g := newGraph(t, "ring:n=2")
+	g := routingtest.Graph(t, "ring:n=2", graph.BuildOptions{})
 	for _, x := range [][2]string{
 		{"", "no unicast-step"},
 		{"unicast-step\nid: 1\nengine: updn\ntopology: 3\nend-unicast-step\n", "the first step must route the whole fabric"},
@@ -282,7 +269,7 @@ func FuzzRead(f *testing.F) {
 		if p.Read(strings.NewReader(text), "x") != nil {
 			return
 		}
-		g := newGroups(t.Context(), empty, p)
+		g := newPortGroups(t.Context(), empty, p)
 		for _, x := range p.Groups {
 			g.of(x.Name)
 		}

@@ -14,7 +14,7 @@ import (
 type Tree struct {
 	Graph   *graph.Graph
 	Place   []int32   // by switch: as Levels.Places
-	Parents [][]int32 // by switch: those of a whole tree; -1: one that is missing
+	Parents [][]int32 // by switch: the parents in a whole tree; -1: a missing parent
 	Number  []int     // by LID: as graph.Numbering
 	Divider []int     // by switch: the weight of its digit
 	Own     [][]Span  // by switch and digit: the rests of compute nodes below the switch; nil: see findOwn
@@ -158,9 +158,9 @@ func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered boo
 }
 
 // digit chooses a next hop of switch s for dests[i] by the digit of its number, and one of its parallel
-// links by the rest. On the way up the digits are those of a whole tree: the
-// destinations of a missing parent are spread over the other parents, in the same
-// way by all switches, and all other destinations stay where they are. (Dmodc
+// links by the rest. On the way up the digits are the digits of a whole tree: all switches
+// spread the destinations of a missing parent over the other parents in one way, and
+// all other destinations stay where they are. (Dmodc
 // divides by the number of parents that are left instead, which moves nearly all
 // destinations; Gliksberg et al., "High-quality fault resiliency in fat trees",
 // 2020.)

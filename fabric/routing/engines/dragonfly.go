@@ -16,7 +16,7 @@ import (
 // so paths need no service levels. Where links are missing, and paths cross more groups,
 // they may: see Layer.
 //
-// Time: those of Hops, with weights, sssp and Layer.
+// Time: the times of AllHops with weights, of sssp and of Layer.
 var dragonfly = Engine{
 	Name:    "dragonfly",
 	Doc:     "Dragonfly and dragonfly+: over a single link between groups where one exists, then on the next virtual lane.",
@@ -24,7 +24,7 @@ var dragonfly = Engine{
 	Options: []Option{maxVLsOption, effortOption},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-		groups, err := network(g).Dragonfly(g.Endpoints())
+		groups, err := laneNetwork(g).Dragonfly(g.Endpoints())
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
@@ -47,7 +47,7 @@ var dragonfly = Engine{
 		if err := layer(ctx, r, &lanes.Layering{}, 1); err == nil || ctx.Err() != nil {
 			return r, err // one lane is enough, as in a dragonfly+
 		}
-		return inLanes(ctx, r, &lanes.Layering{Shift: shift}, o)
+		return withLanes(ctx, r, &lanes.Layering{Shift: shift}, o)
 	},
 }
 

@@ -1,32 +1,17 @@
 // Package engines has the routing engines, which compute forwarding tables.
 //
-//	engine.go   Engine, the list of all, and Compute
-//	option.go   the options of engines
-//	adaptive.go the ports that switches may choose from
-//	basis.go    Basis: the input of an engine's tables
+// All lists the engines, Compute computes the tables of one by its name with Options, and
+// ComputeChain the tables of a routing chain of several. The Basis of tables is the input
+// from which an engine made them; package repair begins with it.
 //
-// The engines:
+// An engine finds the distances that its paths may have, as graph.Hops, and chooses among
+// the next hops: by Assign with a policy, such as the digits of d-mod-k, or one LID after the
+// other over the least loaded links. Some then move paths, so that the flows of shifts spread
+// or the largest load falls. Engines with virtual lanes put the paths on lanes at the end:
+// Layer does it for any tables.
 //
-//	minhop.go updn.go dnup.go ftree.go dor.go sssp.go nue.go file.go
-//	dfsssp.go lash.go dragonfly.go torus.go with virtual lanes; layer.go: lanes for any
-//	            tables
-//	oneroot.go  the roots of up*/down* on a tree
-//
-// The choice among next hops:
-//
-//	assign.go      Assign chooses by a policy; policy.go: which there are
-//	leastloaded.go the policies by load; dmodk.go: by digits
-//	balance.go     paths to one LID after the other, the least loaded first, in several
-//	               passes; balanceswitch.go: to all LIDs of a switch; ahead.go: next hops, beforehand
-//	shift.go       the same, where that spreads the flows of shifts; shifttree.go: of tables
-//	               with detours; shiftmeasure.go: how they are spread; peak.go: the same, where
-//	               that lowers the largest load
-//	lowlane.go     such paths that need few lanes
-//	separate.go    paths to the LIDs of one port, made disjoint
-//	keep.go        entries that stay as they were
-//
-// The functions use all cores, and may run at the same time on the same graph. Tables that
-// they return belong to the caller. Package graph explains the letters of times.
+// The functions use all cores, and may run concurrently on a shared graph. Tables that they
+// return belong to the caller. Package graph explains the letters of times.
 package engines
 
 import (
@@ -34,14 +19,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
-	"fabsh/fabric/routing/search"
-	"fabsh/fabric/routing/verify"
 )
 
 // All are all routing engines, in the order in which lists show them. This
@@ -84,7 +69,7 @@ type Engine struct {
 	// ports of CAs and routers has no cycle, on the virtual lanes of their service
 	// levels, or on one if they have none.
 	Acyclic bool
-	// Repair is how package repair makes tables of those of the engine.
+	// Repair is how package repair makes new tables from tables of the engine.
 	Repair RepairMethod
 
 	layering func(g *graph.Graph) *lanes.Layering // of KeepLanes: what Layer is given
@@ -100,15 +85,15 @@ const (
 	// KeepEntries runs the engine with the old tables as Options.Keep.
 	KeepEntries
 	// KeepLIDs runs the engine, and keeps all entries of a LID if each is a next hop
-	// still: for shortest paths to a LID that do not depend on those to others.
+	// still: for shortest paths to a LID that do not depend on the paths to others.
 	KeepLIDs
 	// Patch replaces the paths that the change breaks (search.PatchLIDs), and runs the engine
 	// where that leaves gaps.
 	Patch
-	// PatchOnly does so without a run, as for tables of unknown origin.
+	// PatchOnly is Patch without a run, as for tables of unknown origin.
 	PatchOnly
-	// KeepLanes replaces the entries that do not lead along shortest paths, and puts
-	// the paths that change on the lanes of the others.
+	// KeepLanes replaces the entries that do not lead along shortest paths, and puts the
+	// paths that change on the lanes of the paths that stay.
 	KeepLanes
 	// KeepPlaces runs torus-2qos with the places of switches that it had found before: InPlaces.
 	KeepPlaces
@@ -131,11 +116,6 @@ func Named(name string) (e Engine, ok bool) {
 		return e, false
 	}
 	return all[i], true
-}
-
-// Takes reports whether e has an option of that name.
-func (e *Engine) Takes(option string) bool {
-	return slices.ContainsFunc(e.Options, func(o Option) bool { return o.Name == option })
 }
 
 // Precondition is the error of an engine that does not apply to a graph.
@@ -185,7 +165,7 @@ func Compute(ctx context.Context, g *graph.Graph, engine string, o Options) (*ro
 	}
 	o.search.note(r)
 	r.Engine, r.RunInOpenSM = engine, e.runInOpenSM()
-	madeBy(r, g, &e, &o)
+	recordBasis(r, g, &e, &o)
 	return r, nil
 }
 
@@ -200,124 +180,125 @@ func (e *Engine) runInOpenSM() string {
 	return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", e.OpenSM)
 }
 
-// assigned makes tables of the next hops that h allows: by the policy of o, or else by
-// DModK if l, the levels of g, are those of a fat tree that it suits. Repair can begin with them. ranks
-// are those that h obeys; nil: none.
-func assigned(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph.Levels, ranks *graph.Ranks, o *Options) (*routes.Routes, error) {
-	h.Place = l.Places()
-	choice := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
-	free := choice.Policy == "" && choice.Scope != PerSwitch && choice.Keep == nil
-	if choice.Policy == "" && l.Check() == nil {
-		choice.Policy = DModK
-	}
-	if choice.Policy == DModK {
-		var err error
-		if choice.aligned, err = isBetterAligned(ctx, g, h, choice); err != nil {
-			return nil, err
-		}
-	}
-	r := routes.New(g, 0)
-	a, err := assign(ctx, r, h, choice)
-	if err != nil {
-		return nil, err
-	}
-	r.SetOrigin(a.basis(ranks))
-	if !free || search.IsLarge(g) {
-		return r, nil
-	}
-	load := int64(0)
-	if choice.Policy == DModK {
-		var skewed bool
-		if load, skewed, err = isSkewed(ctx, r); err != nil || !skewed {
-			return r, err
-		}
-		if ranks != nil {
-			connected, err := graph.AllHops(ctx, g)
-			if err != nil {
-				return nil, err
-			}
-			if lack, _ := search.CountPairs(g, h, connected); lack > 0 {
-				return r, nil // the paths that are added to it matter more
-			}
-		}
-		choice.Policy = ""
-	}
-	even := routes.New(g, 0)
-	if a, err = assign(ctx, even, h, choice); err != nil {
-		return nil, err
-	}
-	if err := newBalancer(even, h).evenOut(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.separate(ctx); err != nil {
-		return nil, err
-	}
-	if load > 0 {
-		if better, err := isMoreEven(ctx, even, r, load); err != nil || !better {
-			return r, err
-		}
-	}
-	even.SetOrigin(a.basis(ranks))
-	return even, nil
+// Basis is the input from which an engine made tables, as far as package repair needs it. It is
+// immutable; a change of the tables by hand removes it (routes.ForgetOrigin).
+type Basis struct {
+	Engine  string
+	options Options        // without Keep
+	roots   []*fabric.Node // the roots of options
+	Hops    *graph.Hops    // each entry is a next hop that these allow; nil: paths are of another kind
+	Tree    *Tree          // of DModK; nil: another policy
+	Ranks   *graph.Ranks   // of up*/down* on the tree; nil: all links are allowed
+	Gaps    bool           // paths to CAs were added that Hops do not have
+	leaf    *fabric.Node   // the only root of up*/down*, where it is a leaf; nil: others
+	torus   *torusPlan     // of torus-2qos; nil: another engine
+	Missing int            // entries that lead to CAs, which search.Complete could not add
 }
 
-// skew is how much more load than the mean DModK may give a link: in trees that are not as regular
-// as it expects, it can be several times as much. Its order of destinations is worth some: the
-// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less.
-const (
-	skew     = 1.4
-	evenGain = 1.3
-)
-
-// isMoreEven reports whether even are better than r, tables of DModK with that largest load.
-func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, error) {
-	least, err := largestLoad(ctx, even)
-	if err != nil {
-		return false, err
-	}
-	before, err := shiftBandwidth(ctx, r)
-	if err != nil {
-		return false, err
-	}
-	after, err := shiftBandwidth(ctx, even)
-	return float64(load)*after >= evenGain*float64(least)*before, err
+// BasisOf returns the basis of r; nil: its origin is unknown.
+func BasisOf(r *routes.Routes) *Basis {
+	b, _ := r.Origin().(*Basis)
+	return b
 }
 
-// isSkewed reports whether some channel has more than skew times the mean load.
-func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, err error) {
-	load, err := verify.CountAllRoutes(ctx, r)
-	if err != nil || len(load) == 0 {
-		return 0, false, err
+// UpDownRanks are the ranks by which all paths go up and then down; nil: none.
+func (b *Basis) UpDownRanks() *graph.Ranks {
+	if b.Hops == nil {
+		return nil
 	}
-	sum := int64(0)
-	for _, x := range load {
-		sum += x
-		most = max(most, x)
-	}
-	return most, float64(most)*float64(len(load)) > skew*float64(sum), nil
+	return b.Hops.Ranks()
 }
 
-// manyLIDs is from how many LIDs on no paths are added to tables that lack many: an engine that has
-// another way is faster.
-const manyLIDs = 2000
+// basis is the basis of the tables that a has filled in.
+func (a *assigner) basis(ranks *graph.Ranks) *Basis {
+	b := &Basis{Hops: a.h}
+	if a.digits != nil && a.digits.tree.Number != nil {
+		b.Tree = a.digits.tree
+		b.Ranks = ranks
+	}
+	return b
+}
 
-// completed adds to r, tables of up*/down* under ranks, the paths that are missing, and
-// notes that in its basis.
-func completed(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) error {
-	if g := r.Graph(); len(g.Dests()) > manyLIDs && !reachesAll(g, h) {
-		connected, err := graph.AllHops(ctx, g)
-		if err != nil {
-			return err
-		}
-		if lack, all := search.CountPairs(g, h, connected); lack*search.MaxLack > all {
-			r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
-			AddGaps(r, lack)
-			return nil
+// recordBasis records what made r.
+func recordBasis(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
+	if e.Repair == PatchOnly {
+		return
+	}
+	b := Basis{}
+	if before := BasisOf(r); before != nil {
+		b = *before
+	}
+	b.Engine, b.options = e.Name, *o
+	b.options.Keep, b.options.search = nil, nil
+	for _, s := range o.Roots {
+		b.roots = append(b.roots, g.Switches()[s])
+	}
+	r.SetOrigin(&b)
+}
+
+// AsIf returns the basis of tables that an engine would have made with up to so many lanes.
+func AsIf(engine string, lanes int) *Basis {
+	return &Basis{Engine: engine, options: Options{MaxVLs: lanes}}
+}
+
+// On are the options on another graph: without roots that it does not have.
+func (b *Basis) On(g *graph.Graph) Options {
+	o := b.options
+	o.Roots = nil
+	for _, n := range b.roots {
+		if s := g.SwitchByGUID(n.GUID()); s >= 0 {
+			o.Roots = append(o.Roots, s)
 		}
 	}
-	gaps, missing, err := search.Complete(ctx, r, h, ranks, keep)
-	if gaps {
-		AddGaps(r, missing)
+	return o
+}
+
+// AllowLanes changes the basis of r, tables of an engine, to a run with up to so many virtual lanes;
+// 0: DefaultLanes.
+func AllowLanes(r *routes.Routes, lanes int) {
+	with := *BasisOf(r)
+	with.options.MaxVLs = lanes
+	r.SetOrigin(&with)
+}
+
+// AddGaps notes in the basis of r, if it has one, that next hops do not lead to all CAs, and how many
+// entries that do could not be added.
+func AddGaps(r *routes.Routes, missing int) {
+	if b := BasisOf(r); b != nil {
+		with := *b
+		with.Gaps, with.Missing = true, missing
+		r.SetOrigin(&with)
 	}
-	return err
+}
+
+// MadeBy reports whether an engine with these options made r, and nothing has changed it.
+// Tables to be kept do not matter.
+func MadeBy(r *routes.Routes, g *graph.Graph, engine string, o Options) bool {
+	b := BasisOf(r)
+	if b == nil || b.Engine != engine {
+		return false
+	}
+	was := b.On(g)
+	if o.Keep = nil; len(o.Roots) == 0 {
+		o.Roots = nil
+	}
+	return o.Given == nil && reflect.DeepEqual(was, o)
+}
+
+// file takes existing tables, as OpenSM's file does: of a file, or of the switches. It
+// promises nothing of their paths.
+//
+// Time: O(S*L).
+var file = Engine{
+	Name:    routes.FromFile,
+	Doc:     "Tables from a file, unchanged: to verify, compare, or write in another format.",
+	OpenSM:  "file",
+	Options: []Option{givenOption},
+	Repair:  PatchOnly,
+	compute: func(_ context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
+		if o.Given == nil {
+			return nil, &Precondition{Reason: errors.New("no tables given")}
+		}
+		return o.Given.On(g), nil
+	},
 }

@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
 // compute computes tables by an engine, and fails the test on an error.
@@ -28,7 +30,7 @@ func TestEngineTable(t *testing.T) {
 		if strings.Contains(e.Doc, "\n") || !strings.HasSuffix(e.Doc, ".") {
 			t.Errorf("%s: the doc is no line of sentences: %q", e.Name, e.Doc)
 		}
-		keeps := e.Takes(keepOption.Name)
+		keeps := e.takes(keepOption.Name)
 		if keeps != (e.Repair == KeepEntries) {
 			t.Errorf("%s: takes the option keep: %v, but its tables are repaired by %d", e.Name, keeps, e.Repair)
 		}
@@ -112,8 +114,8 @@ func TestRunInOpenSM(t *testing.T) {
 	}
 }
 
-// TestMinimalWeights: where links have weights, the paths of minimal engines are
-// those of the least weight.
+// TestMinimalWeights: where links have weights, the paths of minimal engines have the
+// least weight.
 func TestMinimalWeights(t *testing.T) {
 	for i, spec := range routingtest.SmallNets() {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{Weight: func(p *fabric.Port) int { return 1 + (p.ID()*7+i)%4 }})
@@ -263,7 +265,7 @@ func (c *endsLater) Err() error {
 	return nil
 }
 
-// TestCancelled: an engine that is stopped, at whatever point, says so, and not that it
+// TestCancelled: an engine that is stopped, at any point, reports it, and not that it
 // does not apply.
 func TestCancelled(t *testing.T) {
 	for _, net := range []string{"fattree:k=4,levels=3,remove_links=2,seed=1", "torus:dims=3/4,hosts=1"} {
@@ -287,4 +289,98 @@ func TestCancelled(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHostsWithoutLIDs: hosts without a LID, all of a switch and some of others, change no tables and
+// lanes of any engine.
+func TestHostsWithoutLIDs(t *testing.T) {
+	for _, net := range []string{
+		"pgft:m=3/4/2,w=1/2/3,p=1/1/2", "fattree:k=6,levels=3,remove_links=10%,seed=3", "torus:dims=3/4,hosts=2",
+		"hyperx:dims=3/4,hosts=2", "dragonfly:a=4,p=2,h=1", "random:n=20,degree=4,hosts=2",
+	} {
+		without := func(p *fabric.Port) bool {
+			return !p.Node().IsSwitch() && p.Peer() != nil && (p.Peer().Node().ID()%5 == 1 || p.Node().ID()%7 == 2)
+		}
+		o := graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
+			if without(p) {
+				return 0, 0
+			}
+			return mad.LID(p.ID() + 1), 0
+		}}
+		with := routingtest.Graph(t, net, o)
+		o.Exclude = without
+		bare := routingtest.Graph(t, net, o)
+		for _, e := range All() {
+			r, err := Compute(t.Context(), with, e.Name, Options{})
+			want, other := Compute(t.Context(), bare, e.Name, Options{})
+			if p := new(Precondition); errors.As(err, &p) || errors.As(other, &p) {
+				if err == nil || other == nil || err.Error() != other.Error() {
+					t.Errorf("%s, %s: %v, without the hosts: %v", net, e.Name, err, other)
+				}
+				continue
+			} else if err = errors.Join(err, other); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(routingtest.Tables(r), routingtest.Tables(want)) || !slices.Equal(levelsOf(r), levelsOf(want)) {
+				t.Errorf("%s, %s: other tables than without the hosts", net, e.Name)
+			}
+			if v := routingtest.Verified(t, r, verify.Options{}); v.Unreachable > 0 || v.Loops > 0 || e.Acyclic && !v.Acyclic {
+				t.Errorf("%s, %s: %+v", net, e.Name, v)
+			}
+		}
+	}
+}
+
+// levelsOf are the service levels of all paths between endpoints.
+func levelsOf(r *routes.Routes) (list []uint8) {
+	g := r.Graph()
+	for i := range g.Terminals() {
+		for _, lid := range g.LIDs(graph.ClassCN) {
+			if g.Terminals()[i].IsEndpoint(0) {
+				list = append(list, r.SL.Of(i, lid))
+			}
+		}
+	}
+	return list
+}
+
+func BenchmarkEngine(b *testing.B) {
+	for _, x := range []struct {
+		engine, policy string
+		maxVLs         int
+		nets           []string
+	}{
+		{"minhop", "", 0, []string{"ft11664", "ft11664-400", "wide"}},
+		{"minhop", LeastLoaded, 0, []string{"ft11664"}},
+		{"updn", "", 0, []string{"ft11664", "ft11664-400", "wide"}},
+		{"dnup", "", 0, []string{"ft11664", "ft11664-400"}},
+		{"ftree", "", 0, []string{"ft11664", "ft11664-400", "wide"}},
+		{"sssp", "", 0, []string{"ft11664"}},
+		{"nue", "", 0, []string{"ft5832", "ft11664", "wide", "dragonfly:a=8,p=4,h=4"}},
+		{"nue", "", 8, []string{"dragonfly:a=8,p=4,h=4", "torus:dims=12/12/8,hosts=1", "random:n=1000,degree=10,hosts=2"}},
+		{"dfsssp", "", 0, []string{"ft5832", "ft11664", "dragonfly:a=8,p=4,h=4"}},
+		{"lash", "", 0, []string{"ft5832", "dragonfly:a=8,p=4,h=4", "torus:dims=16/16/16,hosts=1"}},
+		{"torus-2qos", "", 0, []string{"torus:dims=8/8/8,hosts=1", "torus:dims=16/16/16,hosts=1"}},
+	} {
+		name := x.engine
+		if x.policy != "" {
+			name += "-" + x.policy
+		}
+		if x.maxVLs > 0 {
+			name += fmt.Sprintf("-%dlanes", x.maxVLs)
+		}
+		b.Run(name, func(b *testing.B) {
+			for _, net := range x.nets {
+				routingtest.Bench(b, net, func(b *testing.B, g *graph.Graph) error {
+					_, err := Compute(b.Context(), g, x.engine, Options{Policy: x.policy, MaxVLs: x.maxVLs})
+					return err
+				})
+			}
+		})
+	}
+}
+
+// takes reports whether e has an option of that name.
+func (e *Engine) takes(option string) bool {
+	return slices.ContainsFunc(e.Options, func(o Option) bool { return o.Name == option })
 }

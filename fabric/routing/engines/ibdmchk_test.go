@@ -150,7 +150,7 @@ func check(t testing.TB, r *routes.Routes, args ...string) ibdmchk {
 	return found
 }
 
-// judgedByIbdmchk is what we say of the same.
+// judgedByIbdmchk is our verdict in the terms of ibdmchk.
 func judgedByIbdmchk(t testing.TB, r *routes.Routes) ibdmchk {
 	t.Helper()
 	v := routingtest.Verified(t, r, verify.Options{})
@@ -172,8 +172,7 @@ func judgedByIbdmchk(t testing.TB, r *routes.Routes) ibdmchk {
 	return found
 }
 
-// TestIbdmchk: the same hops, LIDs by port and verdict on credit loops as
-// ibdmchk finds.
+// TestIbdmchk: hops, LIDs by port and the verdict on credit loops agree with ibdmchk.
 func TestIbdmchk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
@@ -224,8 +223,7 @@ func TestIbdmchkDamaged(t *testing.T) {
 	}
 }
 
-// TestIbdmchkLanes: the same verdict where chance decides on service levels and
-// virtual lanes.
+// TestIbdmchkLanes: verdicts agree where chance decides on service levels and virtual lanes.
 func TestIbdmchkLanes(t *testing.T) {
 	verdicts := map[bool]int{}
 	for seed := range uint64(40) {

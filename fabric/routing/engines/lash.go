@@ -14,16 +14,16 @@ import (
 
 // lash is layered shortest-path routing (Skeie, Lysne, Theiss, "Layered shortest path
 // (LASH) routing in irregular system area networks", 2002), as OpenSM's lash: one
-// shortest path from switch to switch, and the path there and that back on the same
-// lane, so that an answer can have the service level of its question. LIDs are spread
-// over parallel links, which count as one. The paths by the lowest ports, which are those of
-// dimension order where ports have that order, determine how many lanes are used at most.
+// shortest path from switch to switch, and the paths there and back on one lane, so that
+// an answer can have the service level of its question. LIDs are spread over parallel
+// links, which count as one. The paths by the lowest ports, which are paths of dimension
+// order where ports have that order, determine how many lanes are used at most.
 // Paths that are spread more evenly are taken if they need no more, and of these the ones
 // with the fewest lanes; on small networks, they then spread the flows of shifts, in as many. In
 // a torus of long rings even the lowest ports may need more lanes than there are: then see
 // byDatelines.
 //
-// Time: those of Hops, Assign and Layer, for each of up to five tables.
+// Time: the times of AllHops, Assign and Layer, for each of up to five tables.
 var lash = Engine{
 	Name:    "lash",
 	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
@@ -44,7 +44,7 @@ var lash = Engine{
 		if err := Assign(ctx, lowest, h, AssignOptions{Policy: First}); err != nil {
 			return nil, err
 		}
-		_, first := inLanes(ctx, lowest, lashLayering(g), o)
+		_, first := withLanes(ctx, lowest, lashLayering(g), o)
 		if first != nil {
 			if !errors.As(first, new(*Precondition)) {
 				return nil, first
@@ -70,7 +70,7 @@ var lash = Engine{
 			even = slices.DeleteFunc(even, func(t laneTables) bool { return t.load >= best.load })
 		}
 		for _, t := range even {
-			switch _, err := inLanes(ctx, t.r, lashLayering(g), &with); {
+			switch _, err := withLanes(ctx, t.r, lashLayering(g), &with); {
 			case err == nil && (best.r == nil || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
 				best, with.MaxVLs = t, t.r.Lanes()
 			case err != nil && !errors.As(err, new(*Precondition)):
@@ -84,7 +84,7 @@ var lash = Engine{
 		if err != nil || spread == nil {
 			return best.r, err
 		}
-		switch _, err := inLanes(ctx, spread, lashLayering(g), &with); {
+		switch _, err := withLanes(ctx, spread, lashLayering(g), &with); {
 		case err == nil:
 			return spread, nil
 		case !errors.As(err, new(*Precondition)):
@@ -108,7 +108,7 @@ func spreadLash(ctx context.Context, from *routes.Routes, h *graph.Hops) (*route
 		return nil, nil
 	}
 	for d := range b.g.Switches() {
-		b.begin(d)
+		b.findNext(d)
 		if dests := b.g.DestsOf(d); len(dests) > 0 {
 			b.read(dests[0].LID)
 			b.count(b.ends(d))
@@ -125,14 +125,16 @@ func spreadLash(ctx context.Context, from *routes.Routes, h *graph.Hops) (*route
 	return nil, nil
 }
 
+// lashLayering is the layering of lash: parallel links count as one, and paths there and back are on
+// one lane.
 func lashLayering(g *graph.Graph) *lanes.Layering {
 	return &lanes.Layering{Both: true, Class: graph.FirstParallel(g)}
 }
 
-// evenLash are tables of one path from switch to switch that even out the load, those that
-// are likely to need the fewest lanes first.
+// evenLash are tables of one path from switch to switch that even out the load, first the tables
+// that are likely to need the fewest lanes.
 func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTables, error) {
-	net := network(g)
+	net := laneNetwork(g)
 	variants := []struct {
 		toll   float64
 		spread bool
@@ -160,15 +162,15 @@ func evenLash(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTables,
 // byDatelines are the paths of lash in a whole torus of long rings, where Layer finds no
 // lanes: in dimension order, with a lane for each set of datelines that paths cross. That
 // closes no ring: a path that crosses a dateline does not get past the point opposite.
-// Half way round, the path back is the path there, so it crosses the same ones. nil: this
-// is not a whole torus, or max lanes are not enough.
+// Half way round, the path back is the path there, so it crosses the datelines of the path
+// there. nil: this is not a whole torus, or max lanes are not enough.
 //
 // Time: O(S*L).
 func byDatelines(ctx context.Context, g *graph.Graph, max int) *routes.Routes {
 	if g.Weighted() {
 		return nil
 	}
-	t, err := network(g).Torus(ctx)
+	t, err := laneNetwork(g).Torus(ctx)
 	if err != nil {
 		return nil
 	}

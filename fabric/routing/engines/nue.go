@@ -21,16 +21,17 @@ import (
 // high-performance routing", 2016), as OpenSM's nue. In any network that is
 // connected, LID after LID gets the shortest and least used paths that close no
 // cycle with the dependencies of all LIDs before on its virtual lane, with detours
-// where they must be. The turns of a spanning tree are always allowed (the escape
+// where they are needed. The turns of a spanning tree are always allowed (the escape
 // paths), so no LID is left without a path. With several lanes, the LIDs of a switch
-// are on the first on which their paths are shortest ones, or else as short as can be; each
-// lane has a tree of its own, from a root far from the others.
+// are on the first lane on which their paths are shortest paths, or else as short as
+// possible; each lane has a tree of its own, from a root far from the others.
+//
 // Then each LID gets paths again, in the order of channels that was found, now that the load
-// of all others is known. All this is also done from other roots, on several lanes only where it
-// takes little time, and beside it are tables whose paths go up to a root and then down; the most
-// even tables are taken: see mostEven. Those on one lane then spread the flows of shifts: see
-// spreadShiftsOf. On a fat tree, paths go up and then down where all pairs have such a path, and on
-// very large networks: see nueUpDown.
+// of all others is known. All this is repeated from other roots, on several lanes only where it
+// takes little time, and compared with tables whose paths go up to a root and then down; the most
+// even tables are the result: see mostEven. Tables on one lane then spread the flows of shifts: see
+// spreadShiftsOf. On a fat tree, paths go up and then down where all pairs have such a path, and so
+// they do on very large networks: see nueUpDown.
 //
 // Time: for each LID a search of O(C*log C), on each lane that is tried, and a cycle
 // test for each dependency that is new. A test takes O(1) if the edge agrees with the
@@ -47,9 +48,10 @@ var nue = Engine{
 	compute:     computeNue,
 }
 
-// nueVLs is how many virtual lanes are used, if nothing else is said.
+// nueVLs is how many virtual lanes nue uses by default.
 const nueVLs = 1
 
+// computeNue computes the tables of nue.
 func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
 	root, ranks, err := search.EscapeRoot(ctx, g, o.Roots)
 	if err != nil {
@@ -80,7 +82,7 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 	return r, search.FillIn(ctx, r, nil, connected, nil)
 }
 
-// bestOfNue are the most even of tables by searches and of those whose paths go up to a root
+// bestOfNue are the most even of tables by searches and of tables whose paths go up to a root
 // and then down. Other roots than root are tried unless some are given, or there are several lanes
 // and many LIDs: then tables of one lane are not among the most even.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
@@ -115,7 +117,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 				return err
 			}
 			if u != nil {
-				if limit, _, err = worst(ctx, u); err != nil {
+				if limit, _, err = longestAndLoad(ctx, u); err != nil {
 					return err
 				}
 				others = append(others, u)
@@ -130,7 +132,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 			return nil
 		},
 	}
-	if err := atOnce(ctx, g, runs); err != nil {
+	if err := runAll(ctx, g, runs); err != nil {
 		return nil, err
 	}
 	best, err := mostEven(ctx, slices.Concat(inLanes, distant, others), limit)
@@ -151,9 +153,9 @@ func distantRoots(g *graph.Graph, root, n int) []int {
 	return roots
 }
 
-// atOnce calls all of runs, as many at once as there are workers. They may use all workers, too:
+// runAll calls all of runs, as many at once as there are workers. They may use all workers, too:
 // some end before others.
-func atOnce(ctx context.Context, g *graph.Graph, runs []func() error) error {
+func runAll(ctx context.Context, g *graph.Graph, runs []func() error) error {
 	failed := make([]error, len(runs))
 	err := graph.Each(ctx, g.Workers(), len(runs), func(_, i int) { failed[i] = runs[i]() })
 	return cmp.Or(err, errors.Join(failed...))
@@ -163,9 +165,9 @@ func atOnce(ctx context.Context, g *graph.Graph, runs []func() error) error {
 // in total: with less, the tables of some dragonflies have 0.96 times the bandwidth of halves of OpenSM's.
 const loadSlack = 1.2
 
-// mostEven is the one of list with the least sum of the squares of loads, among those whose
-// busiest link has at most loadSlack times the fewest routes, and whose longest path has at
-// most half as many links again as limit.
+// mostEven are the tables of list with the least sum of the squares of loads, among the tables
+// whose busiest link has at most loadSlack times the fewest routes, and whose longest path has
+// at most half as many links again as limit.
 func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.Routes, error) {
 	type measure struct {
 		r       *routes.Routes
@@ -175,7 +177,7 @@ func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.
 	var all []measure
 	least := int64(math.MaxInt64)
 	for _, r := range list {
-		longest, load, err := worst(ctx, r)
+		longest, load, err := longestAndLoad(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +200,7 @@ func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.
 	return best.r, nil
 }
 
-// Of rootsTried other roots, tables are made of rootsTaken: those whose paths up and down have the
+// Of rootsTried other roots, tables are made of the rootsTaken whose paths up and down have the
 // least load at first sight.
 const (
 	rootsTried = 24
@@ -271,9 +273,9 @@ func evenRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.H
 	return roots, nil
 }
 
-// worst is how many links the longest path has, between switches with CAs, and the routes of
+// longestAndLoad is how many links the longest path has, between switches with CAs, and the routes of
 // each channel.
-func worst(ctx context.Context, r *routes.Routes) (longest int32, load []int64, err error) {
+func longestAndLoad(ctx context.Context, r *routes.Routes) (longest int32, load []int64, err error) {
 	e := verify.SelectEndpoints(r.Graph(), 0)
 	most := make([]int32, r.Graph().Workers())
 	load, err = verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, lid mad.LID) {

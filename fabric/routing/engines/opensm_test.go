@@ -2,12 +2,16 @@ package engines
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,8 +75,8 @@ func dumpedTables(t testing.TB, dir string) (*routes.Routes, []string) {
 	return r, notes
 }
 
-// TestOpenSM: our tables beside those that OpenSM computes for the same fabric:
-// paths are as long, or shorter, and on trees the busiest link has no more routes.
+// TestOpenSM compares our tables with the tables that OpenSM computes for a fabric: paths
+// are as long, or shorter, and on trees the busiest link has no more routes.
 func TestOpenSM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
@@ -193,4 +197,191 @@ func links(v *verify.Verdict) (n int64) {
 		n += int64(hops) * pairs
 	}
 	return n
+}
+
+// BenchmarkOpenSM is the CPU time of our engines with lanes on tori, beside that which
+// OpenSM's own take on the same, from its lines "building routing with" to "tables
+// configured"; it is ended after openSMLimit. Measured on 2 cores, in ms: lash 5/5/5 4
+// (OpenSM 290), 6/6/6 24 (OpenSM refuses: 8 lanes do not suffice it), 16/16/16 4,130
+// (OpenSM not done after 120,000); torus-2QoS 16/16/16 830 (OpenSM 11,390).
+func BenchmarkOpenSM(b *testing.B) {
+	for _, x := range []struct {
+		engine string // OpenSM's spelling
+		dims   []int
+	}{
+		{"lash", []int{5, 5, 5}}, {"lash", []int{6, 6, 6}}, {"lash", []int{16, 16, 16}}, {"torus-2QoS", []int{16, 16, 16}},
+	} {
+		spec := strings.ReplaceAll(strings.Trim(fmt.Sprint(x.dims), "[]"), " ", "/")
+		b.Run(x.engine+"/"+spec, func(b *testing.B) {
+			if x.engine == "lash" && x.dims[0] > 8 && os.Getenv("FABSH_SOAK") == "" {
+				b.Skip("minutes, and 4 GB: with FABSH_SOAK=1")
+			}
+			f := routingtest.Topology(b, "torus:hosts=1,dims="+spec)
+			g, err := graph.New(f, graph.BuildOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			before := routingtest.UsedTime(b)
+			for b.Loop() {
+				compute(b, g, strings.ToLower(x.engine), Options{})
+			}
+			ours := (routingtest.UsedTime(b) - before) / time.Duration(b.N)
+			args := []string{"-o", "-Q", "-D", "0x07", "-R", x.engine}
+			if x.engine == "torus-2QoS" {
+				config, _ := torusConfig(b, f, x.dims)
+				args = append(args, "--torus_config", config)
+			}
+			var net bytes.Buffer
+			if err := format.Dump(&net, f, "ibnetdiscover"); err != nil {
+				b.Fatal(err)
+			}
+			node := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net.String())[1]
+			theirs, end := routingTime(b, ibsimtest.Start(b, net.String(), ibsimtest.FixtureOptions{}).StartSM(b, ibsimtest.FixtureOptions{SM: node, SMArgs: args}))
+			b.ReportMetric(ours.Seconds()*1e3, "cpu-ms")
+			b.ReportMetric(theirs.Seconds()*1e3, "OpenSM-"+end+"-cpu-ms")
+		})
+	}
+}
+
+// openSMLimit is how long OpenSM may compute tables, in CPU time.
+const openSMLimit = 2 * time.Minute
+
+// routingTime is the CPU time in which an OpenSM computes and sends tables, and how that
+// ended: where its engine refuses, it goes on to minhop.
+func routingTime(b *testing.B, sm *ibsimtest.SM) (used time.Duration, end string) {
+	b.Helper()
+	defer sm.Kill()
+	sm.WaitLong(b, "uilding routing with", 5*time.Minute)
+	before := processTime(b, sm.PID())
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		<-tick.C
+		used = processTime(b, sm.PID()) - before
+		switch log := sm.Log(); {
+		case strings.Contains(log, "minhop tables configured on all switches"):
+			return used, "refuses"
+		case strings.Contains(log, "tables configured on all switches"):
+			return used, "done"
+		case used > openSMLimit:
+			return used, "not-done"
+		}
+	}
+}
+
+// processTime is the CPU time of a process so far, in ticks of 10 ms (proc_pid_stat(5)).
+func processTime(b testing.TB, pid int) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	ticks := 0
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+var collect = flag.Bool("opensm", false, "let OpenSM compute what its figures in testdata lack")
+
+// TestOpenSMFigures lets OpenSM compute the tables whose figures are missing, or whose bandwidths
+// are measured in another order of hosts than ours.
+func TestOpenSMFigures(t *testing.T) {
+	if !*collect {
+		t.Skip("with -opensm: an hour, if all are missing")
+	}
+	list := readFigures(t, opensmFigures)
+	for _, net := range benchNets() {
+		var f *fabric.Fabric
+		for _, engine := range []string{"minhop", "updn", "ftree", "dor", "sssp", "dfsssp", "lash", "nue", "torus-2QoS"} {
+			at := slices.IndexFunc(list, func(x figure) bool { return x.Net == net && x.Engine == engine })
+			dims := torusDims(t, net)
+			if at >= 0 && (list[at].Order == orderOfGUIDs || list[at].Order == "") || engine == "torus-2QoS" && dims == nil {
+				continue
+			}
+			t.Run(net+" "+engine, func(t *testing.T) {
+				if f == nil {
+					f = benchNet(t, net)
+				}
+				args := []string{"-Q", "-D", "0x47", "-R", engine}
+				if engine == "torus-2QoS" {
+					config, _ := torusConfig(t, f, dims)
+					args = append(args, "--torus_config", config)
+				}
+				x := figure{Net: net, Engine: engine}
+				x.fromOpenSM(t, f, args)
+				t.Logf("%+v", x)
+				if at < 0 {
+					list = append(list, x)
+				} else if was := &list[at]; x.Largest == was.Largest && x.Result == was.Result {
+					was.Shift, was.Bisection, was.Order = x.Shift, x.Bisection, x.Order
+				} else {
+					t.Fatalf("the tables are not the same: %d routes on a channel, were %d; %s", x.Largest, was.Largest, x.Result)
+				}
+				writeFigures(t, opensmFigures, list)
+			})
+		}
+	}
+}
+
+// torusDims are the dimensions of a whole torus of two or three, else nil.
+func torusDims(t *testing.T, net string) (dims []int) {
+	if !strings.HasPrefix(net, "torus:") || strings.Contains(net, "remove") {
+		return nil
+	}
+	text := regexp.MustCompile(`dims=([0-9/]+)`).FindStringSubmatch(net)[1]
+	for n := range strings.SplitSeq(text, "/") {
+		d, err := strconv.Atoi(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dims = append(dims, d)
+	}
+	if len(dims) > 3 {
+		return nil
+	}
+	return dims
+}
+
+// fromOpenSM sets the figure to the figure of OpenSM's tables. Where its engine refuses, OpenSM goes on
+// to minhop.
+func (f *figure) fromOpenSM(t *testing.T, net *fabric.Fabric, args []string) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := format.Dump(&text, net, "ibnetdiscover"); err != nil {
+		t.Fatal(err)
+	}
+	node := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(text.String())[1]
+	sm := ibsimtest.Start(t, text.String(), ibsimtest.FixtureOptions{}).StartSM(t, ibsimtest.FixtureOptions{SM: node, SMArgs: args})
+	defer sm.Kill()
+	sm.WaitLong(t, "uilding routing with", 5*time.Minute)
+	before := processTime(t, sm.PID())
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for f.CPU == 0 {
+		<-tick.C
+		used, log := processTime(t, sm.PID())-before, sm.Log()
+		if _, after, found := strings.Cut(log, "anes needed: "); found {
+			fmt.Sscan(after, &f.Lanes)
+		}
+		switch {
+		case f.Engine != "minhop" && strings.Contains(log, "minhop tables configured on all switches"):
+			f.Result = "refused"
+			return
+		case strings.Contains(log, "tables configured on all switches"):
+			f.CPU = max(1, int(used.Milliseconds()))
+		case used > openSMLimit:
+			f.Result = fmt.Sprintf("not done after %v", openSMLimit)
+			return
+		}
+	}
+	sm.WaitLong(t, "SUBNET UP", 5*time.Minute)
+	tables, _ := dumpedTables(t, sm.Dir)
+	f.measure(t, tables)
 }

@@ -20,11 +20,11 @@ type paperFigure struct {
 	published figure // 0: no such figure
 }
 
-// paperFigures are the one list of them. Where a figure stands is said beside it; networks without one
+// paperFigures is the only list of them. The place of a figure stands beside it; networks without one
 // are the paper's, for comparison. These abstracts give no figure of a named network: Domke, Hoefler,
 // Nagel, "Deadlock-free oblivious routing for arbitrary topologies" (2011), and Ahn et al., "HyperX:
-// topology, routing, and packaging of efficient large-scale networks" (2009). benchNets has ours beside
-// those of OpenSM's dfsssp and nue, which are by the authors.
+// topology, routing, and packaging of efficient large-scale networks" (2009). benchNets has our figures
+// beside the figures of OpenSM's dfsssp and nue, which are by the authors.
 func paperFigures() []paperFigure {
 	return []paperFigure{
 		// Gliksberg et al., "High-quality fault-resiliency in fat-tree networks", 2022 (arXiv 2211.11817),
@@ -67,7 +67,7 @@ func paperFigures() []paperFigure {
 	}
 }
 
-// BenchmarkPapers prints our figures of paperFigures beside those published.
+// BenchmarkPapers prints our figures of paperFigures beside the published ones.
 func BenchmarkPapers(b *testing.B) {
 	graphs := map[string]*graph.Graph{}
 	for _, x := range paperFigures() {

@@ -10,10 +10,10 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// TestWorkers: the same bytes from any number of workers.
+// TestWorkers: any number of workers makes equal bytes.
 func TestWorkers(t *testing.T) {
 	specs := []string{"fattree:k=8,levels=3,remove_links=5%", "random:n=70,degree=5,hosts=3", "torus:dims=4/4/5,hosts=2,remove_switches=2"}
-	if testing.Short() { // the race detector sees the same accesses on small ones
+	if testing.Short() { // the race detector sees all accesses on small ones too
 		specs = []string{"fattree:k=4,levels=3,remove_links=5%", "random:n=20,degree=4,hosts=2", "torus:dims=3/3/3,hosts=2,remove_switches=1"}
 	}
 	for _, spec := range specs {
@@ -29,7 +29,7 @@ func TestWorkers(t *testing.T) {
 			g := routingtest.Graph(t, spec, graph.BuildOptions{Workers: workers})
 			for _, e := range All() {
 				for _, policy := range append([]string{""}, policies()...) {
-					if policy != "" && !e.Takes("policy") {
+					if policy != "" && !e.takes("policy") {
 						continue
 					}
 					r, err := Compute(t.Context(), g, e.Name, Options{Policy: policy, Seed: 3})

@@ -15,7 +15,7 @@ func (a *assigner) separates() bool {
 }
 
 // separate gives the LIDs of each port paths that have as few links, and then
-// switches, in common with those of its LIDs before as the next hops allow: from the
+// switches, in common with the paths of its earlier LIDs as the next hops allow: from the
 // switches near the port to the far ones, each takes the next hop whose path shares
 // the least. Switches without CAs, at which no path begins, keep their choice. A LID
 // whose path shares nothing stays where the policy put it, and one that is kept

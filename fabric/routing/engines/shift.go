@@ -1,22 +1,25 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
+	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
 
 // shifts counts the flows over each channel of all shifts of hosts, in the order of their GUIDs:
-// of shift k, each host sends to the one k places after it (traffic.Shift). Loads alone say little
+// of shift k, each host sends to the host k places after it (traffic.Shift). Loads alone show little
 // of these: in a dragonfly they are least where all flows between two groups take the one link
 // between them.
 type shifts struct {
 	*balancer
 	n     int       // hosts
-	place []int32   // by LID: that of the host in the order; -1: another LID
+	place []int32   // by LID: the place of the host in the order; -1: another LID
 	hosts [][]int32 // by switch: their places
 	flows []int32   // by channel, then shift; nil: not counted
 	most  int64     // routes that a channel may have
@@ -26,12 +29,12 @@ type shifts struct {
 	relieve bool
 	depth   []int32 // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
 
-	// Of the present LID, or of all on a switch, whose paths are the same (bySwitch), and of the switch that
-	// may get another next hop:
+	// Of the present LID, or of all on a switch, which have one path (bySwitch), and of the switch that may
+	// get another next hop:
 	to               []int32 // the places of their hosts
 	lids             int64   // how many
 	pairs            int64   // the sum of the squares of flows from below, by shift
-	own              []int32 // by shift: those flows; 0 outside of collect
+	own              []int32 // by shift: the flows from below; 0 outside of collect
 	child, sibling   []int32 // by switch: the first whose path continues there, and the next such; -1: none
 	below            []int32 // places of the hosts whose paths pass through the switch
 	stack            []int32
@@ -48,8 +51,8 @@ const (
 	shiftPasses = 3
 	// shiftSlack is how much more load than the largest a channel may get, if that makes the sum
 	// of the squares of flows less than shiftGain times as large: in dragonflies, paths by way of
-	// a third group do so. Paths that spread LIDs over ports at first need more of it than those
-	// that spread routes, for bandwidths of at least 0.97 times OpenSM's of the same engine.
+	// a third group do so. Paths that spread LIDs over ports at first need more of it than paths
+	// that spread routes, for bandwidths of at least 0.97 times the bandwidths of OpenSM's engine.
 	shiftSlack     = 1.125
 	shiftSlackLIDs = 1.175
 	shiftGain      = 0.9
@@ -126,7 +129,7 @@ func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error 
 			return context.Cause(ctx)
 		}
 		if x.depth == nil {
-			x.begin(d)
+			x.findNext(d)
 		}
 		if x.trunk != nil {
 			if x.setSwitch(d); len(x.to) > 0 {
@@ -158,7 +161,7 @@ func (x *shifts) setLID(lid mad.LID) bool {
 	return place >= 0
 }
 
-// setSwitch makes those on switch d the present LIDs.
+// setSwitch makes the LIDs on switch d the present LIDs.
 func (x *shifts) setSwitch(d int) {
 	x.to, x.lids = append(x.to[:0], x.hosts[d]...), x.ends(d)
 }
@@ -263,7 +266,7 @@ func (x *shifts) join(s int32) {
 	x.sibling[s], x.child[to] = x.child[to], s
 }
 
-// collect finds the hosts below s, and how many of their flows have the same shift.
+// collect finds the hosts below s, and counts their flows by shift.
 func (x *shifts) collect(s int32) {
 	x.below, x.stack = x.below[:0], append(x.stack[:0], s)
 	for len(x.stack) > 0 {
@@ -291,7 +294,7 @@ func (x *shifts) collect(s int32) {
 	}
 }
 
-// shift is that of a flow between two places.
+// shift is the shift of a flow between two places.
 func (x *shifts) shift(from, to int32) int32 {
 	k := to - from
 	if k < 0 {
@@ -309,10 +312,10 @@ func (x *shifts) path(into []int32, c, d int32) []int32 {
 	return into
 }
 
-// price is how much half the sum of the squares of flows grows with the other path in place of that
-// which was. fits reports whether no channel gets too much load.
+// price is how much half the sum of the squares of flows grows with the other path in place of the
+// present one. fits reports whether no channel gets too much load.
 func (x *shifts) price(flow int64) (more int64, fits bool) {
-	own := len(x.other) // channels before the paths meet: from there they are the same
+	own := len(x.other) // channels before the paths meet, and continue as one
 	for i, c := range x.other {
 		if x.onPath[c] {
 			own = i
@@ -331,8 +334,8 @@ func (x *shifts) price(flow int64) (more int64, fits bool) {
 	return more, fits
 }
 
-// meeting are the flows over channel c of the same shifts as those from below; the routes over it, if
-// flows are not counted.
+// meeting are the flows over channel c that share a shift with flows from below; the routes over it,
+// if flows are not counted.
 func (x *shifts) meeting(c int32) (n int64) {
 	if x.flows == nil {
 		return x.load[c]
@@ -359,7 +362,7 @@ func (x *shifts) countBelow(c, n int32) {
 	}
 }
 
-// send adds n times the flows from below to those over a path.
+// send adds n times the flows from below to the flows over a path.
 func (x *shifts) send(path []int32, n int32, flow int64) {
 	for _, c := range path {
 		x.load[c] += int64(n) * flow
@@ -389,3 +392,192 @@ func (x *shifts) turnsBy(s, c, d int32) []lanes.Turn {
 // turning reports whether the turn from the next hop of switch t counts: of tables that have their
 // lanes, each.
 func (x *shifts) turning(t int32) bool { return x.depth != nil || x.flow[t] > 0 }
+
+// spreadShiftsOf gives switches other next hops, where that spreads the flows of shifts, in tables on
+// one lane whose paths may have detours: paths do not get longer, no channel gets more load than the
+// largest, and the turns of all paths still close no cycle. Ports of several LIDs (LMC) keep
+// their paths, which have little in common.
+//
+// Time: O(L*(S + C)), and the time of the search, which newShifts bounds.
+func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
+	g := r.Graph()
+	if slices.ContainsFunc(g.Terminals(), func(t graph.Terminal) bool { return t.Count > 1 }) {
+		return nil
+	}
+	b := newBalancer(r, nil)
+	b.turns = lanes.NewTurns(laneNetwork(g))
+	x := newShifts(b)
+	if x.flows == nil {
+		return nil
+	}
+	x.depth, x.toward.Next = make([]int32, len(g.Switches())), make([]int32, len(g.Channels()))
+	for d := range g.Switches() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, dest := range g.DestsOf(d) {
+			if x.readTree(int32(d), dest.LID); !x.addAllTurns(int32(d)) {
+				return nil // the turns cannot be ordered in the time that lanes.Turns has
+			}
+			if dest.Out != 0 {
+				x.count(1)
+			}
+			if x.setLID(dest.LID) {
+				x.countPaths(int32(d), dest.LID)
+			}
+		}
+	}
+	x.most = slices.Max(append(x.load, 0))
+	before := x.squares()
+	for range shiftPasses {
+		if err := x.passes(ctx, 1); err != nil {
+			return err
+		}
+		after := x.squares()
+		if after > treeGain*before {
+			return nil
+		}
+		before = after
+	}
+	return nil
+}
+
+// treeGain is the part of the sum of the squares of flows up to which a pass has gained enough for
+// another.
+const treeGain = 0.99
+
+// readTree reads the paths to lid, on switch d, from the tables. Next hops are the channels to
+// switches that are nearer on these paths.
+func (x *shifts) readTree(d int32, lid mad.LID) {
+	g, next := x.g, x.toward.Next
+	for s := range x.via {
+		x.depth[s], x.via[s] = -1, max(graph.NoChannel, g.Target(int32(s), x.r.Row(s).Port(lid)).Channel())
+	}
+	x.depth[d], x.via[d] = 0, graph.NoChannel
+	x.stack = append(x.stack[:0], d)
+	steps, n := x.toward.Steps[:0], int32(0)
+	for i := 0; i < len(x.stack); i++ {
+		s := x.stack[i]
+		for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)); c++ {
+			if from := g.ChannelTo(c); x.via[from] == g.Channels()[c].Reverse {
+				x.depth[from] = x.depth[s] + 1
+				x.stack = append(x.stack, from)
+			}
+		}
+	}
+	for _, s := range x.stack[1:] {
+		first := n
+		for c := g.FirstChannel(int(s)); c < g.FirstChannel(int(s+1)); c++ {
+			if depth := x.depth[g.ChannelTo(c)]; 0 <= depth && depth < x.depth[s] {
+				next[n] = c
+				n++
+			}
+		}
+		steps = append(steps, graph.Step{Switch: s, First: first, Last: n})
+	}
+	x.toward.Steps = steps
+}
+
+// addAllTurns adds the turns of the paths to a LID on switch d, and reports whether they close no
+// cycle.
+func (x *shifts) addAllTurns(d int32) bool {
+	for _, st := range x.toward.Steps {
+		c := x.via[st.Switch]
+		if to := x.g.ChannelTo(c); to != d && !x.turns.Add(c, x.via[to]) {
+			return false
+		}
+	}
+	return true
+}
+
+// shiftSquares is the sum of the squares of flows of tables with distances h; 1: there are too few
+// hosts, or too many.
+func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64, error) {
+	x := newShifts(newBalancer(r, h))
+	if x.flows == nil {
+		return 1, nil
+	}
+	err := x.countFlows(ctx)
+	return x.squares(), err
+}
+
+// shiftWalks is the number of paths, about, whose flows shiftBandwidth reads: all shifts of 512 hosts.
+const shiftWalks = 1 << 18
+
+// shiftBandwidth is the mean, over the flows of shifts of compute nodes between switches, of 1 over
+// the largest number of flows on a channel of the path; without flows it is 1. Where all shifts would
+// take long, some stand for all.
+func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
+	g := r.Graph()
+	hosts := shiftHosts(g, graph.ClassCN)
+	n := len(hosts)
+	step := n*n/shiftWalks | 1 // odd: it should not have a factor in common with the hosts of a switch
+	sums, counts := make([]float64, n/step+1), make([]int, n/step+1)
+	flows := make([][]int32, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(sums), func(worker, at int) {
+		if flows[worker] == nil {
+			flows[worker] = make([]int32, len(g.Channels()))
+		}
+		on, k := flows[worker], 1+at*step
+		clear(on)
+		if k >= n {
+			return
+		}
+		for i := range hosts {
+			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { on[c]++ })
+		}
+		for i := range hosts {
+			most := int32(0)
+			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { most = max(most, on[c]) })
+			if most > 0 {
+				sums[at] += 1 / float64(most)
+				counts[at]++
+			}
+		}
+	})
+	sum, count := 0.0, 0
+	for at := range sums {
+		sum += sums[at]
+		count += counts[at]
+	}
+	if count == 0 {
+		return 1, err
+	}
+	return sum / float64(count), err
+}
+
+// eachChannel calls fn with the channels of the path between two terminals, as far as there is one.
+// The tables have no loops.
+func eachChannel(r *routes.Routes, from, to int, fn func(c int32)) {
+	g := r.Graph()
+	t := &g.Terminals()[to]
+	for s := int32(g.Terminals()[from].Switch); int(s) != t.Switch; {
+		c := g.Target(s, r.Row(int(s))[t.LID]).Channel()
+		if c < 0 {
+			return
+		}
+		fn(c)
+		s = g.ChannelTo(c)
+	}
+}
+
+// shiftHosts are the terminals of hosts of a class, in the order in which shifts take them.
+func shiftHosts(g *graph.Graph, class graph.Class) (hosts []int) {
+	for i, t := range g.Terminals() {
+		if t.Switch >= 0 && t.IsEndpoint(class) {
+			hosts = append(hosts, i)
+		}
+	}
+	slices.SortFunc(hosts, func(i, j int) int {
+		return cmp.Or(cmp.Compare(g.Terminals()[i].Port.GUID(), g.Terminals()[j].Port.GUID()), cmp.Compare(i, j))
+	})
+	return hosts
+}
+
+// squares is the sum of the squares of flows.
+func (x *shifts) squares() (sum float64) {
+	for _, n := range x.flows {
+		sum += float64(n) * float64(n)
+	}
+	return sum
+}

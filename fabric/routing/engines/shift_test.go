@@ -15,8 +15,7 @@ import (
 )
 
 // TestShifts: when next hops have been moved, of each LID or of all on a switch at once, loads and flows
-// are those of the tables, the sum of the squares of flows has not grown, and no load beyond what
-// may be.
+// agree with the tables, the sum of the squares of flows has not grown, and no load is above its limit.
 func TestShifts(t *testing.T) {
 	moved := 0
 	for i, net := range routingtest.SmallNets() {
@@ -28,7 +27,7 @@ func TestShifts(t *testing.T) {
 			}
 			b := newBalancer(routes.New(g, 0), h)
 			if i%2 == 1 {
-				b.turns, b.toll = lanes.NewTurns(network(g)), lowToll
+				b.turns, b.toll = lanes.NewTurns(laneNetwork(g)), lowToll
 			}
 			if bySwitch {
 				b.bySwitch(true)
@@ -119,11 +118,11 @@ func TestShiftsOfTables(t *testing.T) {
 			if !is.Acyclic || is.Unreachable != was.Unreachable {
 				t.Errorf("%s: acyclic %v, unreachable %d, before %d", net, is.Acyclic, is.Unreachable, was.Unreachable)
 			}
-			far, load, err := worst(t.Context(), before)
+			far, load, err := longestAndLoad(t.Context(), before)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f, l, err := worst(t.Context(), r); err != nil || f > far || slices.Max(l) > slices.Max(load) {
+			if f, l, err := longestAndLoad(t.Context(), r); err != nil || f > far || slices.Max(l) > slices.Max(load) {
 				t.Errorf("%s: %d links, before %d, load %d, before %d, %v", net, f, far, slices.Max(l), slices.Max(load), err)
 			}
 			var a, b figure

@@ -21,12 +21,12 @@ import (
 // missing parts, as OpenSM's torus-2QoS (torus-2QoS(8)), whose seeds and radices it does
 // not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level show
 // which datelines a path crosses, and bit 3 is for quality of service: of the lanes, bit 0
-// is that of the dimension of the link, bit 1, or 0 without rings, is set after a turn that
-// dimension order does not have, and bit 2 is the quality of service, where there are as many lanes.
+// is the dateline bit of the link's dimension, bit 1, or 0 without rings, is set after a turn that
+// dimension order does not have, and bit 2 is the quality of service, where there are enough lanes.
 // Where parts are missing, the tables are verified; if they have a credit loop, or a
 // ring is open in two places, another order of dimensions is tried.
 //
-// Time: O(S*L) and that of verify.Tables.
+// Time: O(S*L) and the time of verify.Tables.
 var torus2QoS = Engine{
 	Name:        "torus-2qos",
 	Doc:         "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
@@ -67,7 +67,7 @@ var torus2QoS = Engine{
 	},
 }
 
-// torusPlan is what tables of a torus were made by.
+// torusPlan is the input from which tables of a torus were made.
 type torusPlan struct {
 	graph *graph.Graph
 	torus *lanes.Torus // its places
@@ -76,12 +76,12 @@ type torusPlan struct {
 }
 
 // InPlaces are tables for g with the places, datelines and order of dimensions of r, tables of
-// torus-2qos, so that paths change only where they used what is gone. Entries stay on the same
-// one of parallel links. Nil: g has what was not there before, or such paths do not do.
+// torus-2qos, so that paths change only where they used lost parts. Entries stay on their link
+// among parallel ones. Nil: g has parts that were not there before, or such paths are not possible.
 func InPlaces(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	b := BasisOf(r)
 	was, _ := graph.OlderNumbers(g, b.torus.graph)
-	t := b.torus.torus.On(network(g), was)
+	t := b.torus.torus.On(laneNetwork(g), was)
 	if t == nil {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func InPlaces(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Ro
 		e, _ := Named(b.Engine)
 		n.Engine, n.RunInOpenSM = r.Engine, r.RunInOpenSM
 		n.SetOrigin(&Basis{torus: &plan})
-		madeBy(n, g, &e, &o)
+		recordBasis(n, g, &e, &o)
 		return n, nil
 	}
 	return nil, nil
@@ -118,7 +118,7 @@ func findTorus(ctx context.Context, g *graph.Graph, config *format.TorusConfig) 
 		return err
 	}
 	if config == nil {
-		t, err := network(g).Torus(ctx)
+		t, err := laneNetwork(g).Torus(ctx)
 		if err != nil {
 			err = fmt.Errorf("no torus: %w", named(err))
 		}
@@ -130,7 +130,7 @@ func findTorus(ctx context.Context, g *graph.Graph, config *format.TorusConfig) 
 		seed, err := torusSeed(g, config, s)
 		if err == nil {
 			var t *lanes.Torus
-			if t, err = network(g).TorusFrom(seed); err == nil {
+			if t, err = laneNetwork(g).TorusFrom(seed); err == nil {
 				return t, nil
 			}
 		}
@@ -167,8 +167,8 @@ func torusSeed(g *graph.Graph, config *format.TorusConfig, s *format.TorusSeed) 
 	return seed, unknown
 }
 
-// inDimensionOrder are the tables, levels and lanes of paths in a torus, near those of keep, if it
-// is not nil. With turns, those that dimension order does not have are on lanes of their own.
+// inDimensionOrder are the tables, levels and lanes of paths in a torus, near the tables keep, if not
+// nil. With turns, turns that dimension order does not have are on lanes of their own.
 func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, h *graph.Hops, max int, turns bool, keep *routes.Routes) (*routes.Routes, error) {
 	switches, links := t.Missing()
 	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, plural.Count(switches, "switch", "switches"), plural.Count(links, "link", "links"))
@@ -205,8 +205,8 @@ func inDimensionOrder(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths
 }
 
 // alongDimensions are the tables of paths in a torus, without lanes; or the first switch
-// with CAs that has no path to another with some, else -1. LIDs stay on that of parallel links
-// which they have in keep, if it is not nil.
+// with CAs that has no path to another with some, else -1. Among parallel links LIDs stay on the
+// link that they have in keep, if it is not nil.
 func alongDimensions(ctx context.Context, g *graph.Graph, t *lanes.Torus, paths *lanes.TorusRoutes, keep *routes.Routes) (r *routes.Routes, from, to int, err error) {
 	r = routes.New(g, 0)
 	endpoints := g.Endpoints()

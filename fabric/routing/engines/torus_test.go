@@ -51,7 +51,7 @@ func TestTorus(t *testing.T) {
 }
 
 // TestByDatelines: in a whole torus lash has a lane for each set of datelines, and the path
-// back has that of the path there. Where Layer finds no lanes, it is by them.
+// back has the lane of the path there. Where Layer finds no lanes, lash uses these.
 func TestByDatelines(t *testing.T) {
 	for _, x := range []struct {
 		spec  string
@@ -316,9 +316,9 @@ func readTorusConfig(t testing.TB, path string) *format.TorusConfig {
 	return config
 }
 
-// TestTorusConfig: from a seed the coordinates are those that the names have, from where
-// the dateline is, also where parts are missing. A file that is not of this torus is
-// refused, and says why.
+// TestTorusConfig: from a seed, the coordinates agree with the names, counted from the
+// dateline, also where parts are missing. A file that is not of this torus is refused, with
+// the reason.
 func TestTorusConfig(t *testing.T) {
 	for _, x := range []struct {
 		spec string
@@ -395,7 +395,7 @@ func TestTorusConfig(t *testing.T) {
 	}
 }
 
-// coordinate is that of a switch, from its name: switch-3-1.
+// coordinate is the coordinate of a switch, from its name: switch-3-1.
 func coordinate(t testing.TB, n *fabric.Node, d int) int {
 	t.Helper()
 	var x int

@@ -13,8 +13,8 @@ import (
 	"fabsh/fabric/routing/routes"
 )
 
-// DefaultLanes is how many of them an engine uses at most, if nothing else is said: as
-// many as most devices have.
+// DefaultLanes is how many virtual lanes an engine uses at most by default: as many as most
+// devices have.
 const DefaultLanes = 8
 
 // TooFewLanes reports that no solution was found with so many lanes.
@@ -63,14 +63,14 @@ func (s *laneSearch) note(r *routes.Routes) {
 
 // Layer gives the paths between CAs and routers service levels, each with a virtual
 // lane of its own, so that there is no credit loop. The tables do not change: paths
-// are put on the first lane, and from each cycle of dependencies those of the edge
-// that has the fewest are moved to the next (Domke, Hoefler, Nagel, "Deadlock-free
+// are put on the first lane, and from each cycle of dependencies the paths of the edge
+// with the fewest are moved to the next (Domke, Hoefler, Nagel, "Deadlock-free
 // oblivious routing for arbitrary topologies", 2011). All paths from the ports of one
 // switch to one LID are on one lane. Where one lane is enough, no path gets a
 // service level. The error is a *TooFewLanes where max lanes are not enough; 0:
 // DefaultLanes. effort is as Options.Effort, at least 1.
 //
-// Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
+// Time: the time of lanes.Layering, O(S*L*D) and what has to be moved.
 func Layer(ctx context.Context, r *routes.Routes, max, effort int) error {
 	return layer(ctx, r, &lanes.Layering{Work: lanes.DefaultWork * effort}, max)
 }
@@ -112,17 +112,17 @@ func layer(ctx context.Context, r *routes.Routes, l *lanes.Layering, max int) er
 	if layers == 1 && shifts == 1 {
 		return nil
 	}
-	if r.SL2VL, err = shifted(r.Graph(), l.Shift); err != nil || layers == 1 {
+	if r.SL2VL, err = shiftedLanes(r.Graph(), l.Shift); err != nil || layers == 1 {
 		return err
 	}
-	r.SL = levels(r, l, layer)
+	r.SL = serviceLevels(r, l, layer)
 	return nil
 }
 
 // describe completes l by the paths of r.
 func describe(r *routes.Routes, l *lanes.Layering) {
 	g := r.Graph()
-	l.Net, l.Rows = network(g), make([][]uint8, len(g.Switches()))
+	l.Net, l.Rows = laneNetwork(g), make([][]uint8, len(g.Switches()))
 	for s := range g.Switches() {
 		l.Rows[s] = r.Row(s)
 		of := slices.DeleteFunc(slices.Clone(g.DestsOf(s)), func(d graph.Dest) bool { return d.Out == 0 })
@@ -139,8 +139,8 @@ func describe(r *routes.Routes, l *lanes.Layering) {
 	}
 }
 
-// levels are the service levels of layers, by switch and LID.
-func levels(r *routes.Routes, l *lanes.Layering, layer [][]uint8) *routes.SL {
+// serviceLevels are the service levels of layers, by switch and LID.
+func serviceLevels(r *routes.Routes, l *lanes.Layering, layer [][]uint8) *routes.SL {
 	g := r.Graph()
 	if l.Both {
 		for _, s := range l.Sources {
@@ -178,15 +178,14 @@ func LayeringOf(r *routes.Routes) *lanes.Layering {
 
 // SetLayers gives the paths of r, which l describes, the lanes of layers, by switch and LID.
 func SetLayers(r *routes.Routes, l *lanes.Layering, layer [][]uint8) {
-	r.SL, r.SL2VL = levels(r, l, layer), routes.NewSL2VL(r.Graph())
+	r.SL, r.SL2VL = serviceLevels(r, l, layer), routes.NewSL2VL(r.Graph())
 	if !r.SL.Any() {
 		r.SL, r.SL2VL = nil, nil
 	}
 }
 
-// inLanes is r with the lanes of a layering. That they are not enough is a condition
-// that does not hold.
-func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
+// withLanes is r with the lanes of a layering. It is a Precondition that the lanes are enough.
+func withLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Options) (*routes.Routes, error) {
 	l.Work = o.search.work * max(1, o.Effort)
 	begin := time.Now()
 	err := layer(ctx, r, l, o.MaxVLs)
@@ -201,8 +200,8 @@ func inLanes(ctx context.Context, r *routes.Routes, l *lanes.Layering, o *Option
 	return r, nil
 }
 
-// network is g as package lanes has it.
-func network(g *graph.Graph) *lanes.Network {
+// laneNetwork is g as a network of package lanes.
+func laneNetwork(g *graph.Graph) *lanes.Network {
 	n := &lanes.Network{}
 	for _, c := range g.Channels() {
 		n.From, n.To, n.Reverse = append(n.From, c.From), append(n.To, c.To), append(n.Reverse, c.Reverse)
@@ -218,9 +217,9 @@ func network(g *graph.Graph) *lanes.Network {
 	return n
 }
 
-// shifted are the lanes of layers, one of which is a service level: that of the same
-// number, or if there are shifts, one of two, by the link that packets came over.
-func shifted(g *graph.Graph, shift []uint8) (*routes.SL2VL, error) {
+// shiftedLanes are the lanes of layers, each of which is a service level: the lane of its number
+// or, if there are shifts, one of two, by the link that packets came over.
+func shiftedLanes(g *graph.Graph, shift []uint8) (*routes.SL2VL, error) {
 	v := routes.NewSL2VL(g)
 	if shift == nil {
 		return v, nil

@@ -12,25 +12,25 @@ import (
 	"fabsh/mad"
 )
 
-// predefined are the groups that always exist.
-var predefined = []string{"ALL", "ALL_SWITCHES", "ALL_CAS"}
+// predefinedGroups are the groups that always exist.
+var predefinedGroups = []string{"ALL", "ALL_SWITCHES", "ALL_CAS"}
 
-// members are the ports of a group, by port id.
-type members []bool
+// groupMembers are the ports of a group, by port id.
+type groupMembers []bool
 
-// groups finds the members of groups, each once.
-type groups struct {
+// portGroups finds the members of groups, each once.
+type portGroups struct {
 	ctx   context.Context
 	f     *fabric.Fabric
 	hosts map[string][]*fabric.Node // CAs by the first word of their names
 	rules map[string]*portGroup
-	known map[string]members
+	known map[string]groupMembers
 	open  []string // groups whose rules are being followed: none may name one of these
 	notes []string
 }
 
-func newGroups(ctx context.Context, f *fabric.Fabric, p *ChainPolicy) *groups {
-	g := &groups{ctx: ctx, f: f, hosts: map[string][]*fabric.Node{}, rules: map[string]*portGroup{}, known: map[string]members{}}
+func newPortGroups(ctx context.Context, f *fabric.Fabric, p *ChainPolicy) *portGroups {
+	g := &portGroups{ctx: ctx, f: f, hosts: map[string][]*fabric.Node{}, rules: map[string]*portGroup{}, known: map[string]groupMembers{}}
 	for i := range p.Groups {
 		g.rules[p.Groups[i].Name] = &p.Groups[i]
 	}
@@ -43,16 +43,16 @@ func newGroups(ctx context.Context, f *fabric.Fabric, p *ChainPolicy) *groups {
 	return g
 }
 
-// maxDepth is how deep groups may be made of groups.
-const maxDepth = 100
+// maxGroupDepth is how deep groups may be made of groups.
+const maxGroupDepth = 100
 
-// of are the members of the group of that name.
-func (g *groups) of(name string) (members, error) {
+// of returns the members of a group by its name.
+func (g *portGroups) of(name string) (groupMembers, error) {
 	if m := g.known[name]; m != nil {
 		return m, nil
 	}
-	m := make(members, len(g.f.Ports()))
-	if slices.Contains(predefined, name) {
+	m := make(groupMembers, len(g.f.Ports()))
+	if slices.Contains(predefinedGroups, name) {
 		for i := range g.f.Ports() {
 			isSwitch := g.f.Ports()[i].Node().IsSwitch()
 			m[i] = name == "ALL" || isSwitch == (name == "ALL_SWITCHES")
@@ -66,8 +66,8 @@ func (g *groups) of(name string) (members, error) {
 		return nil, fmt.Errorf("unknown port-group %q", fabric.Clip(name))
 	case slices.Contains(g.open, name):
 		return nil, fmt.Errorf("%s: port-group %q contains itself", group.at, fabric.Clip(name))
-	case len(g.open) == maxDepth:
-		return nil, fmt.Errorf("%s: port-groups are nested more than %d deep", group.at, maxDepth)
+	case len(g.open) == maxGroupDepth:
+		return nil, fmt.Errorf("%s: port-groups are nested more than %d deep", group.at, maxGroupDepth)
 	case len(group.Rules) == 0:
 		return nil, fmt.Errorf("%s: port-group %q has no rule for its members", group.at, fabric.Clip(name))
 	}
@@ -86,7 +86,7 @@ func (g *groups) of(name string) (members, error) {
 }
 
 // apply adds the ports of a rule.
-func (g *groups) apply(m members, rule portRule) error {
+func (g *portGroups) apply(m groupMembers, rule portRule) error {
 	if g.ctx.Err() != nil {
 		return context.Cause(g.ctx)
 	}
@@ -125,7 +125,7 @@ func (g *groups) apply(m members, rule portRule) error {
 }
 
 // add adds the ports of n that the numbers name; nil: all.
-func (m members) add(n *fabric.Node, numbers func(int) bool) {
+func (m groupMembers) add(n *fabric.Node, numbers func(int) bool) {
 	for num := range n.NumPorts() + 1 {
 		if p := n.Port(num); p != nil && (numbers == nil || num == 0 || numbers(num)) {
 			m[p.ID()] = true
@@ -135,7 +135,7 @@ func (m members) add(n *fabric.Node, numbers func(int) bool) {
 
 // addGUIDs adds a list such as "0x283@5-8/12, 0x286": ports of nodes, by the GUID of a
 // port or of a node.
-func (g *groups) addGUIDs(m members, list string) error {
+func (g *portGroups) addGUIDs(m groupMembers, list string) error {
 	for item := range strings.SplitSeq(list, ",") {
 		text, ports, some := strings.Cut(strings.TrimSpace(item), "@")
 		guid, err := strconv.ParseUint(strings.TrimSpace(text), 0, 64)
@@ -154,7 +154,7 @@ func (g *groups) addGUIDs(m members, list string) error {
 }
 
 // addGUID adds the port with this GUID, or the ports of the node that has it.
-func (g *groups) addGUID(m members, guid mad.GUID, numbers func(int) bool) {
+func (g *portGroups) addGUID(m groupMembers, guid mad.GUID, numbers func(int) bool) {
 	nodes := g.f.NodeByGUID(guid)
 	for _, n := range nodes {
 		m.add(n, numbers)
@@ -190,7 +190,7 @@ func portNumbers(list string) (func(int) bool, error) {
 }
 
 // addRange adds "0x283-0x289".
-func (g *groups) addRange(m members, text string) error {
+func (g *portGroups) addRange(m groupMembers, text string) error {
 	from, to, _ := strings.Cut(text, "-")
 	first, err := strconv.ParseUint(strings.TrimSpace(from), 0, 64)
 	last, err2 := strconv.ParseUint(strings.TrimSpace(to), 0, 64)
@@ -210,7 +210,7 @@ func (g *groups) addRange(m members, text string) error {
 // addNames adds a list such as "hostname=kuku; port=2; hca_idx=1, hostname=host1": ports
 // of CAs whose node description is the host's name and, behind the last dash or as the
 // last digits, the number of the adapter.
-func (g *groups) addNames(m members, list string) error {
+func (g *portGroups) addNames(m groupMembers, list string) error {
 	for item := range strings.SplitSeq(list, ",") {
 		host, port, index := "", 0, ""
 		for field := range strings.FieldsFuncSeq(item, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
@@ -243,7 +243,7 @@ func (g *groups) addNames(m members, list string) error {
 }
 
 // addRegexp adds "SW.*" or, of one port, "SW.*:3": nodes whose description it matches.
-func (g *groups) addRegexp(m members, text string) error {
+func (g *portGroups) addRegexp(m groupMembers, text string) error {
 	port := 0
 	if i := strings.LastIndex(text, ":"); i >= 0 {
 		n, err := strconv.Atoi(strings.TrimSpace(text[i+1:]))
@@ -266,7 +266,7 @@ func (g *groups) addRegexp(m members, text string) error {
 
 // addObjects adds objects such as "name=leaf-1 pmask=0x3e;" or "name=host1/U1:P1": a node
 // by its name, without ibutils' /U1, with one of its ports or a mask of them.
-func (g *groups) addObjects(m members, list string) error {
+func (g *portGroups) addObjects(m groupMembers, list string) error {
 	for object := range strings.SplitSeq(strings.ReplaceAll(list, "name=", "\x00name="), "\x00") {
 		object = strings.Trim(object, " \t\n;,")
 		if object == "" {

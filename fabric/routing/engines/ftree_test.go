@@ -84,8 +84,8 @@ func TestTreeShuffled(t *testing.T) {
 	}
 }
 
-// TestParallelLinks: of parallel links up, each has as many destinations as the others, though those
-// below the switch use none; and shifts meet no contention.
+// TestParallelLinks: of parallel links up, each has as many destinations as the others, though the
+// destinations below the switch use none; and shifts meet no contention.
 func TestParallelLinks(t *testing.T) {
 	for _, spec := range []string{"pgft:m=4/4,w=1/2,p=1/3", "pgft:m=2/2/5,w=1/2/1,p=1/1/4", "pgft:m=6/5,w=1/2,p=1/4"} {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{})

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/search"
@@ -392,7 +394,7 @@ func TestNueLanes(t *testing.T) {
 	}
 }
 
-// TestLayerNoLID: where all LIDs of the hosts of a switch are those of others too.
+// TestLayerNoLID: all LIDs of the hosts of a switch belong to others too.
 func TestLayerNoLID(t *testing.T) {
 	var ring [][4]any
 	for i := range 9 {
@@ -412,6 +414,43 @@ func TestLayerNoLID(t *testing.T) {
 	for _, engine := range []string{"lash", "dfsssp", "nue"} {
 		if v := routingtest.Verified(t, compute(t, g, engine, Options{}), verify.Options{}); !v.Acyclic || v.Unreachable > 0 {
 			t.Errorf("%s: %+v", engine, v)
+		}
+	}
+}
+
+// TestGaveUp: where searches for lanes end early, the error says so, and a note if there are lanes
+// for all paths.
+func TestGaveUp(t *testing.T) {
+	const early = "gave up after 1 s; --effort raises it"
+	none := func(engine string) string {
+		return engine + " does not apply: no solution found with 8 virtual lanes; " + early + "; allow more with max_vls, up to 15, if the links have them; updn, ftree and nue find paths on one lane"
+	}
+	note := " [search for fewer virtual lanes: " + early + "]"
+	for _, tt := range []struct {
+		net, engine  string
+		work, effort int
+		want         string
+	}{
+		{"random:n=50,degree=5,hosts=2", "dfsssp", 1, 0, none("dfsssp")},
+		{"random:n=50,degree=5,hosts=2", "dfsssp", 30_000, 0, "4 lanes" + note},
+		{"random:n=50,degree=5,hosts=2", "dfsssp", 30_000, 100, "4 lanes []"},
+		{"random:n=50,degree=5,hosts=2", "lash", 1, 1, none("lash")},
+		{"torus:dims=5/5,hosts=1", "lash", 1, 1, "4 lanes" + note}, // by datelines
+		{"torus:dims=5/5,hosts=1", "lash", lanes.DefaultWork, 0, "3 lanes []"},
+		{"dragonfly:a=4,p=2,h=2,remove_links=10%,seed=1", "dfsssp", 30_000, 1, "3 lanes []"}, // the search ends: with fewer, loads are larger
+	} {
+		r, err := Compute(t.Context(), routingtest.Graph(t, tt.net, graph.BuildOptions{}), tt.engine, Options{search: &laneSearch{work: tt.work}, Effort: tt.effort})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprintf("%d lanes %v", r.Lanes(), r.Notes)
+		}
+		if got != tt.want {
+			t.Errorf("%s on %s, %d work: %s, want %s", tt.engine, tt.net, tt.work, got, tt.want)
+		}
+	}
+	for _, e := range All() {
+		if searches := slices.Contains([]string{"dfsssp", "lash", "dragonfly"}, e.Name); e.takes("effort") != searches {
+			t.Errorf("%s: --effort, which messages name: %v", e.Name, e.takes("effort"))
 		}
 	}
 }

@@ -126,8 +126,8 @@ var (
 		},
 	}
 
-	// Those of the graph have no parameter of graph.route(): @std//lib/opensm.star makes
-	// the graph by them.
+	// The options of the graph have no parameter of graph.route(): @std//lib/opensm.star
+	// makes the graph by them.
 	cnOption         = Option{Name: "cn", Doc: "a file of the port GUIDs of compute nodes"}
 	ioOption         = Option{Name: "io", Doc: "a file of the port GUIDs of I/O nodes"}
 	hopWeightsOption = Option{Name: "hop_weights", Doc: "a file of switch GUID, port and weight"}

@@ -124,8 +124,8 @@ func TestAggregationNodes(t *testing.T) {
 
 // TestAggregationOnThreeLevels: where each switch of three levels has an aggregation node, and some
 // leaves have no hosts, as in director switches, up*/down* from the tops joins half of the pairs only.
-// All pairs are reached all the same, by tables as good as those without aggregation nodes: the largest
-// load is up to 60% more than that of minhop, and the bandwidth of shifts is the same.
+// Still all pairs are reached, by tables as good as tables without aggregation nodes: the largest load
+// is up to 60% more than with minhop, and the bandwidth of shifts is equal.
 func TestAggregationOnThreeLevels(t *testing.T) {
 	for _, x := range []struct{ spec, bare, want string }{
 		{"pgft:m=4/4/4,w=1/4/4,p=1/1/1", "", "minhop 255 1.000, updn 382 1.000, dnup 382 1.000, ftree 382 1.000"},

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// TestLowerPeak: the largest load does not grow, the loads are those of the tables, all pairs keep a
+// TestLowerPeak: the largest load does not grow, the loads agree with the tables, all pairs keep a
 // shortest path, and flows of shifts meet hardly more. Where leaves have more hosts than links up, and
 // not a multiple of them, the largest load is much less, also where flows are too many to count.
 func TestLowerPeak(t *testing.T) {
