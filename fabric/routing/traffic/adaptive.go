@@ -17,11 +17,12 @@ type AdaptiveLoad struct {
 	// Static are the largest loads by static ports, which packets that are not routed
 	// adaptively take.
 	Static Extremes
-	// Ideal are those of splits that make the largest load as small as possible. Flows may
-	// be divided at each switch. Bound are lower bounds on the same: no split is below.
-	// Ideal is within 1 % of them, or as near as a limited number of steps comes.
+	// Ideal are the largest loads of splits that make the largest load as small as possible.
+	// Flows may be divided at each switch. Bound are lower bounds on the largest load: no split
+	// is below. Ideal is within 1 % of Bound, or as near as a limited number of steps comes.
 	Ideal, Bound Extremes
-	// Worst are those if all flows that may take a link do, computed for each link by itself.
+	// Worst are the largest loads if all flows that may take a link do, computed for each link
+	// by itself.
 	Worst Extremes
 	// Lost are flows that some choice loses, or may send in a circle. They are in none of
 	// Ideal, Bound and Worst.
@@ -43,7 +44,7 @@ const adaptiveSamples = 5
 // MeasureAdaptive measures the loads under a pattern; nil: no switch chooses. sl is the service
 // level of all paths where r has none.
 //
-// Time: O(C) for each class of LIDs to which all switches have the same choices, each sample and
+// Time: O(C) for each class of LIDs to which all switches have equal choices, each sample and
 // each of up to 400 steps, which are fewer in large networks.
 func MeasureAdaptive(ctx context.Context, r *routes.Routes, o CongestionOptions, sl uint8) (*AdaptiveLoad, error) {
 	if !r.HasChoices() {

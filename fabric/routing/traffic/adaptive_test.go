@@ -183,7 +183,7 @@ func vary(random *rand.Rand, r *routes.Routes) {
 	}
 }
 
-// TestAdaptiveOracle: on small nets, the loads are those of a linear program over all paths.
+// TestAdaptiveOracle: on small nets, the loads agree with a linear program over all paths.
 func TestAdaptiveOracle(t *testing.T) {
 	t.Parallel()
 	nets := []string{
@@ -245,8 +245,8 @@ func TestAdaptiveOracle(t *testing.T) {
 	}
 }
 
-// TestAdaptivePatterns: each pattern has the loads of its flows as a matrix, and the same by
-// any number of workers.
+// TestAdaptivePatterns: each pattern has the loads of its flows as a matrix, by any number of
+// workers.
 func TestAdaptivePatterns(t *testing.T) {
 	t.Parallel()
 	for _, net := range []string{"fattree:k=4,levels=3,remove_links=3,seed=4", "dragonfly:a=4,p=2,h=2,remove_links=10%,seed=1"} {

@@ -1,17 +1,14 @@
 // Package traffic measures how much of the load goes over each link.
 //
-//	balance.go      how evenly routes are spread over links
-//	congestion.go   the flows that meet on links under a pattern of traffic
-//	adaptive.go     the loads where switches choose among ports; choicenet.go: the paths
-//	                that they may choose; demand.go: the traffic that is split together;
-//	                ideal.go, worst.go: the best and the worst split; loads.go: sums
-//	reroute.go      how many paths differ between two tables, and what that does to the
-//	                load; reroutepatch.go: where few switches differ;
-//	                reroutechoices.go: where switches route adaptively
+// MeasureBalance counts how evenly routes are spread over links, MeasureCongestion and
+// MeasureFlows the flows that meet on links under a pattern of traffic or a traffic matrix,
+// and MeasureAdaptive the loads where switches choose among ports, under the best and the
+// worst choices. CountRerouted compares two tables: how many paths differ, and what that
+// does to the load.
 //
-// The functions use all cores, and may run at the same time on the same tables, which must
-// not change meanwhile. Results belong to the caller. Package graph explains the letters
-// of times.
+// The functions use all cores, and may run concurrently on shared tables, which must not
+// change meanwhile. Results belong to the caller. Package graph explains the letters of
+// times.
 package traffic
 
 import (
@@ -32,9 +29,10 @@ type Distribution struct {
 	Max, Min int64
 	Mean     float64
 	Sum      int64
-	Busiest  int // channel; the first of those with Max, or -1
+	Busiest  int // the first channel with Max, or -1
 }
 
+// DistributionOf describes loads by channel.
 func DistributionOf(loads []int64) Distribution {
 	s := Distribution{Busiest: -1}
 	for c, n := range loads {
@@ -68,9 +66,9 @@ type Balance struct {
 	routes *routes.Routes
 }
 
-// LIDsBy is how many LIDs packets leave a port of a switch to: DLIDs or, of a port to an
-// endpoint, those that the table forwards there. False: it is not a port of a switch of the
-// tables, or the table is empty, as that of one that has not answered is.
+// LIDsBy is to how many LIDs packets leave a port of a switch: its DLIDs or, for a port to an
+// endpoint, the LIDs that the table forwards there. False: it is not a port of a switch of the
+// tables, or the table is empty, as of a switch that has not answered.
 func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 	g := b.routes.Graph()
 	if p.Node().Fabric() != g.Fabric() {
@@ -86,8 +84,8 @@ func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
 	return int64(bytes.Count(b.routes.Row(s), []byte{uint8(p.Num())})), true
 }
 
-// MeasureBalance counts the routes between endpoints of class c; 0: all CAs and routers. Those
-// to lids alone are counted, whatever their class; nil: to all of the endpoints.
+// MeasureBalance counts the routes from endpoints of class c; 0: all CAs and routers. With lids,
+// it counts only the routes to these, of any class; nil: the routes to all of the endpoints.
 //
 // Time: O(L*S).
 func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids []mad.LID) (*Balance, error) {

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -39,7 +40,7 @@ type classNet struct {
 	lid   mad.LID // the first of the class
 	sl    uint8
 	safe  []uint64 // by vertex, a bit each: all choices of its packets arrive
-	order []place  // those that are safe, each before those that it sends to
+	order []place  // the safe vertices, each before the vertices that it sends to
 	lossy bool     // some vertices are not safe
 }
 
@@ -58,7 +59,7 @@ func newChoiceNet(ctx context.Context, r *routes.Routes, sources []int32, wanted
 			continue
 		}
 		if a.Private != nil {
-			x.plfts = max(x.plfts, int32(len(a.Tables))+1) // those without a table are one
+			x.plfts = max(x.plfts, int32(len(a.Tables))+1) // private LFTs without a table count as one
 		}
 	}
 	used := uint16(1) << sl
@@ -122,13 +123,13 @@ func (x *choiceNet) vertex(s int32, in, sl uint8) int32 {
 // vertices is how many there are.
 func (x *choiceNet) vertices() int { return int(x.plfts) * len(x.g.Switches()) }
 
-// alike reports whether packets of two terminals of a switch have the same choices.
+// alike reports whether packets of two terminals of a switch have equal choices.
 func (x *choiceNet) alike(t, u int32) bool {
 	if x.r.SL != nil && !x.r.SL.SameFrom(int(t), int(u)) {
 		return false
 	}
 	for sl, l := range x.levels {
-		if l != nil && x.begin(t, uint8(sl)) != x.begin(u, uint8(sl)) {
+		if l != nil && x.entry(t, uint8(sl)) != x.entry(u, uint8(sl)) {
 			return false
 		}
 	}
@@ -143,8 +144,8 @@ func (x *choiceNet) level(terminal int32, lid mad.LID) uint8 {
 	return x.r.SL.Of(int(terminal), lid) & 15
 }
 
-// begin is where packets of a terminal on a switch begin.
-func (x *choiceNet) begin(terminal int32, sl uint8) int32 {
+// entry is the vertex at which packets of a terminal on a switch begin.
+func (x *choiceNet) entry(terminal int32, sl uint8) int32 {
 	t := &x.g.Terminals()[terminal]
 	return x.vertex(int32(t.Switch), t.Out, sl)
 }
@@ -165,7 +166,7 @@ const (
 	vertexLost // some packets do not arrive, or loop
 )
 
-// home finds the paths to classes of LIDs on one switch. Those with the same choices wherever
+// home finds the paths to classes of LIDs on one switch. Classes with equal choices wherever
 // packets pass have one classNet: other switches may have entries that differ.
 func (w *classWalk) home(list []int, classes [][]mad.LID, nets []*classNet) {
 	var known []*classNet
@@ -207,7 +208,7 @@ func (w *classWalk) class(lid mad.LID) *classNet {
 	clear(w.state)
 	w.c = &classNet{lid: lid, sl: w.l.kind.SL, safe: make([]uint64, (len(w.state)+63)/64)}
 	for _, t := range w.x.sources {
-		w.follow(w.x.begin(t, w.l.kind.SL))
+		w.follow(w.x.entry(t, w.l.kind.SL))
 	}
 	slices.Reverse(w.c.order)
 	return w.c
@@ -279,4 +280,119 @@ func (w *classWalk) hops(v int32) (list []hop, lost bool) {
 		w.l.mu[s].Unlock()
 	}
 	return list, false
+}
+
+// demand is the traffic to the LIDs of a class. Packets to all of them may take equal paths, so
+// they are split together.
+type demand struct {
+	class  *classNet
+	from   []source
+	active []place // vertices that packets may pass, each before the vertices that it sends to
+}
+
+// place is a vertex with its choices.
+type place struct {
+	vertex int32
+	hops   []hop
+}
+
+// source is the traffic that begins at a vertex.
+type source struct {
+	vertex int32
+	amount float64
+}
+
+// demands collect flows.
+type demands struct {
+	x    *choiceNet
+	of   map[*classNet]map[int32]float64
+	lost int64 // flows that some choice loses
+}
+
+func newDemands(x *choiceNet) *demands { return &demands{x: x, of: map[*classNet]map[int32]float64{}} }
+
+// add adds n equal flows from a terminal to lid.
+func (d *demands) add(terminal int32, lid mad.LID, n int64, traffic float64) {
+	sl := d.x.level(terminal, lid)
+	class, v := d.x.levels[sl].of[lid], d.x.entry(terminal, sl)
+	if class.safe[v/64]>>(v%64)&1 == 0 {
+		d.lost += n
+		return
+	}
+	from := d.of[class]
+	if from == nil {
+		from = map[int32]float64{}
+		d.of[class] = from
+	}
+	from[v] += float64(n) * traffic
+}
+
+// group are terminals whose packets have equal choices.
+type group struct {
+	first int32
+	flows int64 // of all of them
+}
+
+// groups sorts terminals into groups; of is by terminal, -1 for others.
+func (x *choiceNet) groups(terminals []int32, flows []int64) (groups []group, of []int) {
+	of = make([]int, len(x.g.Terminals()))
+	for t := range of {
+		of[t] = -1
+	}
+	on := make([][]int, len(x.g.Switches())) // groups
+	for _, t := range terminals {
+		s := x.g.Terminals()[t].Switch
+		at := slices.IndexFunc(on[s], func(i int) bool { return x.alike(groups[i].first, t) })
+		if at < 0 {
+			at = len(on[s])
+			on[s] = append(on[s], len(groups))
+			groups = append(groups, group{first: t})
+		}
+		of[t] = on[s][at]
+		groups[of[t]].flows += flows[t]
+	}
+	return groups, of
+}
+
+// list are the demands, in an order that depends on the flows alone.
+func (d *demands) list(ctx context.Context) ([]*demand, error) {
+	var list []*demand
+	for class, from := range d.of {
+		one := &demand{class: class}
+		for v, amount := range from {
+			one.from = append(one.from, source{v, amount})
+		}
+		slices.SortFunc(one.from, func(a, b source) int { return cmp.Compare(a.vertex, b.vertex) })
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b *demand) int {
+		return cmp.Or(cmp.Compare(a.class.lid, b.class.lid), cmp.Compare(a.class.sl, b.class.sl))
+	})
+	reached := make([][]bool, d.x.g.Workers())
+	return list, graph.Each(ctx, len(reached), len(list), func(worker, i int) {
+		if reached[worker] == nil {
+			reached[worker] = make([]bool, d.x.vertices())
+		}
+		list[i].activate(reached[worker])
+	})
+}
+
+// activate finds the vertices that packets may pass. reached is by vertex, and false before and
+// after.
+func (d *demand) activate(reached []bool) {
+	for _, from := range d.from {
+		reached[from.vertex] = true
+	}
+	for _, p := range d.class.order {
+		if !reached[p.vertex] {
+			continue
+		}
+		reached[p.vertex] = false
+		d.active = append(d.active, p)
+		for _, h := range p.hops {
+			if h != noHop {
+				reached[h.to] = true
+			}
+		}
+	}
 }

@@ -15,12 +15,12 @@ import (
 
 // Patterns of traffic, by name.
 const (
-	Shift       = "shift"       // each endpoint sends to the one k places after it, for all k
+	Shift       = "shift"       // each endpoint sends to the endpoint k places after it, for all k
 	Permutation = "permutation" // random permutations
 	Bisection   = "bisection"   // random halves that exchange in pairs
 	Ring        = "ring"        // each endpoint sends to the next one
 	AllToAll    = "all-to-all"  // each sends to all others at once
-	Matrix      = "matrix"      // as Matrix has it
+	Matrix      = "matrix"      // given flows: MeasureFlows
 )
 
 // Patterns are all patterns.
@@ -29,11 +29,11 @@ func Patterns() []string { return []string{Shift, Permutation, Bisection, Ring, 
 // CongestionOptions describe the traffic.
 type CongestionOptions struct {
 	Pattern string
-	// Order are LIDs of the endpoints, in their order; nil: those of Graph.Order,
-	// or, where there are no compute nodes, all of CAs and routers.
+	// Order are LIDs of the endpoints, in their order; nil: graph.Order or, where there
+	// are no compute nodes, all LIDs of CAs and routers.
 	Order []mad.LID
 	// Samples is the number of shifts or permutations; 0: 1,000, or all shifts if
-	// those are fewer. Where not all shifts are taken, they are evenly spread.
+	// there are fewer. Where not all shifts are taken, they are evenly spread.
 	Samples int
 	Seed    uint64 // of the random patterns
 	// Each, if not nil, is called for each sample, in order: the shift, else its number, and the
@@ -63,7 +63,7 @@ type Congestion struct {
 	Lost      int64 // flows that do not arrive
 }
 
-// MatrixCongestion is that of a traffic matrix. Its Max is unknown.
+// MatrixCongestion is the congestion of a traffic matrix. Its Max is unknown.
 type MatrixCongestion struct {
 	Congestion
 	MaxLoad float64   // the most traffic on a channel

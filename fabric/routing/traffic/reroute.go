@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -14,19 +15,19 @@ import (
 
 // Rerouted is the change of paths from one Routes to another.
 type Rerouted struct {
-	// Pairs are those of an endpoint and a LID of another whose packets take other
-	// cables, or other ports, than before: they leave a switch through another
-	// port, or what is behind the port is another switch or endpoint. Where switches route
-	// adaptively, some switch that packets may pass has other choices.
+	// Pairs counts the pairs of an endpoint and a LID of another whose packets take other
+	// cables, or other ports, than before: they leave a switch through another port, or
+	// another switch or endpoint is behind the port. Where switches route adaptively, some
+	// switch that packets may pass has other choices.
 	Pairs int64
-	// Broken are those of Pairs whose packets no longer arrive.
+	// Broken counts the pairs of Pairs whose packets no longer arrive.
 	Broken int64
 	// Before and After are the most routes on a link, as Balance counts them; 0
 	// where Pairs is.
 	Before, After int64
 }
 
-// CountRerouted compares the paths of r with those of old, between CAs and routers that
+// CountRerouted compares the paths of r with the paths of old, between CAs and routers that
 // both have. before is the port of the older fabric that a port of the newer one
 // is; or nil.
 //
@@ -44,12 +45,12 @@ func CountRerouted(ctx context.Context, r *routes.Routes, old *routes.Routes, be
 	return x.count(ctx)
 }
 
-// reroute is a comparison of paths. Numbers are those of the newer graph.
+// reroute is a comparison of paths. Numbers are of the newer graph.
 type reroute struct {
 	new, old  *routes.Routes
 	switches  []int32  // the older number of a switch, or -1
 	terminals []int32  // and of a terminal
-	ports     [][]bool // by switch: the ports behind which there is something else
+	ports     [][]bool // by switch: the ports behind which there is another switch or endpoint
 	on        []int64  // endpoints that both have, by switch
 	was       []int32  // the older LID of a LID of an endpoint, or -1
 	differs   []bool   // by LID: some hop towards it differs
@@ -234,8 +235,7 @@ func (x *reroute) countTo(w *verify.Walk, lid int, changed []bool, found *Rerout
 	}
 }
 
-// channels are, by channel, that of the older graph with the same cable; -1: there is
-// none.
+// channels are, by channel, the channel of the older graph over the same cable; -1: no such channel.
 func (x *reroute) channels() []int32 {
 	g, o := x.new.Graph(), x.old.Graph()
 	list := make([]int32, len(g.Channels()))
@@ -252,4 +252,359 @@ func (x *reroute) channels() []int32 {
 		}
 	}
 	return list
+}
+
+// patches are what the switches that differ change in the paths to LIDs that both
+// tables have, where all endpoints stay.
+type patches struct {
+	x         *reroute
+	was, is   []bool  // LIDs that are patched: of the older tables, of the newer
+	lid       []int32 // by LID of the older tables: the LID of the newer
+	different []int32 // switches that are not alike
+	work      []patchWork
+}
+
+// patchWork is what a worker has found, and its memory.
+type patchWork struct {
+	found Rerouted
+	gone  []int64 // load that is gone, at most 0, by channel of the older graph
+	come  []int64 // load that is new, by channel of the newer
+	at    []int32 // switches that send packets to the LID elsewhere
+	isAt  []bool  // by switch of the older graph: it is one of them
+	first []int64 // by such a switch: packets that come to it before any other of them
+}
+
+// fewSwitches is which part of the switches may differ, at most: to patch the paths
+// behind more of them takes longer than to follow all again.
+const fewSwitches = 8
+
+// newPatches finds the LIDs that can be patched.
+func (x *reroute) newPatches(olds, news *verify.Endpoints) *patches {
+	g, o := x.new.Graph(), x.old.Graph()
+	p := &patches{x: x, was: make([]bool, int(o.Top())+1), is: make([]bool, int(g.Top())+1), lid: make([]int32, int(o.Top())+1), work: make([]patchWork, o.Workers())}
+	for s, alike := range x.alike {
+		if !alike {
+			p.different = append(p.different, int32(s))
+		}
+	}
+	if len(g.Switches()) != len(o.Switches()) || len(p.different) > len(g.Switches())/fewSwitches {
+		return p
+	}
+	for s, was := range x.switches {
+		if was < 0 || news.On[s] != olds.On[was] || int64(news.On[s]) != x.on[s] {
+			return p
+		}
+	}
+	for lid, was := range x.was {
+		if was < 0 || !news.Wanted[lid] || int(was) >= int(o.Top())+1 || !olds.Wanted[was] {
+			continue
+		}
+		if x.terminals[g.TerminalByLID(mad.LID(lid))] == int32(o.TerminalByLID(mad.LID(was))) { // else two ports have one LID
+			p.is[lid], p.was[was], p.lid[was] = true, true, int32(lid)
+		}
+	}
+	return p
+}
+
+// patch removes the packets to a LID that come to a switch that differs from the cables behind
+// it, and adds them to the cables that they take now. w has followed the older paths, and has
+// the endpoints behind each switch.
+func (p *patches) patch(worker int, w *verify.Walk, was mad.LID) {
+	lid := int(p.lid[was])
+	if !p.x.differs[lid] {
+		return
+	}
+	m := &p.work[worker]
+	if m.isAt == nil {
+		m.isAt, m.first = make([]bool, len(w.State)), make([]int64, len(w.State))
+		m.gone, m.come = make([]int64, len(w.Graph.Channels())), make([]int64, len(p.x.new.Graph().Channels()))
+	}
+	arrive := true
+	m.at = m.at[:0]
+	for _, s := range p.different {
+		if of := p.x.switches[s]; w.State[of] != verify.Unknown && p.x.hopDiffers(s, lid, int(was)) {
+			m.at = append(m.at, s)
+			m.first[s], m.isAt[of] = int64(w.Flow[of]), true
+			arrive = arrive && w.State[of] >= 0
+		}
+	}
+	if arrive {
+		p.removePackets(m, w)
+		p.addPackets(m, lid)
+	} else { // how many packets come there is not known: they are followed again
+		p.is[lid] = false
+		for _, s := range w.Order {
+			if c := w.Via[s]; c >= 0 && w.State[s] >= 0 {
+				m.gone[c] -= int64(w.Flow[s])
+			}
+		}
+	}
+	for _, s := range m.at {
+		m.isAt[p.x.switches[s]] = false
+	}
+}
+
+// removePackets removes the packets from their cables, up to the next switch that differs: it
+// removes them from the cables behind it.
+func (p *patches) removePackets(m *patchWork, w *verify.Walk) {
+	for _, s := range m.at {
+		at := p.x.switches[s]
+		n := int64(w.Flow[at])
+		for w.Via[at] >= 0 {
+			m.gone[w.Via[at]] -= n
+			if at = w.Graph.ChannelTo(w.Via[at]); m.isAt[at] {
+				m.first[p.newer(m, at)] -= n
+				break
+			}
+		}
+	}
+}
+
+// newer is the number in the newer graph of a switch that differs.
+func (p *patches) newer(m *patchWork, old int32) int32 {
+	for _, s := range m.at {
+		if p.x.switches[s] == old {
+			return s
+		}
+	}
+	return graph.NoChannel
+}
+
+// addPackets adds the packets to their cables, if they arrive.
+func (p *patches) addPackets(m *patchWork, lid int) {
+	g := p.x.new.Graph()
+	t := int32(g.TerminalByLID(mad.LID(lid)))
+	for _, s := range m.at {
+		n := m.first[s]
+		if n == 0 {
+			continue
+		}
+		arrives := p.load(m.come, s, lid, n)
+		if int(s) == g.Terminals()[t].Switch {
+			n-- // not to itself
+		}
+		m.found.Pairs += n
+		if !arrives {
+			m.found.Broken += n
+		}
+	}
+}
+
+// load adds n packets from switch s to a LID to the load, if they arrive.
+func (p *patches) load(load []int64, s int32, lid int, n int64) bool {
+	g := p.x.new.Graph()
+	t := int32(g.TerminalByLID(mad.LID(lid)))
+	var way [64]int32
+	path := way[:0]
+	for at := s; len(path) <= len(g.Switches()); {
+		target := g.Target(at, p.x.new.Entry(at, mad.LID(lid)))
+		if target < 0 {
+			if target != graph.ToTerminal(t) {
+				return false
+			}
+			for _, c := range path {
+				load[c] += n
+			}
+			return true
+		}
+		path = append(path, target.Channel())
+		at = g.ChannelTo(target.Channel())
+	}
+	return false // a loop
+}
+
+// found adds up what the workers have found.
+func (p *patches) found() Rerouted {
+	var sum Rerouted
+	for i := range p.work {
+		sum.add(p.work[i].found)
+	}
+	return sum
+}
+
+func (r *Rerouted) add(f Rerouted) {
+	r.Pairs += f.Pairs
+	r.Broken += f.Broken
+}
+
+// chosenPaths are the paths to a LID that switches may choose, of packets of any kind: the
+// memory of a worker.
+type chosenPaths struct {
+	x      *reroute
+	kinds  []verify.PacketKind
+	plfts  [][]uint8 // by switch: the private LFTs that packets may follow
+	state  []outcome // by switch
+	differ []func(lid mad.LID) bool
+}
+
+// outcome is what may become of packets from a switch on.
+type outcome uint8
+
+const (
+	outcomeKnown   outcome = 1 << iota
+	outcomeOpen            // on the path that is followed now
+	outcomeDiffers         // some switch has other choices than before
+	outcomeLost            // some packets do not arrive
+)
+
+// countChoices is count where switches of one of the Routes route adaptively: a pair counts
+// if any switch that its packets may pass has another static port or other choices, and is
+// broken if some packets do not arrive. Loads are the loads of static ports.
+//
+// Time: O(C) for each LID.
+func (x *reroute) countChoices(ctx context.Context) (Rerouted, error) {
+	x.compare() // finds the LIDs that both have
+	g := x.new.Graph()
+	kinds := verify.PacketKinds(x.new)
+	before, now := routes.ActiveSwitches(x.old), routes.ActiveSwitches(x.new)
+	plfts := make([][]uint8, len(now))
+	for s, a := range now {
+		plfts[s] = usedPLFTs(a)
+	}
+	found := make([]Rerouted, g.Workers())
+	paths := make([]*chosenPaths, g.Workers())
+	err := graph.Each(ctx, g.Workers(), len(x.was), func(worker, lid int) {
+		if x.was[lid] < 0 {
+			return
+		}
+		p := paths[worker]
+		if p == nil {
+			p = &chosenPaths{x: x, kinds: kinds, plfts: plfts, state: make([]outcome, len(now)), differ: make([]func(lid mad.LID) bool, len(now))}
+			for s, a := range now {
+				if was := x.switches[s]; was >= 0 {
+					p.differ[s] = adaptive.Differ(before[was], a)
+				}
+			}
+			paths[worker] = p
+		}
+		if p.any(mad.LID(lid), now) {
+			p.count(mad.LID(lid), now, &found[worker])
+		}
+	})
+	if err != nil {
+		return Rerouted{}, err
+	}
+	var sum Rerouted
+	for _, f := range found {
+		sum.add(f)
+	}
+	if sum.Pairs == 0 {
+		return sum, nil
+	}
+	for _, t := range []struct {
+		r  *routes.Routes
+		to *int64
+	}{{x.old, &sum.Before}, {x.new, &sum.After}} {
+		load, err := verify.CountAllRoutes(ctx, t.r)
+		if err != nil {
+			return sum, err
+		}
+		*t.to = DistributionOf(load).Max
+	}
+	return sum, nil
+}
+
+// usedPLFTs are the private LFTs that some packets follow.
+func usedPLFTs(a *adaptive.Switch) []uint8 {
+	list := []uint8{0}
+	if a == nil {
+		return list
+	}
+	var known [256]bool
+	known[0] = true
+	for _, row := range a.Private {
+		for _, plft := range row {
+			if !known[plft] {
+				known[plft] = true
+				list = append(list, plft)
+			}
+		}
+	}
+	return list
+}
+
+// count adds the pairs whose destination is lid.
+func (p *chosenPaths) count(lid mad.LID, now []*adaptive.Switch, found *Rerouted) {
+	g := p.x.new.Graph()
+	clear(p.state)
+	home := g.Terminals()[g.TerminalByLID(lid)].Switch
+	for s, n := range p.x.on {
+		if n == 0 {
+			continue
+		}
+		if s == home {
+			n-- // not to itself
+		}
+		state := p.follow(int32(s), lid, now)
+		if state&outcomeDiffers == 0 {
+			continue
+		}
+		found.Pairs += n
+		if state&outcomeLost != 0 {
+			found.Broken += n
+		}
+	}
+}
+
+// any reports whether some switch does something else with packets to lid than before.
+func (p *chosenPaths) any(lid mad.LID, now []*adaptive.Switch) bool {
+	for s := range now {
+		if p.differs(int32(s), lid) || p.x.ports[s] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// differs reports whether switch s has another static port for lid, or other choices.
+func (p *chosenPaths) differs(s int32, lid mad.LID) bool {
+	return p.x.hopDiffers(s, int(lid), int(p.x.was[lid])) || p.differ[s] != nil && p.differ[s](lid)
+}
+
+// follow is what may become of packets from switch s on.
+func (p *chosenPaths) follow(s int32, lid mad.LID, now []*adaptive.Switch) outcome {
+	if p.state[s]&outcomeKnown != 0 {
+		return p.state[s]
+	}
+	if p.state[s]&outcomeOpen != 0 {
+		return outcomeLost // they may loop
+	}
+	p.state[s] |= outcomeOpen
+	g, x := p.x.new.Graph(), p.x
+	var state outcome
+	if p.differs(s, lid) {
+		state |= outcomeDiffers
+	}
+	ports := p.ports(s, lid, now[s])
+	if ports.Empty() {
+		state |= outcomeLost
+	}
+	for port := range ports.All() {
+		if x.ports[s] != nil && int(port) < len(x.ports[s]) && x.ports[s][port] {
+			state |= outcomeDiffers
+		}
+		switch target := g.Target(s, port); {
+		case target.IsChannel():
+			state |= p.follow(g.ChannelTo(target.Channel()), lid, now) & (outcomeDiffers | outcomeLost)
+		case target != graph.ToTerminal(int32(g.TerminalByLID(lid))):
+			state |= outcomeLost
+		}
+	}
+	p.state[s] = state | outcomeKnown
+	return p.state[s]
+}
+
+// ports are the ports that packets of any kind may take.
+func (p *chosenPaths) ports(s int32, lid mad.LID, a *adaptive.Switch) adaptive.Ports {
+	if a == nil {
+		return adaptive.Single(p.x.new.Entry(s, lid)).Ports
+	}
+	var all adaptive.Ports
+	down := routes.Down(p.x.new.Graph(), int(s))
+	for _, plft := range p.plfts[s] {
+		for i := range p.kinds {
+			all = all.Union(a.PortsOf(plft, p.kinds[i].Packet(0), lid, down))
+		}
+	}
+	return all
 }

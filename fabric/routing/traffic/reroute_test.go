@@ -19,7 +19,7 @@ import (
 	"fabsh/mad"
 )
 
-// reroutedByHand is what Rerouted says, found by following each packet.
+// reroutedByHand is the result of CountRerouted, found by following each packet.
 func reroutedByHand(t *testing.T, r, old *routes.Routes, before func(*fabric.Port) *fabric.Port) traffic.Rerouted {
 	t.Helper()
 	var sum traffic.Rerouted
@@ -74,7 +74,7 @@ func reroutedByHand(t *testing.T, r, old *routes.Routes, before func(*fabric.Por
 	return sum
 }
 
-// TestRerouted: pairs and loads are those that following each packet gives, where few
+// TestRerouted: pairs and loads agree with following each packet, where few
 // switches differ, many, or the fabric does; where packets loop or are dropped; before,
 // after, or both.
 func TestRerouted(t *testing.T) {

@@ -3,7 +3,10 @@ package traffic
 import (
 	"context"
 	"math"
+	"math/bits"
 	"slices"
+
+	"fabsh/fabric/routing/graph"
 )
 
 // An ideal split divides the traffic to each class of LIDs, at each switch, over its choices
@@ -13,10 +16,10 @@ import (
 // of the gradient's cheapest paths is mixed into the split so far, as much as is best.
 //
 // Costs of links also have a lower bound: no split has a largest load below the cost of
-// sending all traffic by cheapest paths, divided by the sum of the costs (duality). Equal costs
-// of the links of one switch are the first. The split
-// is good enough if its largest load is within idealGap of the best bound so far; the number
-// of steps is limited, so the bound is a part of the result.
+// sending all traffic by cheapest paths, divided by the sum of the costs (duality). The first
+// bounds have equal costs on the links of one switch. The split is good enough if its largest
+// load is within idealGap of the best bound so far; the number of steps is limited, so the bound
+// is a part of the result.
 const (
 	idealGap  = 0.01
 	idealWork = 1e8 // visits of choices and links, unless minSteps need more
@@ -31,7 +34,7 @@ const (
 	probeSharpness = 1000
 	probeEach      = 8
 
-	// mixtureSteps are those of a bisection.
+	// mixtureSteps is the number of steps of a bisection.
 	mixtureSteps = 14
 
 	// Paths whose costs differ by this part are equally cheap.
@@ -237,4 +240,136 @@ func mixture(load, other []float64, sharpness float64) float64 {
 		}
 	}
 	return low
+}
+
+// worst is the most traffic that each link may get, by channel: the traffic of all flows which
+// some choices send over it. For each link by itself switches can choose so; for all of them at
+// once they cannot.
+func (x *choiceNet) worst(ctx context.Context, list []*demand) ([]float64, error) {
+	s := sums{workers: x.g.Workers()}
+	memory := make([]reach, s.workers)
+	load := make([]float64, len(x.g.Channels()))
+	_, err := s.add(ctx, list, load, func(worker int, d *demand, load []float64) float64 {
+		m := &memory[worker]
+		if m.vertices.place == nil {
+			m.vertices.place, m.channels.place = make([]int32, x.vertices()), make([]int32, len(load))
+		}
+		m.add(d, load)
+		return 0
+	})
+	return load, err
+}
+
+// reach has the sources whose packets may pass vertices and channels: the memory of a worker.
+type reach struct {
+	vertices, channels sourceSets
+}
+
+// add adds what each link may get of a demand.
+func (m *reach) add(d *demand, load []float64) {
+	words := (len(d.from) + 63) / 64
+	m.vertices.reset(words)
+	m.channels.reset(words)
+	equal := true
+	for i, from := range d.from {
+		m.vertices.of(from.vertex)[i/64] |= 1 << (i % 64)
+		equal = equal && from.amount == d.from[0].amount
+	}
+	for _, p := range d.active {
+		for _, h := range p.hops {
+			if h == noHop {
+				continue
+			}
+			// By way of several private LFTs packets may come to one channel.
+			next, channel := m.vertices.of(h.to), m.channels.of(h.channel)
+			for w, word := range m.vertices.of(p.vertex) {
+				next[w] |= word
+				channel[w] |= word
+			}
+		}
+	}
+	for _, c := range m.channels.used {
+		for w, word := range m.channels.of(c) {
+			if equal {
+				load[c] += float64(bits.OnesCount64(word)) * d.from[0].amount
+				continue
+			}
+			for ; word != 0; word &= word - 1 {
+				load[c] += d.from[w*64+bits.TrailingZeros64(word)].amount
+			}
+		}
+	}
+}
+
+// sourceSets are sets of sources, by vertex or channel.
+type sourceSets struct {
+	place []int32 // by key: its number from 1 on among the used keys
+	used  []int32 // keys
+	words int
+	sets  []uint64
+}
+
+// reset forgets all sets.
+func (s *sourceSets) reset(words int) {
+	for _, key := range s.used {
+		s.place[key] = 0
+	}
+	s.used, s.sets, s.words = s.used[:0], s.sets[:0], words
+}
+
+// of is the set of a key, empty at first. It is valid until the next call with a new key.
+func (s *sourceSets) of(key int32) []uint64 {
+	if s.place[key] == 0 {
+		s.used = append(s.used, key)
+		s.place[key] = int32(len(s.used))
+		for range s.words {
+			s.sets = append(s.sets, 0)
+		}
+	}
+	return s.sets[int(s.place[key]-1)*s.words:][:s.words]
+}
+
+// sumBlocks is how many sums of loads are made at once. Each adds its demands in an order that does
+// not depend on the number of workers, and so rounding does not.
+const sumBlocks = 32
+
+// sums has the memory for sums of loads.
+type sums struct {
+	workers int
+	blocks  [sumBlocks][]float64 // by channel
+	totals  [sumBlocks]float64
+}
+
+// add sets load, by channel, to the sum of what put adds for each demand, and returns the sum
+// of what it returns.
+func (s *sums) add(ctx context.Context, list []*demand, load []float64, put func(worker int, d *demand, load []float64) float64) (total float64, err error) {
+	err = graph.Each(ctx, s.workers, sumBlocks, func(worker, b int) {
+		if s.blocks[b] == nil {
+			s.blocks[b] = make([]float64, len(load))
+		}
+		clear(s.blocks[b])
+		s.totals[b] = 0
+		for i := b; i < len(list); i += sumBlocks {
+			s.totals[b] += put(worker, list[i], s.blocks[b])
+		}
+	})
+	clear(load)
+	for b, part := range s.blocks {
+		total += s.totals[b]
+		for c, x := range part {
+			load[c] += x
+		}
+	}
+	return total, err
+}
+
+// largest is the largest of loads, and the first channel with it; -1: none has any.
+func largest(loads []float64) (most float64, at int) {
+	at = -1
+	for c, x := range loads {
+		if x > most {
+			most, at = x, c
+		}
+	}
+	return most, at
 }
