@@ -387,7 +387,7 @@ func (a *assigner) first(s int, ports []uint8) []uint8 {
 	return groups[best].Ports
 }
 
-// firstOf is the one of parallel ports of switch s with the least load so far.
+// firstOf is the parallel port of switch s with the least load so far.
 func (a *assigner) firstOf(s int, parallel []uint8, weight int32) uint8 {
 	loads := a.loads[a.routes.Graph().FirstPort(s):]
 	best := parallel[0]

@@ -323,7 +323,7 @@ type paragraph struct {
 	at     string     // file and line
 }
 
-// readParagraphs reads the paragraphs. A line without a qualifier goes on with the one before.
+// readParagraphs reads the paragraphs. A line without a qualifier continues the line before.
 func readParagraphs(r io.Reader, name string) (parts []paragraph, err error) {
 	limited := &io.LimitedReader{R: r, N: maxChainFile + 1}
 	lines := bufio.NewScanner(limited)

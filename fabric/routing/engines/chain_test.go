@@ -219,7 +219,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestReadErrors: what is wrong with a file is told with the line.
+// TestReadErrors: errors of a file name the line.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	for _, x := range [][2]string{

@@ -30,7 +30,7 @@ import (
 )
 
 // All are all routing engines, in the order in which lists show them. This
-// is the one table of them: help, lists and error messages are made from it. A
+// is the only table of them: help, lists and error messages are made from it. A
 // new engine is a file with a literal, and a line here.
 func All() []Engine {
 	return []Engine{

@@ -231,7 +231,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// connected tells whether all CAs of g are in one part.
+// connected reports whether all CAs of g are in one part.
 func connected(t testing.TB, g *graph.Graph) bool {
 	t.Helper()
 	h, err := graph.AllHops(t.Context(), g)

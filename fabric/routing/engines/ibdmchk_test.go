@@ -84,7 +84,7 @@ func write(t testing.TB, path string, do func(w *bufio.Writer)) {
 	}
 }
 
-// ibdmchk is what it says.
+// ibdmchk is the output of ibdmchk.
 type ibdmchk struct {
 	Hops    map[int]int64 // pairs of CAs by links
 	DLIDs   map[int64]int // ports by LIDs

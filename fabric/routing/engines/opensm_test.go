@@ -199,10 +199,10 @@ func links(v *verify.Verdict) (n int64) {
 	return n
 }
 
-// BenchmarkOpenSM is the CPU time of our engines with lanes on tori, beside that which
-// OpenSM's own take on the same, from its lines "building routing with" to "tables
+// BenchmarkOpenSM is the CPU time of our engines with lanes on tori, beside the time that
+// OpenSM's engines take there, from its lines "building routing with" to "tables
 // configured"; it is ended after openSMLimit. Measured on 2 cores, in ms: lash 5/5/5 4
-// (OpenSM 290), 6/6/6 24 (OpenSM refuses: 8 lanes do not suffice it), 16/16/16 4,130
+// (OpenSM 290), 6/6/6 24 (OpenSM refuses: 8 lanes are not enough for it), 16/16/16 4,130
 // (OpenSM not done after 120,000); torus-2QoS 16/16/16 830 (OpenSM 11,390).
 func BenchmarkOpenSM(b *testing.B) {
 	for _, x := range []struct {

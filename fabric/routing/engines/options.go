@@ -30,7 +30,7 @@ type Options struct {
 // MaxEffort is the largest Effort.
 const MaxEffort = 1000
 
-// Option declares an option of engines, each of which lists those that it takes. From it
+// Option declares an option of engines; each engine lists the options that it takes. From it
 // come the parameter of graph.route() in scripts, the flag of the policy that fabsh route
 // runs for an engine, and the help and checks of both.
 type Option struct {

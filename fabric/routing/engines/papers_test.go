@@ -110,7 +110,7 @@ func (x *paperFigure) ours(t testing.TB, g *graph.Graph) figure {
 	return f
 }
 
-// TestPapers: where that takes little time, as it does on trees, bandwidths are at least those published, and no
+// TestPapers: where it takes little time, as on trees, bandwidths are at least the published ones, and no
 // more lanes are used.
 func TestPapers(t *testing.T) {
 	compared := 0

@@ -173,7 +173,7 @@ func TestTorusRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenSMTorus: OpenSM's torus-2QoS, which is told where things are, has as long paths
+// TestOpenSMTorus: OpenSM's torus-2QoS, which gets the places of switches, has as long paths
 // as ours, on as many lanes; by the service levels that its manual defines, ours judges its
 // tables as well as its own.
 func TestOpenSMTorus(t *testing.T) {
@@ -224,7 +224,7 @@ func TestOpenSMTorus(t *testing.T) {
 				}
 			}
 			ours := compute(t, g, "torus-2qos", Options{TorusConfig: readTorusConfig(t, config)})
-			for i := range g.Terminals() { // rings of even size have two shortest ways, those of 3 need no dateline
+			for i := range g.Terminals() { // rings of even size have two shortest ways, rings of 3 need no dateline
 				for _, to := range g.Terminals() {
 					if want := theirs.SL.Pair[i][to.LID]; x.dims[0] == 5 && ours.SL.Of(i, to.LID) != want && to.Out > 0 && g.Terminals()[i].Out > 0 {
 						t.Fatalf("SL %d, OpenSM: %d", ours.SL.Of(i, to.LID), want)

@@ -42,7 +42,7 @@ type BuildOptions struct {
 	// PortOrder lists the preferred ports of a switch, best first; ports that
 	// it leaves out come after them.
 	PortOrder func(*fabric.Node) []int
-	// LIDs are the first LID of an end port and its LMC; nil: those that it has.
+	// LIDs are the first LID of an end port and its LMC; nil: as the fabric has them.
 	LIDs func(*fabric.Port) (mad.LID, int)
 	// Rules give terminals their classes; nil: DefaultRules.
 	Rules []Rule

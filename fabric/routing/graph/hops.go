@@ -119,7 +119,7 @@ const batch = 64
 // destinations are words.
 type searcher struct {
 	seen     []uint64   // by switch: destinations whose search has reached it
-	now      []uint64   // by switch: those that did in the last step, the frontier
+	now      []uint64   // by switch: destinations whose search reached it in the last step, the frontier
 	steps    [][]uint64 // spare frontiers
 	buckets  [][]int32  // of Dial's algorithm: switches by distance
 	distance []uint8    // of Dial's algorithm, by switch
@@ -143,7 +143,7 @@ func (h *Hops) fail(w *searcher, s, d int) {
 }
 
 // search runs bfs for each batch of destinations, or, where links have weights,
-// Dial's algorithm for each destination. Of several errors it returns the one of
+// Dial's algorithm for each destination. Of several errors it returns the error of
 // the lowest destination, whatever the number of workers.
 func (h *Hops) search(ctx context.Context, bfs func(w *searcher, first int)) error {
 	g := h.graph
@@ -266,7 +266,7 @@ func (h *Hops) put(s, first int, which uint64, distance uint8) {
 // dial finds the distances to one destination by Dial's algorithm: Dijkstra's with
 // buckets in place of a queue, for small integer weights (Dial, "Algorithm 360:
 // shortest-path forest with topological ordering", 1969). With up*/down* it runs
-// twice: for the paths that only go down, then for those that go up to one of these.
+// twice: for the paths that only go down, then for the paths that go up to one of these.
 //
 // Time: O(S + N + MaxDistance).
 func (h *Hops) dial(w *searcher, d int) {
@@ -301,7 +301,7 @@ func (h *Hops) dial(w *searcher, d int) {
 }
 
 // relax takes the buckets in order and relaxes the links into their switches: with
-// up*/down* only those that go up, or only the others.
+// up*/down* only the links that go up, or only the others.
 func (h *Hops) relax(w *searcher, up bool) {
 	g := h.graph
 	mark := uint8(0)
@@ -316,7 +316,7 @@ func (h *Hops) relax(w *searcher, up bool) {
 			}
 			for j := g.nbrBase[t]; j < g.nbrBase[t+1]; j++ {
 				s, weight := g.nbrTo[j], int(g.nbrBack[j])
-				// Links from t to s go up if those from s to t go down.
+				// Links from t to s go up if the links from s to t go down.
 				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != noPath {
 					continue
 				}
@@ -446,8 +446,8 @@ func (h *Hops) replace(part *Hops) [][]int32 {
 	return differ
 }
 
-// older begins with the older distances; where there are new switches, with those that
-// their neighbours give them. Nil: such a path is too long.
+// older begins with the older distances; new switches begin with the distances that their
+// neighbours give them. Nil: such a path is too long.
 func (u *HopsUpdate) older(g *Graph) *Hops {
 	h := &Hops{graph: g, stride: (len(g.switches) + rowFilled - 1) / rowFilled * rowFilled}
 	if u.Ranks != nil {

@@ -14,8 +14,8 @@ import (
 	"fabsh/fabric/routing/routingtest"
 )
 
-// TestDistances: gonum's Dijkstra finds the same distances, with weights and
-// without, and the next hops are those that are nearer by a link. Ways that are
+// TestDistances: the distances agree with gonum's Dijkstra, with weights and without, and
+// the next hops are the neighbours that are nearer by a link. Ways that are
 // too long matter only where there is no other.
 func TestDistances(t *testing.T) {
 	far, heavy := 0, 0

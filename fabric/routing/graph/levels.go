@@ -361,7 +361,7 @@ func (c *cover) hasAll(s, t int) bool {
 }
 
 // joinsMore reports whether two of the leaves below s are below no switch of a lower level. joined
-// has, by leaf, those that such switches join with it; nil: unknown yet.
+// has, by leaf, the leaves that such switches join with it; nil: unknown yet.
 func (c *cover) joinsMore(s int, joined [][]uint64) bool {
 	own := c.of(s)
 	for i := range c.leaves {

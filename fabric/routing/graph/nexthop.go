@@ -129,7 +129,7 @@ func (x *NextHops) Ports(d int) (ports []uint8, same bool) {
 // List is the list of the last destination.
 func (x *NextHops) List() *PortList { return x.list }
 
-// Share makes lists those that x reuses, and forgets what they have.
+// Share makes x reuse lists, and clears them.
 func (x *NextHops) Share(lists *PortLists) {
 	x.known = lists
 	x.forget()

@@ -17,12 +17,13 @@ type SimplePath struct {
 	Channels []int32 // as Graph.Channels numbers them
 }
 
+// compare orders paths by cost, then by the number of links, then by channels.
 func compare(a, b SimplePath) int {
 	return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(len(a.Channels), len(b.Channels)), slices.Compare(a.Channels, b.Channels))
 }
 
 // ShortestPaths finds k of the cheapest paths from a switch to another, cheapest first; of
-// equal ones those with fewer links stand first, then those over lower channels. There
+// equal cost, paths with fewer links stand first, then paths over lower channels. There
 // may be fewer than k. Parallel links make different paths.
 //
 // Each path found is left at each of its switches in turn, by another link than all

@@ -62,7 +62,7 @@ func (r *Ranks) Up(s, t int) bool {
 	return t < s
 }
 
-// ups says of each neighbour of each switch whether the links to it go up.
+// ups reports for each neighbour of each switch whether the links to it go up.
 func (r *Ranks) ups(g *Graph) []bool {
 	up := make([]bool, len(g.neighbours))
 	for s := range g.switches {
@@ -86,8 +86,8 @@ func UpDown(ctx context.Context, g *Graph, r *Ranks) (*Hops, error) {
 	return h, h.search(ctx, h.bfsUpDown)
 }
 
-// bfsUpDown is bfs for UpDown: first over the links that go down, then over those
-// that go up.
+// bfsUpDown is bfs for UpDown: first over the links that go down, then over the links that
+// go up.
 func (h *Hops) bfsUpDown(w *searcher, first int) {
 	g := h.graph
 	w.start(h, first)
@@ -121,8 +121,8 @@ func (h *Hops) bfsUpDown(w *searcher, first int) {
 			return
 		}
 	}
-	// Switches whose path goes up, to one of those, or to one that goes up itself:
-	// w.now has both kinds.
+	// Switches whose path goes up, to a switch whose path goes down or up: w.now has both
+	// kinds.
 	clear(w.now)
 	next := make([]uint64, len(w.seen))
 	for step := 1; ; step++ {
@@ -310,9 +310,9 @@ func rootMethods() []string { return []string{"color", "farthest", "histogram", 
 // if there is no top, with the reason.
 //
 //	color      switches without a link to a switch farther from compute nodes;
-//	           links between switches at the same distance are not allowed
-//	farthest   those farthest from compute nodes
-//	histogram  those with nearly all CAs at one distance, as OpenSM's updn finds
+//	           links between switches at one distance are not allowed
+//	farthest   switches farthest from compute nodes
+//	histogram  switches with nearly all CAs at one distance, as OpenSM's updn finds
 //	           them: more than 90% at one distance, more than 5% at no other
 //	center     the one switch with the least sum of distances to CAs and routers
 //

@@ -69,7 +69,7 @@ func TestUpDown(t *testing.T) {
 	}
 }
 
-// legalFrom tells where paths lead that never go up after they went down.
+// legalFrom reports where paths lead that never go up after they went down.
 func legalFrom(g *graph.Graph, r *graph.Ranks, from int) []bool {
 	seen := make([][2]bool, len(g.Switches()))
 	type state struct{ s, down int }

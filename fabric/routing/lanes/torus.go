@@ -24,7 +24,7 @@ type Torus struct {
 	Points []Point // by switch
 	Placed []bool  // by switch: it has a place; others have no links
 	Way    []int8  // by channel: its direction
-	// Mirror requires that paths there and back are on the same side of each ring.
+	// Mirror requires that paths there and back are on one side of each ring.
 	Mirror bool
 
 	n    *Network
@@ -190,7 +190,7 @@ func (e *embedding) link(s, t int32) int32 {
 	return -1
 }
 
-// corner is the one switch besides s that has links to t and u, or -1.
+// corner is the only switch besides s that has links to t and u, or -1.
 func (e *embedding) corner(s, t, u int32) int32 {
 	corner := int32(-1)
 	for _, c := range e.links[t] {
@@ -320,7 +320,7 @@ func (e *embedding) infer(s int32) error {
 	return nil
 }
 
-// onlyDirection is the one direction that channel c out of s may have, or -1.
+// onlyDirection is the only direction that channel c out of s may have, or -1.
 func (e *embedding) onlyDirection(s, c int32) int8 {
 	var out [MaxDims]bool // by dimension: c does not belong to it
 	unknown := 0

@@ -16,8 +16,8 @@ import (
 func (r *Routes) AdaptiveKnown() bool { return r.adaptive.list != nil }
 
 // SetAdaptive sets the adaptive routing of switch s; nil: it routes statically. If a is
-// active, the static ports of its first table become those of the row; LIDs above Top are
-// left out. Routes keeps a, which must not change afterwards.
+// active, the row gets the static ports of its first table; LIDs above Top are left out.
+// Routes keeps a, which must not change afterwards.
 func (r *Routes) SetAdaptive(s int, a *adaptive.Switch) {
 	if a == nil {
 		r.adaptive.set(s, nil)

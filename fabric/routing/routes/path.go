@@ -69,7 +69,7 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 }
 
 // PathBy is a path of packets from a terminal on a switch to lid, by one port of each switch
-// among those that it may choose.
+// among the ports that it may choose.
 func PathBy(r *Routes, terminal int, lid mad.LID, port func(s int) uint8) *Path {
 	t := &r.graph.Terminals()[terminal]
 	p := &Path{From: terminal, LID: lid, SL: r.SL.Of(terminal, lid), routes: r}

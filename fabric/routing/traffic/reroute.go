@@ -235,7 +235,7 @@ func (x *reroute) countTo(w *verify.Walk, lid int, changed []bool, found *Rerout
 	}
 }
 
-// channels are, by channel, the channel of the older graph over the same cable; -1: no such channel.
+// channels are, by channel, the channel of the older graph over its cable; -1: no such channel.
 func (x *reroute) channels() []int32 {
 	g, o := x.new.Graph(), x.old.Graph()
 	list := make([]int32, len(g.Channels()))

@@ -370,9 +370,9 @@ func TestChoicesOfEachKind(t *testing.T) {
 	}
 }
 
-// TestChoicesInjectedAtRandom: where switches get one choice more, the verdict is that of the
-// checker, and each step of a credit loop is one that packets may wait over; without the
-// choice there is no loop, and static ports make no loop.
+// TestChoicesInjectedAtRandom: where switches get one choice more, the verdict agrees with the
+// checker, and packets may wait over each step of a credit loop; without the choice there is no
+// loop, and static ports make no loop.
 func TestChoicesInjectedAtRandom(t *testing.T) {
 	nets := []string{"pgft:m=2/3,w=1/2,p=1/1", "ring:n=5,hosts=1", "mesh:dims=2/3,hosts=1", "random:n=6,degree=3,hosts=1,seed=3", "fattree:k=4,levels=2"}
 	tables := 600
