@@ -28,7 +28,7 @@ type PLFT struct {
 	Err   error
 }
 
-// Len is the number of private LFTs.
+// Len returns the number of private LFTs.
 func (p *PLFT) Len() int {
 	if p.Info.NumPLFTs == 0 {
 		return 36 // ib_types.h ib_plft_info_t
@@ -36,7 +36,7 @@ func (p *PLFT) Len() int {
 	return int(p.Info.NumPLFTs)
 }
 
-// Top is the last LID of a private LFT; not ok: it is that of SwitchInfo.
+// Top returns the last LID of a private LFT; not ok: it is LinearFDBTop of SwitchInfo.
 func (p *PLFT) Top(id int) (top mad.LID, ok bool) {
 	if id >= len(p.Maps) || p.Maps[id] == nil || !p.Maps[id].LFTTopEnable {
 		return 0, false
@@ -44,7 +44,7 @@ func (p *PLFT) Top(id int) (top mad.LID, ok bool) {
 	return p.Maps[id].LFTTop, true
 }
 
-// Rows are the private LFTs by input port and SL, from both ways in which they are mapped;
+// Rows returns the private LFTs by input port and SL, from both ways in which they are mapped;
 // nil while private LFTs are off.
 func (p *PLFT) Rows() [][16]uint8 {
 	if p.Ports != nil || p.Maps == nil {
@@ -107,7 +107,7 @@ func readPLFTs(b *batch, places bool, list []*PLFT) error {
 		}
 		return err
 	}
-	older := mad.OlderOf(mad.AttrPrivateLFTInfo) // another attribute with the same number
+	older := mad.OlderOf(mad.AttrPrivateLFTInfo) // another attribute with this number
 	err := each(mad.AttrPrivateLFTInfo, func(p *PLFT) int {
 		if p.Node.DeviceID == older.Device {
 			return 0

@@ -2,7 +2,9 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -25,10 +27,67 @@ type PortTarget struct {
 	Err           error
 
 	incoming bool         // Num is the port where the request comes in
-	caps     mad.PortInfo // whose CapabilityMask counts: of a switch, port 0's
+	caps     mad.PortInfo // whose CapabilityMask counts: at a switch, PortInfo of port 0
 }
 
-// PortInfo is the latest PortInfo read from the port.
+// Choice is a choice of speeds or widths that a link may use.
+type Choice struct {
+	Words []string // empty: leave them unchanged
+	// UpTo reports that Words is one word, which also includes all slower or narrower ones
+	// that the port supports.
+	UpTo bool
+}
+
+// LinkSettings changes the speeds and widths that are enabled at a port. They take effect when
+// the link trains next.
+type LinkSettings struct {
+	PortTarget
+	Speed, Width Choice
+	// Force makes the change even where a CautionError would refuse it.
+	Force bool
+}
+
+// SetLinks makes all changes at once; the outcome of each is in its Err.
+// The Sets are sent once. The error is the end of ctx.
+func SetLinks(ctx context.Context, e *engine.Engine, changes ...*LinkSettings) error {
+	var targets, peers []*PortTarget
+	for _, c := range changes {
+		targets = append(targets, &c.PortTarget)
+	}
+	if err := readPorts(ctx, e, targets); err != nil {
+		return err
+	}
+	peerOf := map[*LinkSettings]*PortTarget{}
+	for _, c := range changes {
+		if peer := c.peer(); peer != nil && c.Err == nil && !c.Force {
+			peerOf[c] = peer
+			peers = append(peers, peer)
+		}
+	}
+	if err := readPorts(ctx, e, peers); err != nil {
+		return err
+	}
+	var sets []*Set
+	var open []*LinkSettings
+	for _, c := range changes {
+		var set *Set
+		if c.Err == nil {
+			set, c.Err = c.set(peerOf[c])
+		}
+		if c.Err == nil {
+			open, sets = append(open, c), append(sets, set)
+		}
+	}
+	if err := SetAttributes(ctx, e, sets...); err != nil {
+		return err
+	}
+	for i, c := range open {
+		c.Err, c.After = sets[i].Err, sets[i].After
+	}
+	return nil
+}
+
+// PortInfo returns the latest PortInfo read from the port.
 func (p *PortTarget) PortInfo() (i mad.PortInfo) {
 	if p.After != nil {
 		i.Decode(p.After)
@@ -38,7 +97,7 @@ func (p *PortTarget) PortInfo() (i mad.PortInfo) {
 	return i
 }
 
-// IsSwitch reports whether the port is a switch's.
+// IsSwitch reports whether the port belongs to a switch.
 func (p *PortTarget) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwitch }
 
 // get makes c a Get of PortInfo of port num of p's node.
@@ -115,8 +174,8 @@ func (p *PortTarget) checkNode() error {
 	return nil
 }
 
-// peer is the port at the other end of the link; nil where no route to it is
-// known. A CA forwards nothing, so the peer of its port must be Known's.
+// peer returns the port at the other end of the link; nil if no route to it is known. A CA
+// forwards nothing, so the peer of its port must be known from Known.
 func (p *PortTarget) peer() *PortTarget {
 	switch {
 	case p.IsSwitch() && p.Dest.Route != nil && p.Dest.Route.Hops() < mad.MaxHops:
@@ -128,6 +187,102 @@ func (p *PortTarget) peer() *PortTarget {
 	case p.Known != nil && p.Known.Peer() != nil:
 		q := p.Known.Peer()
 		return &PortTarget{Dest: fabric.Dest{Route: q.Route(), LID: q.LID(), Guard: q.Guard()}, GUID: q.Node().GUID(), Num: q.Num(), Known: q}
+	}
+	return nil
+}
+
+// set returns the Set of PortInfo. peer is the port at the other end of the link, nil or with
+// an error if it is unknown.
+func (c *LinkSettings) set(peer *PortTarget) (*Set, error) {
+	now := c.PortInfo()
+	values := map[string]uint64{}
+	if len(c.Speed.Words) > 0 {
+		speeds, err := c.Speed.among(fabric.LinkSpeeds, c.speeds(fabric.SupportedSpeeds))
+		if err == nil {
+			err = c.putSpeeds(values, speeds)
+		}
+		if err == nil && peer != nil && peer.Err == nil {
+			err = checkCommonRate("speeds", fabric.LinkSpeeds, speeds, peer.speeds(fabric.EnabledSpeeds))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Width.Words) > 0 {
+		widths, err := c.Width.among(fabric.LinkWidths, fabric.WidthSet(now.LinkWidthSupported))
+		if err == nil && peer != nil && peer.Err == nil {
+			i := peer.PortInfo()
+			err = checkCommonRate("widths", fabric.LinkWidths, widths, fabric.WidthSet(i.LinkWidthEnabled))
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, word := range widths.Words(fabric.LinkWidths) {
+			values["link_width_enabled"] |= mad.WordsLinkWidth.Code[word]
+		}
+	}
+	set := &Set{Dest: c.Dest, GUID: c.GUID, Attr: mad.AttrPortInfo, Modifier: uint32(c.Num), Once: true, Edit: func(data []byte) {
+		for name, v := range values {
+			mad.AttrPortInfo.Field(name).SetUint(data, v)
+		}
+	}}
+	for name := range sortedEntries(values) {
+		set.Named = append(set.Named, name)
+	}
+	return set, nil
+}
+
+// among returns the set that c chooses among the supported rates.
+func (c Choice) among(all []string, supported fabric.RateSet) (chosen fabric.RateSet, err error) {
+	for _, word := range c.Words {
+		i := slices.Index(all, word)
+		if supported>>i&1 == 0 {
+			return 0, unsupported("%s: not supported by the port; supported: %s", word, strings.Join(supported.Words(all), ", "))
+		}
+		chosen |= 1 << i
+		if c.UpTo {
+			chosen = supported & (1<<(i+1) - 1)
+		}
+	}
+	return chosen, nil
+}
+
+// checkCommonRate returns an error unless the peer has one of the rates mine enabled.
+func checkCommonRate(what string, all []string, mine, theirs fabric.RateSet) error {
+	if mine&theirs != 0 {
+		return nil
+	}
+	return &CautionError{fmt.Sprintf("not set: of these %s (%s) the neighbour has enabled none, only %s; the link would not come up again", what, strings.Join(mine.Words(all), ", "), strings.Join(theirs.Words(all), ", "))}
+}
+
+// speeds returns the speeds of the port.
+func (p *PortTarget) speeds(of func(caps, i *mad.PortInfo) fabric.RateSet) fabric.RateSet {
+	i := p.PortInfo()
+	return of(&p.caps, &i)
+}
+
+// putSpeeds puts a set of speeds in the fields that the port has. A set without
+// SDR is reserved, and 30 stands for no extended speed (IBA 14.2.5.6;
+// opensm opensm/osm_subnet.c force_link_speed, include/iba/ib_types.h
+// IB_LINK_SPEED_EXT_DISABLE).
+func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds fabric.RateSet) error {
+	now := c.PortInfo()
+	const xdr = 1 << 7
+	switch {
+	case speeds&1 == 0:
+		return unsupported("the speeds must include sdr: links begin with it, and sets without it are reserved")
+	case fabric.HasExtendedSpeeds2(&c.caps) && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
+		return unsupported("xdr is enabled and no public source documents how to disable it; the speeds must include it")
+	}
+	values["link_speed_enabled"] = uint64(speeds & 7)
+	if fabric.HasExtendedSpeeds(&c.caps) && now.LinkSpeedExtSupported != 0 {
+		values["link_speed_ext_enabled"] = uint64(speeds >> 3 & 15)
+		if speeds>>3&15 == 0 {
+			values["link_speed_ext_enabled"] = uint64(mad.LinkSpeedExtDisabled)
+		}
+	}
+	if speeds&xdr != 0 {
+		values["link_speed_ext_enabled2"] = 1
 	}
 	return nil
 }

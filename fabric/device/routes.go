@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -22,10 +24,9 @@ type SwitchError struct {
 	Err    error
 }
 
-// ReadRoutes reads the linear forwarding tables of all switches of f at once, of
-// each the blocks up to LinearFDBTop. A table that could not be read drops all
-// packets; failed are those, by switch number. The error is the end of ctx, or
-// that f has no graph.
+// ReadRoutes reads the linear forwarding tables of all switches of f at once, each up to
+// LinearFDBTop. A table that could not be read drops all packets; failed are these tables, by
+// switch number. The error is the end of ctx, or that f has no graph.
 func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *routes.Routes, failed []SwitchError, err error) {
 	g, err := graph.New(f, graph.BuildOptions{})
 	if err != nil {
@@ -51,11 +52,10 @@ func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *rou
 	return r, failed, nil
 }
 
-// ReadLanes gives r, tables that were just read, the SL2VL of all switches between ports
-// with a link, by routes to them. Rows of other ports, which no packets use, are as some
-// other one of the switch. The error is the end of ctx, or that a row cannot be read.
+// ReadLanes gives r, tables that were just read, the SL2VL of all switches between ports with a
+// link, by routes to them. Rows of other ports, which no packets use, are copies of some row of
+// the switch. The error is the end of ctx, or that a row cannot be read.
 func ReadLanes(ctx context.Context, e *engine.Engine, r *routes.Routes) error {
-	const most = 8192 // calls at once
 	lanes := routes.NewSL2VL(r.Graph())
 	type pair struct {
 		s       int
@@ -101,7 +101,7 @@ func ReadLanes(ctx context.Context, e *engine.Engine, r *routes.Routes) error {
 		if n.Route() == nil && n.LID() == 0 {
 			return fmt.Errorf("%s: %w", n.Label(), ErrNoAddress)
 		}
-		if len(pairs) > most {
+		if len(pairs) > maxCalls {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -121,20 +121,100 @@ func ReadLanes(ctx context.Context, e *engine.Engine, r *routes.Routes) error {
 	return nil
 }
 
-// readSwitches reads the tables of those switches that have an address.
+// ReadLevels queries the subnet administrator for the paths between all channel
+// adapters and routers, by one query for each source LID, and returns their service levels and
+// the number of records. The error is the reason why the levels are unknown.
+func ReadLevels(ctx context.Context, client *sa.Client, r *routes.Routes) (*routes.SL, int, error) {
+	terminals := r.Graph().Terminals()
+	most := 1 // LIDs of a port
+	for t := range terminals {
+		if most = max(most, terminals[t].Count); most > mostOfPair {
+			return nil, 0, fmt.Errorf("%s has %d LIDs, more than a query of paths covers", terminals[t].Port.Name(), most)
+		}
+	}
+	var requests []sa.Request
+	var sources []int // the terminal of each
+	var slids []mad.LID
+	for t := range terminals {
+		e := &terminals[t]
+		if e.Switch < 0 || e.Out == 0 {
+			continue
+		}
+		for i := range e.Count {
+			slid := e.LID + mad.LID(i)
+			requests = append(requests, sa.NewRequest(mad.MethodGetTable, mad.AttrPathRecord, &mad.PathRecord{SLID: slid, NumbPath: uint8(most)}, "slid", "numb_path"))
+			sources, slids = append(sources, t), append(slids, slid)
+		}
+	}
+	if n := len(requests); n*n > maxPaths {
+		return nil, 0, fmt.Errorf("%d LIDs have too many paths to query each", n)
+	}
+	if len(requests) > 0 { // one that does not answer, or does not support path records, is not queried a thousand times
+		if _, err := client.Table(ctx, requests[0]); err != nil {
+			return nil, 0, fmt.Errorf("query of the subnet administrator: %w", err)
+		}
+	}
+	calls, err := client.Do(ctx, requests...)
+	if err != nil {
+		return nil, 0, err
+	}
+	const noLevel = 0xff
+	levels, count := &routes.SL{Pair: make([][]uint8, len(terminals))}, 0
+	for i, call := range calls {
+		t := sources[i]
+		records, err := sa.Records(call, mad.AttrPathRecord)
+		if err != nil {
+			return nil, 0, fmt.Errorf("query of the subnet administrator: paths from LID %d: %w", slids[i], err)
+		}
+		if levels.Pair[t] == nil {
+			levels.Pair[t] = bytes.Repeat([]byte{noLevel}, int(r.Top())+1)
+		}
+		row := levels.Pair[t]
+		for data := range records {
+			var path mad.PathRecord
+			if path.Decode(data); path.SLID != slids[i] || int(path.DLID) >= len(row) {
+				continue
+			}
+			if was := row[path.DLID]; was != noLevel && was != path.SL {
+				return nil, 0, fmt.Errorf("paths from the LIDs of %s to LID %d have several", terminals[t].Port.Name(), path.DLID)
+			}
+			row[path.DLID] = path.SL
+			count++
+		}
+	}
+	for _, row := range levels.Pair {
+		for lid := range row {
+			if row[lid] == noLevel { // no path
+				row[lid] = 0
+			}
+		}
+	}
+	return levels, count, nil
+}
+
+// mostOfPair is the largest number of paths between two ports that a query may request
+// (PathRecord.NumbPath, IBA 15.2.5.16).
+const mostOfPair = 127
+
+// maxPaths is the number of pairs of LIDs from which path records are no longer
+// queried: each is a record of 64 bytes, and the subnet administrator makes them one by
+// one.
+const maxPaths = 1 << 18
+
+// readSwitches reads the tables of the switches that have an address.
 func readSwitches(ctx context.Context, e *engine.Engine, switches []*fabric.Node) ([]LFT, error) {
 	lfts := make([]LFT, len(switches))
 	var dests []fabric.Dest
-	var asked []int
+	var readable []int
 	for s, n := range switches {
 		if n.Route() == nil && n.LID() == 0 {
 			lfts[s].Err = ErrNoAddress
 			continue
 		}
-		dests, asked = append(dests, fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}), append(asked, s)
+		dests, readable = append(dests, fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}), append(readable, s)
 	}
 	read, err := ReadLFTs(ctx, e, dests)
-	for i, s := range asked[:len(read)] {
+	for i, s := range readable[:len(read)] {
 		lfts[s] = read[i]
 	}
 	return lfts, err

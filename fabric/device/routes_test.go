@@ -14,8 +14,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestReadRoutes: rows are the tables that the switches have; those of switches
-// that do not answer, or have no address, drop all packets and are told.
+// TestReadRoutes: rows are the tables that the switches have; rows of switches that do not answer,
+// or have no address, drop all packets and are reported.
 func TestReadRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topology, o, err := sim.Parse("ring:n=3")

@@ -1,24 +1,18 @@
-// Package device reads and writes tables and ports: read, modify, write, compare.
+// Package device reads and changes what switches, CAs and routers have, over an engine: read,
+// modify, write, compare.
 //
-//	set.go        Set, of one attribute
-//	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
-//	              pkeys.go guids.go are its kinds; block.go reads and writes
-//	answers.go    what audits read beyond a sweep; answerrequests.go, by what requests
-//	routes.go     the forwarding tables and lanes of all switches; adaptiveroutes.go, with
-//	              adaptive routing; levels.go, the service levels of path records
-//	adaptivity.go where it is on
-//	ar.go         AR, the adaptive routing of a switch; archeck.go checks what was read
-//	vendor.go     what NVIDIA's devices have beyond a sweep: ports, virtual ports, routers
-//	plft.go       PLFT, its private forwarding tables
-//	keyinfo.go    whether the keys of management classes protect
-//	port.go       Port, and what is read before a change
-//	portstate.go  PortState: disable, enable, reset; portguard.go, what that
-//	              must not cut off
-//	linksettings.go  LinkSettings: speeds and widths
-//	error.go      what a node does not have; no answer for want of an M_Key
+// Changes: a Set changes fields of one attribute, a Table is a table in blocks (its Kind says
+// which: linear and multicast forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs), a
+// PortState disables, enables or resets a link unless that would cut off what is still needed,
+// and LinkSettings change speeds and widths. Reading: ReadRoutes, ReadLanes and ReadLevels for
+// routing, AR, Adaptivity and PLFT for adaptive routing, ReadAnswers for audits, ReadKeys, and
+// ReadExtended for devices of NVIDIA. StoredTransport answers requests from a snapshot.
 //
-// Section numbers are those of the InfiniBand Architecture Specification,
-// volume 1 (IBA).
+// Functions take many targets at once, and do each step for all of them; the outcome of each
+// is in its Err, and the error that they return is mostly the end of the context. Nothing here
+// is safe for concurrent use, but a StoredTransport is as safe as every engine.Transport.
+//
+// Section numbers refer to the InfiniBand Architecture Specification, volume 1 (IBA).
 package device
 
 import (
@@ -40,18 +34,17 @@ type Set struct {
 	Modifier uint32
 	// GUID is the node GUID that must answer; 0: any.
 	GUID mad.GUID
-	// Named are the fields to change, by the names that scripts use, and
-	// Edit puts their values into the attribute as it was read. All other
-	// fields go out as they were read, but for those where a Set asks for an
-	// action: they go out as 0, for none.
+	// Named are the fields to change, by the names that scripts use, and Edit puts their
+	// values into the attribute as it was read. All other fields are sent as they were read,
+	// but fields by which a Set requests an action are sent as 0 (see WithoutActions).
 	Named []string
 	Edit  func(data []byte)
 	// Once prevents that the Set is sent again when no answer comes.
 	Once bool
 
-	// Before is the attribute as it was read, After as the response has it. Where
-	// Before is given it was read just before: neither is it read again, unless a
-	// plan is made, nor the node asked for its GUID.
+	// Before is the attribute as it was read, After as the response has it. If the caller
+	// gives Before, it was just read: unless a plan is made, neither the attribute nor the
+	// GUID of the node is read again.
 	Before, After []byte
 	Err           error
 }
@@ -59,7 +52,7 @@ type Set struct {
 // SetAttributes makes all changes; the outcome of each is in its Err. Each step is done for
 // all of them at once, maxCalls at a time. The error is the end of ctx.
 func SetAttributes(ctx context.Context, e *engine.Engine, sets ...*Set) error {
-	first := map[nodeAt]*Set{} // of those to one node, which reads its GUID
+	first := map[nodeAt]*Set{} // the first Set to a node, which reads its GUID
 	unread := map[*Set]bool{}
 	for _, c := range sets {
 		if c.Before != nil && e.Interceptor() == nil {
@@ -111,15 +104,15 @@ func SetAttributes(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 				}
 			}
 		}
-		var asked []*Set
+		var needed []*Set
 		for _, c := range sets {
 			if c.Err == nil && step.needed(c) {
-				asked = append(asked, c)
+				needed = append(needed, c)
 			}
 		}
-		calls := make([]engine.Call, min(len(asked), maxCalls))
+		calls := make([]engine.Call, min(len(needed), maxCalls))
 		open := make([]*engine.Call, len(calls))
-		for part := range slices.Chunk(asked, maxCalls) {
+		for part := range slices.Chunk(needed, maxCalls) {
 			clear(calls)
 			for i, c := range part {
 				open[i] = &calls[i]
@@ -135,14 +128,41 @@ func SetAttributes(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 			}
 		}
 	}
-	var lost []lostSet
+	var lost []unansweredSet
 	for _, c := range sets {
 		if c.Before != nil && c.After == nil && errors.Is(c.Err, engine.ErrTimeout) {
-			lost = append(lost, lostSet{c.Dest, &c.Err})
+			lost = append(lost, unansweredSet{c.Dest, &c.Err})
 		}
 	}
 	return checkKeys(ctx, e, lost)
 }
+
+// UnsupportedError reports why a node cannot do what was requested: it is of another
+// type, or has no such port or entry. The request is wrong, not the node.
+type UnsupportedError struct{ Reason string }
+
+func (e *UnsupportedError) Error() string { return e.Reason }
+
+func unsupported(format string, args ...any) error {
+	return &UnsupportedError{fmt.Sprintf(format, args...)}
+}
+
+// WithoutActions returns a copy of an attribute, as it was read, for a Set that requests no
+// action: fields by which a Set requests one are 0. The caller changes it.
+func WithoutActions(attr *mad.Attribute, read []byte) []byte {
+	data := slices.Clone(read[:attr.Size])
+	for i := range attr.Fields {
+		if f := &attr.Fields[i]; f.NoChange || f.W1C {
+			f.SetUint(data, 0)
+		}
+	}
+	return data
+}
+
+// ExtendedSpeeds is the bit in the modifier of a Set of PortInfo by which the sender states
+// that it knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where the
+// port has them).
+const ExtendedSpeeds = 1 << 31
 
 // nodeAt is a node at an address.
 type nodeAt struct {
@@ -164,12 +184,7 @@ func checkGUID(d fabric.Dest, want, got mad.GUID) error {
 	return fmt.Errorf("the node at LID %d is now %v, not %v; run discover() again", d.LID, got, want)
 }
 
-// extendedSpeeds is the bit of PortInfo's modifier that says that the sender
-// knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where
-// the port has them).
-const extendedSpeeds = 1 << 31
-
-// getModifier is the modifier of the Get. That of SMInfo is a command, of Sets
+// getModifier returns the modifier of the Get. The modifier of SMInfo is a command, in Sets
 // alone (IBA 14.4.1, AttributeModifier of SubnSet(SMInfo)).
 func (c *Set) getModifier() uint32 {
 	if c.Attr == mad.AttrSMInfo {
@@ -184,28 +199,22 @@ func (c *Set) setModifier() uint32 {
 		pi.Decode(c.Before)
 		// External ports of switches have no CapabilityMask: it is port 0's.
 		if pi.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0 || pi.LinkSpeedExtSupported != 0 {
-			return c.Modifier | extendedSpeeds
+			return c.Modifier | ExtendedSpeeds
 		}
 	}
 	return c.Modifier
 }
 
-// request is the attribute as the Set has it.
+// request returns the attribute as the Set has it.
 func (c *Set) request() []byte {
-	data := slices.Clone(c.Before)
-	for i := range c.Attr.Fields {
-		f := &c.Attr.Fields[i]
-		if f.NoChange || f.W1C {
-			f.SetUint(data, 0)
-		}
-	}
+	data := WithoutActions(c.Attr, c.Before)
 	c.Edit(data)
 	return data
 }
 
-// compare returns an error unless the response has the named fields as sent. Of
-// fields whose Set asks for an action it may differ: states move on, bits clear
-// themselves, and "all that is supported" comes back as what that is.
+// compare returns an error unless the response has the named fields as sent. Fields by which
+// the Set requests an action may differ: states move on, bits clear themselves, and "all that
+// is supported" comes back as what that is.
 func (c *Set) compare() error {
 	sent := c.request()
 	for _, name := range c.Named {

@@ -1,13 +1,9 @@
-// Package stored is an engine.Transport to the answers in a file: a snapshot can be
-// queried in the same way as a live fabric.
-//
-//	stored.go   the Transport: requests to nodes
-//	records.go  requests to the subnet administrator
-
 package device
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync"
@@ -21,9 +17,10 @@ import (
 // not made when the file was written, or failed.
 var ErrNotInFile = errors.New("not in the file")
 
-// StoredTransport answers as the nodes of a fabric, and its subnet administrator, answered:
-// with NodeInfo, NodeDescription, PortInfo and SwitchInfo, and with fabric.Answers. What
-// failed when the file was written fails again, at once.
+// StoredTransport is an engine.Transport to the answers in a file, so that a snapshot can be
+// queried like a live fabric. It answers as the nodes of the fabric, and its subnet
+// administrator, answered: with NodeInfo, NodeDescription, PortInfo and SwitchInfo, and with
+// fabric.Answers. What failed when the file was written fails again, at once.
 type StoredTransport struct {
 	engine.Basic
 
@@ -38,28 +35,33 @@ type StoredTransport struct {
 	out []engine.Datagram
 }
 
-// NewStoredTransport is a transport to the answers of f.
+// NewStoredTransport returns a transport to the answers of f.
 func NewStoredTransport(f *fabric.Fabric) *StoredTransport {
 	t := &StoredTransport{f: f, order: make([]int32, len(f.Answers())), wake: make(chan struct{}, 1), closed: make(chan struct{})}
 	for i := range t.order {
 		t.order[i] = int32(i)
 	}
 	all := f.Answers()
-	slices.SortFunc(t.order, func(i, j int32) int { return compare(&all[i], &all[j]) })
+	slices.SortFunc(t.order, func(i, j int32) int { return compareAnswers(&all[i], &all[j]) })
 	return t
 }
 
-func compare(a, b *fabric.Answer) int {
+// StoredRecords are the records of the subnet administrator in a file that has its
+// ClassPortInfo: a kind without records in the file was read, and was empty.
+var StoredRecords = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrLinkRecord, mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfoRecord, mad.AttrSMInfoRecord}
+
+func compareAnswers(a, b *fabric.Answer) int {
 	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier), cmp.Compare(a.Port, b.Port))
 }
 
-// anyPort stands for whatever port an answer has: where the modifier names it.
+// anyPort is the port of a key that matches an answer with any port, because the modifier
+// names the port.
 const anyPort = -2
 
-// answer is the one that key names; nil without one.
+// answer returns the answer that key names; nil: there is no such answer.
 func (t *StoredTransport) answer(key fabric.Answer) *fabric.Answer {
 	all := t.f.Answers()
-	i, _ := slices.BinarySearchFunc(t.order, &key, func(i int32, key *fabric.Answer) int { return compare(&all[i], key) })
+	i, _ := slices.BinarySearchFunc(t.order, &key, func(i int32, key *fabric.Answer) int { return compareAnswers(&all[i], key) })
 	if i == len(t.order) {
 		return nil
 	}
@@ -67,7 +69,7 @@ func (t *StoredTransport) answer(key fabric.Answer) *fabric.Answer {
 	if key.Port == anyPort {
 		key.Port = a.Port
 	}
-	if compare(a, &key) != 0 {
+	if compareAnswers(a, &key) != 0 {
 		return nil
 	}
 	return a
@@ -78,7 +80,7 @@ func (t *StoredTransport) Traits() engine.Traits {
 	return engine.Traits{Name: "file", RMPP: true, NoACK: true, Recorded: true}
 }
 
-// Port is the one that the sweep began at, else the first with a LID.
+// Port returns the port where the sweep began, else the first with a LID.
 func (t *StoredTransport) Port() (engine.Port, error) {
 	p := t.f.From()
 	for i := range t.f.Ports() {
@@ -171,7 +173,7 @@ func (t *StoredTransport) Close() error {
 	return nil
 }
 
-// attribute is what the node that m goes to has answered.
+// attribute returns what the node to which m goes has answered.
 func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, error) {
 	p := t.f.PortByLID(lid)
 	if h.Class == mad.ClassSubnDirected {
@@ -188,7 +190,7 @@ func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byt
 	attr := mad.Lookup(key.Class, h.Attribute)
 	switch {
 	case key.Class == mad.ClassSubn:
-		if x := swept(n, p, h); x != nil {
+		if x := sweptAttribute(n, p, h); x != nil {
 			data := make([]byte, mad.Size)
 			x.Encode(data)
 			return data, nil
@@ -238,8 +240,9 @@ func (t *StoredTransport) lacks(n *fabric.Node, attr *mad.Attribute) bool {
 
 type encoder interface{ Encode([]byte) }
 
-// swept is an attribute that the sweep has read; nil: it is another attribute, or was not read.
-func swept(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
+// sweptAttribute returns an attribute that the sweep has read; nil: it is another attribute, or was not
+// read.
+func sweptAttribute(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
 	switch h.Attribute {
 	case mad.AttrNodeInfo.ID:
 		info := *n.Info()
@@ -248,7 +251,7 @@ func swept(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
 		}
 		return &info
 	case mad.AttrNodeDescription.ID:
-		return text(n.Name())
+		return nodeDescription(n.Name())
 	case mad.AttrSwitchInfo.ID:
 		if n.SwitchInfo() != nil {
 			return n.SwitchInfo()
@@ -267,7 +270,89 @@ func swept(n *fabric.Node, in *fabric.Port, h *mad.Header) encoder {
 	return nil
 }
 
-// text is a NodeDescription.
-type text string
+// nodeDescription is a NodeDescription.
+type nodeDescription string
 
-func (s text) Encode(data []byte) { copy(data[:mad.AttrNodeDescription.Size], s) }
+func (s nodeDescription) Encode(data []byte) { copy(data[:mad.AttrNodeDescription.Size], s) }
+
+// records makes the answer of the subnet administrator to a request with header h.
+func (t *StoredTransport) records(h *mad.Header, m []byte) ([]byte, error) {
+	attr := mad.Lookup(mad.ClassSubnAdm, h.Attribute)
+	if attr == nil || h.Method != mad.MethodGet && h.Method != mad.MethodGetTable {
+		return nil, ErrNotInFile
+	}
+	places := mad.SAPlacesIn(m[mad.ClassVersionOffset])
+	mask := binary.BigEndian.Uint64(m[places.Mask:])
+	want := m[h.Class.DataOffset():]
+	var found [][]byte
+	known := h.Attribute != mad.AttrSubnAdmClassPortInfo.ID && slices.Contains(StoredRecords, attr) && t.answer(fabric.Answer{Node: fabric.NoNode, Port: anyPort, Class: mad.ClassSubnAdm, ID: mad.AttrSubnAdmClassPortInfo.ID}) != nil
+	for _, a := range t.f.AnswersOf(fabric.NoNode) {
+		switch {
+		case a.Class != mad.ClassSubnAdm || a.ID != h.Attribute:
+			continue
+		case len(a.Data) == 0:
+			return nil, engine.ErrTimeout
+		}
+		known = true
+		record := make([]byte, attr.Size)
+		copy(record, a.Data)
+		if matchesRecord(attr, mask, record, want) {
+			found = append(found, record)
+		}
+	}
+	if !known {
+		return nil, ErrNotInFile
+	}
+	if h.Method == mad.MethodGet {
+		switch len(found) {
+		case 0:
+			h.Status = mad.StatusNoRecords
+		case 1:
+			clear(want[:mad.Size-h.Class.DataOffset()])
+			copy(want, found[0])
+		default:
+			h.Status = mad.StatusTooManyRecords
+		}
+		return m, nil
+	}
+	step := (attr.Size + 7) &^ 7
+	size := step * len(found)
+	out := make([]byte, max(mad.Size, h.Class.DataOffset()+size))
+	copy(out, m[:h.Class.DataOffset()])
+	binary.BigEndian.PutUint16(out[places.AttrOffset:], uint16(step/8))
+	if len(out) == mad.Size { // which says how much of it are records
+		out[mad.RMPPVersionOffset], out[mad.RMPPTypeOffset] = 1, byte(mad.RMPPTypeData)
+		out[mad.RMPPFlagsOffset] = byte(mad.RMPPFlagsActive | mad.RMPPFlagsFirst | mad.RMPPFlagsLast)
+		binary.BigEndian.PutUint32(out[mad.PayloadLengthOffset:], uint32(mad.SegmentHeader+size))
+	}
+	for i, record := range found {
+		copy(out[h.Class.DataOffset()+i*step:], record)
+	}
+	return out, nil
+}
+
+// matchesRecord reports whether the record has the components that mask chooses. A selector that is not
+// "exactly" matches nothing.
+func matchesRecord(attr *mad.Attribute, mask uint64, record, want []byte) bool {
+	for i := range attr.Flat() {
+		f := &attr.Flat()[i]
+		if f.Mask()&mask == 0 {
+			continue
+		}
+		if f.Bits > 64 {
+			if !bytes.Equal(f.Bytes(record), f.Bytes(want)) {
+				return false
+			}
+			continue
+		}
+		for e := range f.Count {
+			if f.Components == f.Count && mask>>(f.Component+e)&1 == 0 {
+				continue
+			}
+			if f.UintAt(record, e) != f.UintAt(want, e) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -3,6 +3,7 @@ package device
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,33 +19,32 @@ type Table struct {
 	Dest fabric.Dest
 	// GUID is the node GUID that must answer; 0: any.
 	GUID mad.GUID
-	// Port is whose table it is; NoPortNumber: the node's, or that of the CA
+	// Port is the port whose table it is; NoPortNumber: the table of the node, or of the CA
 	// port where the request comes in.
 	Port int
 	// Edit changes Data, as read, to the new content.
 	Edit func(t *Table) error
-	// Rows is how many rows Edit needs. So many are read even where the node
-	// uses fewer.
+	// Rows is the number of rows that Edit needs. They are read even if the node uses fewer.
 	Rows int
-	// Whole means that Edit replaces all rows: blocks that the node does not use yet
+	// Whole reports that Edit replaces all rows: blocks that the node does not use yet
 	// are written without being read, and instead of reading them back the answer to
 	// the Set is compared, which has the resulting block (OpenSM takes it for the
 	// switch's table, too: opensm osm_lin_fwd_rcv.c osm_lft_rcv_process).
 	Whole bool
 
-	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero of
-	// other nodes. They are read, unless Known: then a sweep has just
-	// done so. PortInfo is read where the table's size depends on it.
+	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero unless the node is
+	// a switch. They are read, unless Known: then a sweep has just read them. PortInfo is
+	// read where the table's size depends on it.
 	Known    bool
 	Node     mad.NodeInfo
 	Switch   mad.SwitchInfo
 	PortInfo mad.PortInfo
-	// Modifiers are the blocks, and Data their bytes, one after the other.
+	// Modifiers are the modifiers of the blocks, and Data their bytes in this order.
 	Modifiers []uint32
 	Data      []byte
-	// Written are the modifiers of the Sets that went out, in order.
+	// Written are the modifiers of the Sets that were sent, in order.
 	Written []uint32
-	// Changed are the first rows that Write changed, and ChangedRows is how many there are.
+	// Changed are the first rows that WriteTables changed, and ChangedRows the number of all.
 	Changed     []RowChange
 	ChangedRows int
 	Err         error
@@ -56,7 +56,7 @@ type RowChange struct{ Row, Before, After string }
 // maxRowChanges is the maximum number of rows of a table that are described.
 const maxRowChanges = 8
 
-// NoPortNumber stands for a port where none is named.
+// NoPortNumber is the number of a port that is not named.
 const NoPortNumber = -1
 
 // TableKind describes a kind of table.
@@ -65,19 +65,19 @@ type TableKind struct {
 	onSwitch bool // only switches have it
 	ofPort   bool // every port of a switch has its own
 	byPort   bool // its size depends on PortInfo
-	byReply  bool // of a CA it is that of the port where the request comes in
-	// layout lists the modifiers of the blocks.
+	byReply  bool // a CA answers with the table of the port where the request comes in
+	// layout returns the modifiers of the blocks.
 	layout func(t *Table) ([]uint32, error)
 	blank  byte // of an unused row
-	// used is how many bytes of the table are in use. Nil: all.
+	// used returns how many bytes of the table are in use. Nil: all.
 	used func(t *Table) int
-	// row is the row that byte i is in: its name in messages, and its bytes.
+	// row returns the row that contains byte i: its name in messages, and its bytes.
 	row func(t *Table, i int) (name string, first, size int)
-	// text is a row in messages.
+	// text describes a row in messages.
 	text func(row []byte) string
-	// writes are the Sets that write the changed blocks. Nil: one for each.
+	// writes returns the Sets that write the changed blocks. Nil: one for each.
 	writes func(t *Table, changed []int) []tableWrite
-	// after is what must be set when the blocks are written. Nil: nothing.
+	// after returns what must be set when the blocks are written. Nil: nothing.
 	after func(t *Table) *Set
 }
 
@@ -105,10 +105,9 @@ func (t *Table) unused(b int) bool {
 	return t.Whole && t.Kind.used != nil && b*t.Kind.Attr.Size >= t.Kind.used(t)
 }
 
-// WriteTables reads tables, lets Edit change them, writes the blocks that differ,
-// and reads these back, but for blocks that were not in use (see Whole): it is an
-// error when they differ from what was written.
-// Each step is taken for all tables at once.
+// WriteTables reads tables, lets Edit change them, writes the blocks that differ, and reads
+// these back, except blocks that were not in use (see Whole): it is an error if they differ
+// from what was written. Each step is done for all tables at once.
 func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := ReadTables(ctx, e, tables...); err != nil {
 		return err
@@ -145,8 +144,19 @@ func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error 
 			t.Err = t.compare(wanted[i])
 		}
 	}
-	return finish(ctx, e, tables)
+	return setTops(ctx, e, tables)
 }
+
+// Fits returns an error if nodes of type t have no such table.
+func (k *TableKind) Fits(t mad.NodeType) error {
+	if k.onSwitch && t != mad.NodeTypeSwitch {
+		return unsupported("it is a %v; only switches have forwarding tables", t)
+	}
+	return nil
+}
+
+// IsSwitch reports whether the table belongs to a switch.
+func (t *Table) IsSwitch() bool { return t.Node.NodeType == mad.NodeTypeSwitch }
 
 // describe describes the rows of changed blocks whose content was old.
 func (t *Table) describe(old []byte, changed []int) {
@@ -245,17 +255,6 @@ func (t *Table) checkNode() error {
 	return nil
 }
 
-// Fits is an error where nodes of type t have no such table.
-func (k *TableKind) Fits(t mad.NodeType) error {
-	if k.onSwitch && t != mad.NodeTypeSwitch {
-		return unsupported("it is a %v; only switches have forwarding tables", t)
-	}
-	return nil
-}
-
-// IsSwitch reports whether the table is a switch's.
-func (t *Table) IsSwitch() bool { return t.Node.NodeType == mad.NodeTypeSwitch }
-
 // compare returns an error unless the table reads back as written.
 func (t *Table) compare(want []byte) error {
 	for i := range want {
@@ -267,8 +266,8 @@ func (t *Table) compare(want []byte) error {
 	return nil
 }
 
-// finish sets what must be set when the blocks are written.
-func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
+// setTops sets what must be set when the blocks are written.
+func setTops(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	var sets []*Set
 	var of []*Table
 	for _, t := range tables {
@@ -297,4 +296,141 @@ func (t *Table) raise(field string, to int) *Set {
 	return &Set{Dest: t.Dest, Attr: mad.AttrSwitchInfo, Named: []string{field}, Edit: func(data []byte) {
 		mad.AttrSwitchInfo.Field(field).SetUint(data, uint64(to))
 	}}
+}
+
+// tableWrite is one Set of a table.
+type tableWrite struct {
+	modifier uint32
+	data     []byte // a part of Table.Data
+	unused   bool   // the answer is what was written
+}
+
+// blocks returns the numbers of all blocks of t.
+func (t *Table) blocks() []int {
+	blocks := make([]int, len(t.Modifiers))
+	for b := range blocks {
+		blocks[b] = b
+	}
+	return blocks
+}
+
+// block returns block b of data.
+func (t *Table) block(data []byte, b int) []byte {
+	return data[b*t.Kind.Attr.Size:][:t.Kind.Attr.Size]
+}
+
+// getBlocks reads blocks of each table into its Data.
+func getBlocks(ctx context.Context, e *engine.Engine, tables []*Table, blocks [][]int) error {
+	b := batch{ctx: ctx, e: e}
+	for i, t := range tables {
+		for _, n := range blocks[i] {
+			if t.Err != nil {
+				break
+			}
+			if err := b.add(t.Dest, &t.Err, mad.MethodGet, t.Kind.Attr, t.Modifiers[n], nil, func(c *engine.Call) { copy(t.block(t.Data, n), c.Data()) }); err != nil {
+				return err
+			}
+		}
+	}
+	return b.flush()
+}
+
+// setBlocks writes the changed blocks of each table.
+func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [][]int) error {
+	b := batch{ctx: ctx, e: e}
+	count := make([]int, len(tables))
+	done := make([]int, len(tables))
+	for i, t := range tables {
+		if t.Err != nil {
+			continue
+		}
+		var writes []tableWrite
+		if t.Kind.writes != nil && e.Interceptor() == nil { // a plan has each block by itself
+			writes = t.Kind.writes(t, changed[i])
+		} else {
+			writes = t.eachBlock(changed[i])
+		}
+		count[i] = len(writes)
+		b.calls = slices.Grow(b.calls, min(len(writes), maxCalls-len(b.calls)))
+		for _, w := range writes {
+			t.Written = append(t.Written, w.modifier)
+			if err := b.add(t.Dest, &t.Err, mad.MethodSet, t.Kind.Attr, w.modifier, w.data, func(c *engine.Call) {
+				done[i]++
+				if w.unused {
+					copy(w.data, c.Data())
+				}
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	var lost []unansweredSet
+	for i, t := range tables {
+		switch {
+		case t.Err == nil:
+		case done[i] > 0:
+			t.Err = fmt.Errorf("%d of %d changed blocks are written, then: %w", done[i], count[i], t.Err)
+		case count[i] > 0 && errors.Is(t.Err, engine.ErrTimeout):
+			lost = append(lost, unansweredSet{t.Dest, &t.Err})
+		}
+	}
+	return checkKeys(ctx, e, lost)
+}
+
+// eachBlock returns a write for each block.
+func (t *Table) eachBlock(blocks []int) []tableWrite {
+	writes := make([]tableWrite, len(blocks))
+	for i, n := range blocks {
+		writes[i] = tableWrite{t.Modifiers[n], t.block(t.Data, n), t.unused(n)}
+	}
+	return writes
+}
+
+// maxCalls bounds the memory of calls: the linear forwarding tables of 1,000
+// switches with 32k LIDs are half a million blocks.
+const maxCalls = 8192
+
+// batch sends calls, at most maxCalls at a time.
+type batch struct {
+	ctx   context.Context
+	e     *engine.Engine
+	calls []blockCall
+}
+
+type blockCall struct {
+	engine.Call
+	failed *error             // the first error of the calls that share it
+	take   func(*engine.Call) // what to do with the answer
+}
+
+func (b *batch) add(to fabric.Dest, failed *error, m mad.Method, attr *mad.Attribute, modifier uint32, data []byte, take func(*engine.Call)) error {
+	b.calls = append(b.calls, blockCall{failed: failed, take: take})
+	to.Put(&b.calls[len(b.calls)-1].Call, m, attr, modifier, data)
+	if len(b.calls) == maxCalls {
+		return b.flush()
+	}
+	return nil
+}
+
+func (b *batch) flush() error {
+	open := make([]*engine.Call, len(b.calls))
+	for i := range b.calls {
+		open[i] = &b.calls[i].Call
+	}
+	if err := b.e.Do(b.ctx, open...); err != nil {
+		return err
+	}
+	for i := range b.calls {
+		switch c := &b.calls[i]; {
+		case c.Err == nil:
+			c.take(&c.Call)
+		case *c.failed == nil:
+			*c.failed = c.Err
+		}
+	}
+	b.calls = b.calls[:0]
+	return nil
 }

@@ -156,8 +156,8 @@ func TestTableReserved(t *testing.T) {
 	})
 }
 
-// TestTablePartly: where one Set fails the error counts those that did not, and
-// the top is not raised.
+// TestTablePartly: if one Set fails, the error counts the Sets that did not, and the top is not
+// raised.
 func TestTablePartly(t *testing.T) {
 	onTap(t, func(tap *tap) {
 		tap.Transport = lossy{tap.Transport, func(d *engine.Datagram) bool {
@@ -179,7 +179,7 @@ func TestTablePartly(t *testing.T) {
 	})
 }
 
-// TestTableSizes: a table's length is that of the node's attributes.
+// TestTableSizes: the length of a table depends on the node's attributes.
 func TestTableSizes(t *testing.T) {
 	here := fabric.Dest{Route: mad.DirectedRoute{0}}
 	field := func(a *mad.Attribute, name string, v uint64) func(mad.Header, []byte) {

@@ -48,7 +48,7 @@ type VPort struct {
 	Modifier uint32
 }
 
-// ReadVPorts reads VPortInfo of virtual ports, as ReadExtended reads others.
+// ReadVPorts reads VPortInfo of virtual ports. Its result is like that of ReadExtended.
 func ReadVPorts(ctx context.Context, e *engine.Engine, f *fabric.Fabric, list []VPort) (fabric.Reading, error) {
 	r := &extendedReader{f: f, batch: batch{ctx: ctx, e: e}}
 	for _, v := range list {
@@ -72,7 +72,7 @@ type extendedError struct {
 	name string
 }
 
-// with is what was read, and the answers of the fabric to all but these attributes.
+// with returns what was read, and the answers of the fabric to all other attributes.
 func (r *extendedReader) with(read []*mad.Attribute) fabric.Reading {
 	for _, a := range r.f.Answers() {
 		if a.Class != mad.ClassSubn || !slices.ContainsFunc(read, func(x *mad.Attribute) bool { return x.ID == a.ID }) {
@@ -88,7 +88,7 @@ var extendedAttributes = []*mad.Attribute{
 	mad.AttrRouterInfo, mad.AttrNextHopTable, mad.AttrAdjSiteLocalSubnetsTable, mad.AttrAdjSubnetsRouterLIDInfo,
 }
 
-// get requests an attribute of a node through p, which the answer is about.
+// get requests an attribute of a node through p, whose answer it is.
 func (r *extendedReader) get(p *fabric.Port, attr *mad.Attribute, modifier uint32, take func(data []byte)) error {
 	n := p.Node()
 	if p.Route() == nil && p.LID() == 0 {

@@ -179,7 +179,7 @@ node-0002 HCA-1/1 #-1 active LID 0, GUID +0x20000000000`
 	})
 }
 
-// TestReadExtendedWithout: devices of other vendors get no request, and those that announce
+// TestReadExtendedWithout: devices of other vendors get no request, and devices that announce
 // nothing only GeneralInfo.
 func TestReadExtendedWithout(t *testing.T) {
 	for _, test := range []struct {

@@ -42,7 +42,7 @@ func TestSilentTable(t *testing.T) {
 	})
 }
 
-// TestSilentSet: the same of a Set.
+// TestSilentSet: a Set without an answer is explained by an M_Key, as a table is.
 func TestSilentSet(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string
