@@ -73,7 +73,7 @@ func (p *proof) wait(e int) error {
 					return err
 				}
 				if p.cert.Lanes == 1 {
-					break // packets of the other hosts there enter the same channels
+					break // packets of all hosts at a switch enter the channels of the first
 				}
 			}
 		}

@@ -151,7 +151,7 @@ func (n *network) endOf(lid int) int32 {
 	return n.byLID[lid]
 }
 
-// drain is the longest time that packets stay in the two switches of a channel: by the
+// drain returns the longest time that packets stay in the two switches of a channel: by the
 // longest HOQLife of each, in units of 4.096 us times two to its power; above 19 it has
 // no limit (IBA 14.2.5.6), and ok is false.
 func (n *network) drain() (longest time.Duration, ok bool) {

@@ -127,7 +127,8 @@ func (p *proof) keepsLoop(s int32, port uint8, next, round int32) bool {
 	return false
 }
 
-// edge states that one number is lower than another, or at most equal.
+// edge states that the number of the first vertex is lower than the number of the second, or
+// equal to it.
 type edge struct {
 	low, high int32
 	equal     bool
@@ -200,8 +201,8 @@ func levels(n int, edges []edge, mark func(between []int32) error) ([]uint32, er
 	return level, nil
 }
 
-// dependencies are those of one epoch: a bit for each channel, and each of those that leave
-// the switch that it leads to. Lanes count one by one.
+// dependencies are the dependencies of one epoch: a bit for each pair of a channel and a
+// channel that leaves the switch to which it leads. Lanes are counted one by one.
 type dependencies struct {
 	p       *proof
 	first   []int // in bits, by channel
