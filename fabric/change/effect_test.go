@@ -17,7 +17,7 @@ import (
 	"fabsh/mad"
 )
 
-// tables are those of an engine, as if they had been read.
+// tables returns the tables of an engine, as if they had been read.
 func tables(t testing.TB, net, name string) *routes.Routes {
 	t.Helper()
 	o := engines.Options{}

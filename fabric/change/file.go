@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
-// fileFormat is the format that the files name. Those of formerFormat have no
-// certificate.
+// fileFormat is the format that the files name. Files of formerFormat have no certificate.
 const (
 	fileFormat   = "fabsh plan 2"
 	formerFormat = "fabsh plan 1"
@@ -68,7 +69,7 @@ func (p *Plan) Write(to io.Writer) error {
 	return w.err
 }
 
-// The objects of the file; decode.go reads them.
+// The objects of the file, as Write writes them; fileReader reads them.
 type (
 	managerFile struct {
 		GUID     string `json:"guid"`
@@ -191,7 +192,7 @@ func routeTexts(routes []mad.DirectedRoute) []string {
 	return texts
 }
 
-// targets returns the targets of all Sets, each once, and which one each Set has.
+// targets returns the targets of all Sets, each once, and by Set the number of its target.
 func (p *Plan) targets() (targets []*Target, of []int) {
 	type key struct {
 		guid mad.GUID
@@ -244,4 +245,57 @@ func rows[T any](w *fileWriter, name string, list []T, row func(i int, element T
 		w.value(row(i, element))
 	}
 	w.text("]")
+}
+
+// The certificate in the file: null, or an object. Rounds name the elements of Plan.Changes
+// by number. Lists of numbers are compressed, and cut into texts.
+type (
+	certRoundFile struct {
+		Lanes   bool          `json:"lanes"`
+		Drain   int64         `json:"drain_ms"`
+		Changes [][2]int      `json:"changes"` // from the first to the last
+		Between []betweenFile `json:"between,omitempty"`
+	}
+	// betweenFile is a block that does not have its final value yet.
+	betweenFile struct {
+		Change  int    `json:"change"`
+		Entries []byte `json:"entries"`
+	}
+)
+
+// certificate writes a certificate.
+func (w *fileWriter) certificate(c *certificate.Certificate) {
+	w.text(",\n\"certificate\": ")
+	if c == nil {
+		w.text("null")
+		return
+	}
+	w.text("{\n\"lanes\": ")
+	w.value(c.Lanes)
+	w.text(",\n\"accept_credit_loops\": ")
+	w.value(c.AcceptCreditLoops)
+	rows(w, "rounds", c.Rounds, func(_ int, r certificate.Round) any {
+		row := certRoundFile{Lanes: r.Lanes, Drain: r.Drain.Milliseconds(), Changes: [][2]int{}}
+		for _, b := range r.Blocks {
+			if n := len(row.Changes); n > 0 && row.Changes[n-1][1] == b.Change-1 {
+				row.Changes[n-1][1]++
+			} else {
+				row.Changes = append(row.Changes, [2]int{b.Change, b.Change})
+			}
+			if b.Entries != nil {
+				row.Between = append(row.Between, betweenFile{b.Change, b.Entries})
+			}
+		}
+		return row
+	})
+	rows(w, "ranks", chunks(c.Ranks), func(_ int, b []byte) any { return b })
+	rows(w, "orders", c.Orders, func(_ int, order []byte) any { return chunks(order) })
+	w.text("\n}")
+}
+
+// maxChunk is the largest number of bytes that a text of the file has in base64.
+const maxChunk = maxText / 2
+
+func chunks(data []byte) [][]byte {
+	return slices.AppendSeq([][]byte{}, slices.Chunk(data, maxChunk))
 }

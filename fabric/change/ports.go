@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,9 +16,78 @@ import (
 // that is more (the limit of the deterministic isolation of UFM's PDR plug-in).
 func MaxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
 
-// checkPorts returns why ports must not be disabled or reset as p does; "" if they may.
-// f is the current fabric. Links that are reset are up again, one after the other: for
-// a moment nodes without another path lose theirs.
+// CutOff describes nodes that lose their path to each other when links are down; "":
+// none do.
+func CutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
+	type group struct{ before, after string } // nodes with these are alike
+	first, many := map[group]*fabric.Node{}, map[group]bool{}
+	before, after := reachableParts(f, nil), reachableParts(f, down)
+	sets := map[string][]int{}
+	var groups []group
+	for i := range f.Nodes() {
+		g := group{fmt.Sprint(before[i]), fmt.Sprint(after[i])}
+		sets[g.before], sets[g.after] = before[i], after[i]
+		if many[g] = first[g] != nil; !many[g] {
+			first[g] = &f.Nodes()[i]
+			groups = append(groups, g)
+		}
+	}
+	share := func(a, b string) bool {
+		return slices.ContainsFunc(sets[a], func(part int) bool { return slices.Contains(sets[b], part) })
+	}
+	for i, g := range groups {
+		for _, h := range groups[:i+1] {
+			if (g != h || many[g]) && share(g.before, h.before) && !share(g.after, h.after) {
+				return fmt.Sprintf("%s and %s would lose the last path between them", first[h].Label(), first[g].Label())
+			}
+		}
+	}
+	return ""
+}
+
+// OfLinks reports whether a Set of these fields changes only the state or the speeds of a
+// link. A running subnet manager handles such a change like the change of a cable.
+func OfLinks(attr *mad.Attribute, fields []string) bool {
+	return attr == mad.AttrPortInfo && len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool { return !slices.Contains(linkFields, name) })
+}
+
+// linkFields are the fields of PortInfo whose Sets a subnet manager sees as links that go
+// down and come up.
+var linkFields = []string{"port_physical_state", "link_speed_enabled", "link_speed_ext_enabled", "link_speed_ext_enabled2"}
+
+// Isolates reports whether p takes a link down that stays down. Other links train again.
+func (p *Plan) Isolates(f *fabric.Fabric) bool {
+	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
+		port, stays := takenDown(f, &c)
+		return port != nil && port.Peer() != nil && stays
+	})
+}
+
+// OnlyLinks reports whether all changes of p are OfLinks.
+func (p *Plan) OnlyLinks() bool {
+	changes := p.Changes()
+	for _, c := range changes {
+		var names []string
+		for _, f := range c.Fields {
+			names = append(names, f.Name)
+		}
+		if !OfLinks(c.Attr, names) {
+			return false
+		}
+	}
+	return len(changes) > 0
+}
+
+// NeedsTables reports whether p cannot be judged without the current forwarding tables.
+func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
+	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool {
+		return s.Attr == mad.AttrLinearForwardingTable || s.Attr == mad.AttrSLtoVLMappingTable
+	})
+}
+
+// checkPorts returns the reason why p must not disable or reset ports; "": it may. f is the
+// current fabric. Links that are reset train one by one: for a moment nodes without another
+// path lose their path.
 func (p *Plan) checkPorts(f *fabric.Fabric) string {
 	down, links := map[*fabric.Port]bool{}, 0
 	for _, c := range p.Changes() {
@@ -55,16 +123,9 @@ func (p *Plan) takesDown(f *fabric.Fabric) (ports []*fabric.Port) {
 	return ports
 }
 
-// NeedsTables reports whether p cannot be judged without the current forwarding tables.
-func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
-	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool {
-		return s.Attr == mad.AttrLinearForwardingTable || s.Attr == mad.AttrSLtoVLMappingTable
-	})
-}
-
-// predict gives r the effect of the links that p takes down. tables are the new ones, nil if
-// those of t stay. Without a subnet manager pairs whose packets take these links lose their
-// path.
+// predict gives r the effect of the links that p takes down. tables are the new tables; nil:
+// the tables of t stay. Without a subnet manager, pairs whose packets take these links lose
+// their path.
 func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes.Routes) (err error) {
 	down := p.takesDown(t.Live.Graph().Fabric())
 	if len(down) == 0 {
@@ -81,19 +142,6 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 	text := fmt.Sprintf("the tables route %s over links that go down, and no subnet manager makes new ones; plan new tables first", plural.Count(int(r.Effect.Through), "pair", "pairs"))
 	r.Reason = strings.TrimPrefix(r.Reason+"; "+text, "; ")
 	return nil
-}
-
-// InLanes adds the virtual lanes of the switches to tables, and the service levels of their
-// paths.
-func (t *Tables) InLanes(ctx context.Context, tables *routes.Routes) error {
-	if t.Lanes == nil {
-		return errors.New("virtual lanes of the switches unknown")
-	}
-	err := t.Lanes(ctx, tables)
-	if err == nil && t.Levels != nil {
-		tables.SL, _, err = t.Levels(ctx, tables)
-	}
-	return err
 }
 
 // takenDown returns the port that a change takes down, permanently or to retrain its
@@ -117,4 +165,77 @@ func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
 		}
 	}
 	return nil, false
+}
+
+// isolatedNode names a CA or router whose links all go down; "": none does.
+func isolatedNode(f *fabric.Fabric, down map[*fabric.Port]bool) string {
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if n.IsSwitch() {
+			continue
+		}
+		lost, left := false, false
+		for port := range n.Ports() {
+			lost = lost || down[port]
+			left = left || port.Peer() != nil && !down[port]
+		}
+		if lost && !left {
+			return n.Label()
+		}
+	}
+	return ""
+}
+
+// reachableParts returns, by node id, the parts of f, connected by switches, that nodes are in
+// or have a port to. Links that are down are left out.
+func reachableParts(f *fabric.Fabric, down map[*fabric.Port]bool) [][]int {
+	parts := switchParts(f, down)
+	all := make([][]int, len(f.Nodes()))
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if n.IsSwitch() {
+			all[i] = []int{parts[i]}
+			continue
+		}
+		for port := range n.Ports() {
+			peer := port.Peer()
+			if peer == nil || down[port] {
+				continue
+			}
+			part := parts[peer.Node().ID()]
+			if !peer.Node().IsSwitch() {
+				part = -1 - min(port.ID(), peer.ID()) // these two alone
+			}
+			if !slices.Contains(all[i], part) {
+				all[i] = append(all[i], part)
+			}
+		}
+		slices.Sort(all[i])
+	}
+	return all
+}
+
+// switchParts numbers the parts of f that switches connect, by node id, from 1.
+func switchParts(f *fabric.Fabric, down map[*fabric.Port]bool) []int {
+	part := make([]int, len(f.Nodes()))
+	count := 0
+	switches := f.OfType(mad.NodeTypeSwitch)
+	for i := range switches {
+		if part[switches[i].ID()] != 0 {
+			continue
+		}
+		count++
+		part[switches[i].ID()] = count
+		for queue := []*fabric.Node{&switches[i]}; len(queue) > 0; queue = queue[1:] {
+			for port := range queue[0].Ports() {
+				peer := port.Peer()
+				if peer == nil || down[port] || !peer.Node().IsSwitch() || part[peer.Node().ID()] != 0 {
+					continue
+				}
+				part[peer.Node().ID()] = count
+				queue = append(queue, peer.Node())
+			}
+		}
+	}
+	return part
 }

@@ -7,11 +7,17 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/device"
+	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Tables are the input for an order of writes of linear forwarding tables and of SL2VL,
@@ -23,9 +29,9 @@ type Tables struct {
 	// they matter: SL2VL changes, or the tables have a credit loop on one lane. Nil:
 	// they cannot be known.
 	Lanes func(ctx context.Context, live *routes.Routes) error
-	// Levels returns the service levels of packets, and the source of this knowledge,
-	// in words; none: any may be in use. It is called only if there are lanes. Nil:
-	// like none.
+	// Levels returns the service levels of packets (nil: any may be in use), and the source
+	// of this knowledge, in words. It is called only if there are lanes. Nil: any may be in
+	// use.
 	Levels func(ctx context.Context, live *routes.Routes) (levels *routes.SL, basis string, err error)
 	// Basis is the source that Levels returned, if it was called.
 	Basis string
@@ -35,13 +41,13 @@ type Tables struct {
 	// OnTarget reports that the order is safe only if paths have the service levels of
 	// Target from the start.
 	OnTarget bool
-	// Last are LIDs that are cut last: those of the subnet manager and of this host.
+	// Last are LIDs whose paths change last: of the subnet manager and of this host.
 	Last []mad.LID
 	// Adaptive is adaptive routing that is on, by switch of Live, with its choices; nil: off.
 	// No list: it was not determined. Notes describes what else is known of it.
 	Adaptive []*adaptive.Switch
 	Notes    []string
-	// Simple, AcceptCreditLoops and AcceptLost are those of order.Input.
+	// Simple, AcceptCreditLoops and AcceptLost are explained at order.Input.
 	Simple, AcceptCreditLoops, AcceptLost bool
 }
 
@@ -51,15 +57,15 @@ type Write struct {
 	Modifier uint32
 	Node     mad.GUID
 	Label    string // for messages
-	Old, New []byte // Old nil: as Live has it
+	Old, New []byte // Old nil: Live has it
 }
 
 // allSLs are all service levels.
 const allSLs = 1<<mad.ServiceLevels - 1
 
-// Order finds an order of writes. Writes of other attributes are skipped; a nil
-// schedule means that there are no others. The error is a *order.Refusal if none is
-// safe.
+// Order finds an order of writes of forwarding tables and SL2VL. Writes of other attributes
+// are skipped; a nil schedule means that only such are left. The error is a *order.Refusal
+// if no order is safe.
 func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order.Schedule, error) {
 	in, err := t.input(ctx, writes)
 	if err == nil && in.New != nil {
@@ -101,7 +107,84 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 	return alone, s, err
 }
 
-// input is the input of order.Plan. New is nil if writes has no tables.
+// Writes returns the changes of p.
+func (p *Plan) Writes() []Write {
+	var all []Write
+	for _, c := range p.Changes() {
+		all = append(all, Write{c.Attr, c.Modifier, c.Target.GUID, c.Target.Label(), c.Set.Old, c.New})
+	}
+	return all
+}
+
+// ChangesTables reports whether p changes forwarding tables, or lanes of switches.
+func (p *Plan) ChangesTables(f *fabric.Fabric) bool {
+	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
+		nodes := f.NodeByGUID(c.Target.GUID)
+		return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable && len(nodes) == 1 && nodes[0].IsSwitch()
+	})
+}
+
+// CreditLoop reports whether err is the refusal of a change because of a credit loop.
+func CreditLoop(err error) bool {
+	var r *order.Refusal
+	return errors.As(err, &r) && r.Cycle != nil
+}
+
+// Levels determines which service levels packets have: from a file, or from path
+// records.
+type Levels struct {
+	// Client queries the subnet administrator; nil: no query is sent.
+	Client *sa.Client
+	// File has the service levels of paths, as ibdmchk reads them; "": no file.
+	File string
+	Open format.Opener
+}
+
+// InForce makes t read its lanes by e, and its service levels by l, where they matter.
+func (l Levels) InForce(t *Tables, e *engine.Engine) {
+	t.Lanes = func(ctx context.Context, live *routes.Routes) error { return device.ReadLanes(ctx, e, live) }
+	t.Levels = l.Of
+}
+
+// Of returns the service levels of packets in a fabric, which r has tables of, and the
+// source of this knowledge, in words. Nil: any may be in use. The error is the end of
+// ctx, or that the file cannot be read.
+func (l Levels) Of(ctx context.Context, r *routes.Routes) (levels *routes.SL, basis string, err error) {
+	if l.File != "" {
+		read, err := routes.Load(r.Graph().Fabric(), routes.Files{SL: l.File}, l.Open)
+		if err != nil {
+			return nil, "", err
+		}
+		return read.SL, "those of " + l.File + " assumed to be in use, and no others", nil
+	}
+	const all = "all 16 assumed to be in use: "
+	if l.Client == nil {
+		return nil, all + "the subnet administrator was not queried", nil
+	}
+	levels, records, err := device.ReadLevels(ctx, l.Client, r)
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", context.Cause(ctx)
+	case err != nil:
+		return nil, all + err.Error(), nil
+	}
+	return levels, fmt.Sprintf("those of %s assumed to be in use, which the subnet administrator returns for queries without partition, service or class", plural.Count(records, "path record", "path records")), nil
+}
+
+// InLanes adds the virtual lanes of the switches to tables, and the service levels of their
+// paths.
+func (t *Tables) InLanes(ctx context.Context, tables *routes.Routes) error {
+	if t.Lanes == nil {
+		return errors.New("virtual lanes of the switches unknown")
+	}
+	err := t.Lanes(ctx, tables)
+	if err == nil && t.Levels != nil {
+		tables.SL, _, err = t.Levels(ctx, tables)
+	}
+	return err
+}
+
+// input returns the input of order.Plan. New is nil if writes has no tables.
 func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
 	g := t.Live.Graph()
 	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost, Adaptive: t.Adaptive, Disable: t.disable(writes)}
@@ -151,7 +234,7 @@ func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error)
 	return in, nil
 }
 
-// levels asks, once, which service levels are in use.
+// levels determines, once, which service levels are in use.
 func (t *Tables) levels(ctx context.Context) (err error) {
 	if t.Levels == nil || t.Basis != "" {
 		return nil
@@ -186,21 +269,6 @@ func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
 		}
 	}
 	return nil
-}
-
-// Writes returns the changes of p.
-func (p *Plan) Writes() []Write {
-	var all []Write
-	for _, c := range p.Changes() {
-		all = append(all, Write{c.Attr, c.Modifier, c.Target.GUID, c.Target.Label(), c.Set.Old, c.New})
-	}
-	return all
-}
-
-// CreditLoop reports whether err is the refusal of a change because of a credit loop.
-func CreditLoop(err error) bool {
-	var r *order.Refusal
-	return errors.As(err, &r) && r.Cycle != nil
 }
 
 // ofSwitches reports whether all changes of SL2VL are of switches of g, whose lanes are

@@ -1,6 +1,3 @@
-// Package target chooses the tables that a change of forwarding tables leads to: the first of
-// several that a policy stands for, to which the change is proven.
-
 package change
 
 import (
@@ -15,17 +12,18 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// TargetPolicy makes the tables that a change may lead to.
+// TargetPolicy chooses the tables that a change of forwarding tables leads to: the first of
+// several that a policy allows, to which the change is proven.
 type TargetPolicy struct {
-	// Own are the policy's tables for the current fabric.
+	// Own returns the policy's tables for the current fabric.
 	Own func(ctx context.Context) (*routes.Routes, error)
-	// Keeping are these with entries in force kept where the policy allows it; kept is
-	// false where they are those of Own.
+	// Keeping returns the policy's tables with entries in force kept where the policy allows
+	// it; kept is false where they are the tables of Own.
 	Keeping func(ctx context.Context) (r *routes.Routes, kept bool, err error)
 	// Live are the tables in force.
 	Live *routes.Routes
-	// Prove looks for a proven order of the change from Live. refusal says why there is
-	// none; "": there is one.
+	// Prove looks for a proven order of the change from Live. refusal is the reason if there
+	// is no such order; "": there is one.
 	Prove func(ctx context.Context, r *routes.Routes) (refusal string, err error)
 }
 
@@ -33,19 +31,21 @@ type TargetPolicy struct {
 type TargetResult struct {
 	Tables *routes.Routes
 	Choice Choice
-	// Refused says, by line, why the tables before these were not chosen; where none are
-	// proven, Tables are the first, and it has a line for all.
+	// Refused has a line for each of the tables before these: why they were not chosen. If
+	// no change is proven, Tables are the first, and it has a line for all.
 	Refused []string
 	Proven  bool
 }
 
-// Choose takes the first that is proven of the policy's tables with entries in force kept,
-// the policy's own, those in force repaired, and those of search.Compatible. The last two
-// count only where they reach what the policy's own reach, and have no credit loop unless
-// those have one. Entries are kept first because that writes 5 % fewer blocks, and as many
-// changes are proven, with no higher load (TestCorpus: 1,217 of 2,040 in either order).
+// Choose returns the first tables to which the change is proven, in this order: the policy's
+// tables with entries in force kept, the policy's own tables, the tables in force repaired,
+// and the tables of search.Compatible. The last two count only if they reach what the
+// policy's own tables reach, and have a credit loop only if the policy's own tables have one.
+// Entries are kept first because that writes 5 % fewer blocks, and as many changes are
+// proven, with no higher load (TestCorpus: 1,217 of 2,040 in either order).
 //
-// Time: that of the policy, twice, of repair.Tables, search.Compatible and Prove.
+// Time: twice the time of the policy, and the times of repair.Tables, search.Compatible and
+// Prove.
 func (p *TargetPolicy) Choose(ctx context.Context) (*TargetResult, error) {
 	c := chooser{TargetPolicy: p}
 	first, kept, err := p.Keeping(ctx)
@@ -102,6 +102,49 @@ func (p *TargetPolicy) Choose(ctx context.Context) (*TargetResult, error) {
 	return c.result(ctx, kind, first, false)
 }
 
+// Choice is which of the tables that a policy allows a plan leads to.
+type Choice struct {
+	Kind ChoiceKind
+	// Load is the largest number of pairs on a link, and OwnLoad this number with the policy's
+	// own tables.
+	Load, OwnLoad int64
+	// Unproven reports that no proven order was found for any of the tables: these are the
+	// first. A file does not contain it.
+	Unproven bool
+}
+
+func (c *Choice) String() string {
+	if c.Kind == Own {
+		return "target: " + c.Kind.String()
+	}
+	return fmt.Sprintf("target: %v (most pairs on a link: %d, with the policy's own tables %d)", c.Kind, c.Load, c.OwnLoad)
+}
+
+// ChoiceKind is how tables came about.
+type ChoiceKind uint8
+
+const (
+	Own        ChoiceKind = iota // by the policy itself
+	Kept                         // by the policy, with entries in force kept where it allows that
+	Repaired                     // the tables in force, repaired
+	Compatible                   // paths of the policy, of the tables in force, and others
+)
+
+// Name returns the kind as files and scripts have it.
+func (k ChoiceKind) Name() string { return choiceNames[k] }
+
+func (k ChoiceKind) String() string {
+	return [...]string{
+		"the policy's own tables",
+		"the policy's tables with entries in force kept",
+		"the tables in force, repaired",
+		"the policy's paths where they are compatible with those in force",
+	}[k]
+}
+
+// choiceNames are the kinds as files and scripts have them.
+var choiceNames = [...]string{"own", "kept", "repaired", "compatible"}
+
 // chooser is the state of Choose.
 type chooser struct {
 	*TargetPolicy
@@ -110,7 +153,7 @@ type chooser struct {
 	refused []string
 }
 
-// try is the result if the change to r is proven, else nil.
+// try returns the result if the change to r is proven, else nil.
 func (c *chooser) try(ctx context.Context, kind ChoiceKind, r *routes.Routes) (*TargetResult, error) {
 	reason, err := c.Prove(ctx, r)
 	if err != nil {
@@ -145,13 +188,13 @@ func (c *chooser) result(ctx context.Context, kind ChoiceKind, r *routes.Routes,
 	return result, nil
 }
 
-// largestLoad is how many pairs share the link that most do.
+// largestLoad returns the largest number of pairs on a link.
 func largestLoad(ctx context.Context, r *routes.Routes) (int64, error) {
 	loads, err := verify.CountAllRoutes(ctx, r)
 	return traffic.DistributionOf(loads).Max, err
 }
 
-// unsound says why tables are not what the policy promises; "": they are.
+// unsound returns the reason why tables are not what the policy promises; "": they are.
 func (c *chooser) unsound(ctx context.Context, r *routes.Routes) (string, error) {
 	if r == nil {
 		return "no tables", nil

@@ -11,7 +11,7 @@ import (
 )
 
 // maxGroups is the largest number of groups of LIDs that change one after the other, and
-// maxTests that of tests of a group for cycles.
+// maxTests the largest number of tests of a group for cycles.
 const (
 	maxGroups = 32
 	maxTests  = 20000
@@ -19,10 +19,10 @@ const (
 	maxEdges  = 1 << 24 // of dependencies that are kept: 128 MB
 )
 
-// byGroups changes the LIDs in groups, with drains between. The LIDs of a group are those
-// whose mixed dependencies close no cycle with those of all other LIDs, before or after
-// their change. The remaining LIDs get intermediate tables, of paths in a tree, which
-// have few dependencies, and then the new ones.
+// byGroups changes the LIDs in groups, with drains between. A group has LIDs whose mixed
+// dependencies close no cycle with the dependencies of all other LIDs, before or after their
+// change. The remaining LIDs get intermediate tables, of paths in a tree, which have few
+// dependencies, and then the new ones.
 func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 	legs, now, left, err := p.groups(ctx, p.in.Old, p.in.New, p.h.changing())
 	if err != nil {
@@ -49,15 +49,15 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 			continue
 		}
 		s, err := p.try(ctx, lanesDrained, slices.Concat(legs, there, on)...)
-		if !refused(err) {
+		if !isRefusal(err) {
 			return s, err
 		}
 	}
 	return nil, errContradiction
 }
 
-// groups returns the legs that change groups of LIDs from tables to others, the tables
-// after them, and the LIDs that fit in no group.
+// groups returns the legs that change groups of LIDs from the tables now to the tables to,
+// the tables after them, and the LIDs that fit in no group.
 func (p *planner) groups(ctx context.Context, now, to *routes.Routes, left []mad.LID) ([]*leg, *routes.Routes, []mad.LID, error) {
 	var legs []*leg
 	for range maxGroups {
@@ -76,7 +76,7 @@ func (p *planner) groups(ctx context.Context, now, to *routes.Routes, left []mad
 			}
 		}
 		legs = append(legs, l)
-		if left = without(left, group); len(left) == 0 {
+		if left = withoutLIDs(left, group); len(left) == 0 {
 			return legs, to, nil, nil
 		}
 		l.to = p.copyOf(now)
@@ -160,8 +160,8 @@ func (h *history) changing() (lids []mad.LID) {
 	return lids
 }
 
-// without returns the LIDs that are not in group; both are ascending.
-func without(lids, group []mad.LID) (rest []mad.LID) {
+// withoutLIDs returns the LIDs that are not in group; both are ascending.
+func withoutLIDs(lids, group []mad.LID) (rest []mad.LID) {
 	for _, lid := range lids {
 		if len(group) > 0 && group[0] == lid {
 			group = group[1:]
@@ -184,7 +184,7 @@ type grouping struct {
 	group  []mad.LID
 }
 
-// group chooses LIDs that may change together, of those that are left.
+// group chooses LIDs that may change together, among the LIDs that are left.
 func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.LID) (*grouping, error) {
 	in := *p.in
 	in.Old = now
@@ -238,7 +238,7 @@ func (g *grouping) chooseStrictly(p *planner, f *follower, e epoch, to *routes.R
 	}
 }
 
-// loadLID returns the entries for a LID, by switch: the old ones, and those of to.
+// loadLID returns the entries for a LID, by switch: the old ones, and the entries of to.
 func (f *follower) loadLID(lid mad.LID, to *routes.Routes) (old, new []uint8) {
 	n, b, i := f.h.n, int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
 	f.load(b, 1<<i)

@@ -38,8 +38,8 @@ func randomLanes(random *rand.Rand, r *routes.Routes) {
 	}
 }
 
-// TestLanes: with service levels and virtual lanes the dependencies of tables at rest
-// are those of verify.Tables, which counts them by code of its own.
+// TestLanes: with service levels and virtual lanes the dependencies of tables at rest are as
+// verify.Tables counts them, by code of its own.
 func TestLanes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 0))
 	cyclic := 0
@@ -76,7 +76,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// lanesOf are tables with the same lanes at all ports: by service level.
+// lanesOf returns r with SL2VL whose lanes depend on the service level alone.
 func lanesOf(t *testing.T, r *routes.Routes, lanes ...uint8) *routes.Routes {
 	t.Helper()
 	r = r.Clone()

@@ -8,7 +8,7 @@ import (
 	"fabsh/mad"
 )
 
-// leg is the part of a change between two drains: from tables to others.
+// leg is the part of a change between two drains, between two versions of the tables.
 type leg struct {
 	*net
 	from, to *routes.Routes
@@ -29,8 +29,8 @@ type precedence struct {
 	drain         bool
 }
 
-// placed is a write with its round.
-type placed struct {
+// placedWrite is a write with its round.
+type placedWrite struct {
 	round int32
 	Block
 }
@@ -48,7 +48,7 @@ func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 			differ[b] = append(differ[b], int32(sd.Switch))
 		}
 	}
-	writes, spans := make([][]placed, blocks), make([][]span, blocks)
+	writes, spans := make([][]placedWrite, blocks), make([][]span, blocks)
 	wrong := make([]bool, blocks)
 	workers := make([]*placer, l.g.Workers())
 	l.each(blocks, func(worker, b int) {
@@ -71,12 +71,12 @@ func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 			list[r].Blocks = append(list[r].Blocks, of[i].Block)
 		}
 	}
-	return list, stab(slices.Concat(spans...)), true
+	return list, drainRounds(slices.Concat(spans...)), true
 }
 
-// stab returns the fewest rounds after which to drain so that each span has a drain: each
+// drainRounds returns the fewest rounds after which to drain so that each span has a drain: each
 // is the last possible round of the span that ends first.
-func stab(spans []span) (after []int32) {
+func drainRounds(spans []span) (after []int32) {
 	slices.SortFunc(spans, func(a, b span) int { return int(a.last - b.last) })
 	for _, s := range spans {
 		if n := len(after); n == 0 || after[n-1] < s.first {
@@ -86,11 +86,11 @@ func stab(spans []span) (after []int32) {
 	return after
 }
 
-// placer places the writes of one block after the other. Each worker has its own. Its
+// placer places the writes of blocks, one by one. Each worker has its own. Its
 // graph has a vertex for the block of each switch that changes. If the blocks of a
 // strongly connected component cannot be written in any order, they have a vertex for
 // each LID instead, and are written more than once. Each LID also has a barrier: a vertex
-// between the entries that must be first and those that must be last.
+// between the entries that must be first and the entries that must be last.
 type placer struct {
 	l        *leg
 	old, new []uint8 // entries of the block, by LID, then switch
@@ -114,7 +114,7 @@ func newPlacer(l *leg) *placer {
 }
 
 // place assigns each write of block b a round.
-func (p *placer) place(b int, switches []int32) ([]placed, []span, bool) {
+func (p *placer) place(b int, switches []int32) ([]placedWrite, []span, bool) {
 	l := p.l
 	if p.switches = switches; len(switches) == 0 {
 		return nil, nil, true
@@ -240,7 +240,7 @@ func (p *placer) newWay(s int32, to graph.Target, old, new []uint8) (next int32,
 	return next, false // a loop
 }
 
-// levels assigns each vertex the lowest round after those that precede it. It returns
+// levels assigns each vertex the lowest round after all vertices that precede it. It returns
 // false if there is a cycle.
 func (p *placer) levels() bool {
 	into := make([]int32, p.vertices())
@@ -284,9 +284,9 @@ func (p *placer) splitCycles() {
 
 // writes returns the writes of all switches: one for a block, and for a split block one
 // for each round in which a LID of it changes.
-func (p *placer) writes(b int) (list []placed) {
+func (p *placer) writes(b int) (list []placedWrite) {
 	for at, s := range p.switches {
-		w := placed{p.level[at], Block{Switch: int(s), Number: b}}
+		w := placedWrite{p.level[at], Block{Switch: int(s), Number: b}}
 		fillBlock(&w.Entries, p.l.to.Row(int(s)), b)
 		if !p.split[at] {
 			list = append(list, w)
@@ -306,7 +306,7 @@ func (p *placer) writes(b int) (list []placed) {
 			rounds = []int32{0}
 		}
 		for k, round := range rounds {
-			step := placed{round, w.Block}
+			step := placedWrite{round, w.Block}
 			for i := range from {
 				if k < len(rounds)-1 && (!p.moves(b, i) || p.level[p.vertex(s, i)] > round) {
 					step.Entries[i] = from[i]
@@ -322,4 +322,79 @@ func (p *placer) writes(b int) (list []placed) {
 // change with the last write of a block.
 func (p *placer) moves(b, i int) bool {
 	return p.l.ordered[b]>>i&1 != 0 || slices.ContainsFunc(p.l.extra[b], func(x precedence) bool { return int(x.lid)%mad.LFTBlock == i })
+}
+
+// components returns the strongly connected components of a graph (Tarjan, "Depth-first
+// search and linear graph algorithms", 1972).
+func components(vertices int, edges []edge) (list [][]int32) {
+	first, out := adjacency(vertices, edges)
+	number, low, done := make([]int32, vertices), make([]int32, vertices), make([]bool, vertices)
+	type frame struct{ v, at int32 }
+	var stack []frame
+	var open []int32
+	clock := int32(0)
+	enter := func(v int32) {
+		clock++
+		number[v], low[v] = clock, clock
+		stack, open = append(stack, frame{v, first[v]}), append(open, v)
+	}
+	for root := range int32(vertices) {
+		if number[root] != 0 {
+			continue
+		}
+		for enter(root); len(stack) > 0; {
+			top := &stack[len(stack)-1]
+			v := top.v
+			if top.at < first[v+1] {
+				w := out[top.at]
+				top.at++
+				switch {
+				case number[w] == 0:
+					enter(w)
+				case !done[w]:
+					low[v] = min(low[v], number[w])
+				}
+				continue
+			}
+			stack = stack[:len(stack)-1]
+			if len(stack) > 0 {
+				u := stack[len(stack)-1].v
+				low[u] = min(low[u], low[v])
+			}
+			if low[v] < number[v] {
+				continue
+			}
+			var c []int32
+			for {
+				w := open[len(open)-1]
+				open = open[:len(open)-1]
+				done[w] = true
+				c = append(c, w)
+				if w == v {
+					break
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// adjacency returns the edges by their first vertex: edges from v lead to
+// out[first[v]:first[v+1]].
+func adjacency(vertices int, edges []edge) (first, out []int32) {
+	first, out = make([]int32, vertices+1), make([]int32, len(edges))
+	for _, e := range edges {
+		first[e.from+1]++
+	}
+	for v := range vertices {
+		first[v+1] += first[v]
+	}
+	at := make([]int32, vertices)
+	copy(at, first)
+	for _, e := range edges {
+		out[at[e.from]] = e.to
+		at[e.from]++
+	}
+	return first, out
 }

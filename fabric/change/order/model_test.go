@@ -18,7 +18,7 @@ type model struct {
 	number   map[*fabric.Node]int
 	to       [][]int // by switch, then port: the switch behind it; -1-i: the host port of id i; none
 	hosts    []host
-	// management has waits be those of packets of hosts to switches, and their answers, too.
+	// management adds the waits of packets of hosts to switches, and of their answers.
 	management bool
 }
 
@@ -136,7 +136,7 @@ func (m *model) check(old, new tables, s *Schedule, random *rand.Rand, limit int
 	now := old.clone()
 	begun := m.waits([]tables{old}, nil)
 	oldCyclic := cyclic(begun)
-	var states []tables // of the epoch, each after those that may come before it
+	var states []tables // of the epoch, each after the states that may come before it
 	var sets []uint64   // the writes of each that are done; of its round
 	var rounds []int
 	for r, round := range s.Rounds {

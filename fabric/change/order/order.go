@@ -2,28 +2,23 @@
 // packets do not loop, get lost or deadlock between the old tables and the new ones, and
 // proves it. It only computes: it reads and writes nothing.
 //
-//	order.go      Input, Schedule: what is asked, and the answer
-//	plan.go       Plan: the orders that are tried, the simplest first
-//	prove.go      Prove: is a schedule safe at each step, whoever made it?
-//	refusal.go    Refusal: why there is no safe order
-//	net.go        the fabric as the proofs need it
-//	history.go    what entries were in force, round by round
-//	forward.go    packets that loop, or do not arrive
-//	choices.go    the same where switches route adaptively; mixture.go, with several ports
-//	credit.go     the channel dependencies of mixed tables
-//	cycle.go      cycles among them; management.go: with packets to and from switches
-//	leg.go        writes placed in rounds by precedences; components.go: those in a circle
-//	precedence.go credit loops broken by precedences and drains
-//	groups.go     groups of LIDs, with drains between
+// Plan takes an Input and returns a Schedule: rounds, with drains between, and the Figures of
+// the change. It tries orders, the simplest first; if none is safe the error is a *Refusal.
+// A round is a set of writes in any order, all of which are read back before the next round
+// begins. While a round is written, each entry of each switch may be the old or the new one,
+// independently: the proofs cover all these mixtures.
 //
-// A round is a set of writes in any order, all of which are read back before the next
-// round begins. While a round is written, each entry of each switch may be the old or the
-// new one, independently: the proofs cover all these mixtures.
+// A proof follows the packets to each LID through all entries that may be in force: they must
+// not loop or be dropped, and their channel dependencies must not close a new cycle. Plan uses
+// all cores; the tables of its input must not change meanwhile.
 package order
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -33,20 +28,20 @@ import (
 // Input is a change of forwarding tables.
 type Input struct {
 	// Old and New are the tables before and after, with the service levels and virtual
-	// lanes of their paths if known. Both are on one graph: that of the current fabric,
-	// without links that are down.
+	// lanes of their paths if known. Both are on the graph of the current fabric, without
+	// links that are down.
 	Old, New *routes.Routes
-	// SLs are service levels, a bit each, that packets of any path may have in addition
-	// to those of Old.SL and New.SL. They matter if the tables have SL2VL.
+	// SLs are service levels, a bit each, that packets of any path may have in addition to
+	// the service levels of Old.SL and New.SL. They matter if the tables have SL2VL.
 	SLs uint16
-	// Last are LIDs whose entries are written last in each round: those of the subnet
+	// Last are LIDs whose entries are written last in each round: the LIDs of the subnet
 	// manager, of the SA, and of this host.
 	Last []mad.LID
 	// Drain is, by switch, how long a packet may stay in it (HOQLife and the lifetime in
 	// the switch). 0: unlimited. Nil: unknown.
 	Drain []time.Duration
-	// OldTop and NewTop are LinearFDBTop of each switch. Nil: that of the highest LID
-	// with an entry. Without NewTop it is only raised.
+	// OldTop and NewTop are LinearFDBTop of each switch. Nil: the highest LID with an
+	// entry. Without NewTop it is only raised.
 	OldTop, NewTop []mad.LID
 	// Adaptive is, by switch, adaptive routing that is on: the switch then follows Old only
 	// when a write has disabled it; nil: it follows Old. No list: it is unknown which
@@ -58,7 +53,7 @@ type Input struct {
 	// MaxBlocks limits the number of blocks that may be written; 0: unlimited.
 	MaxBlocks int
 	// Simple skips the orders that take long to find: with precedences, groups of LIDs,
-	// and drains. The refusal is the same.
+	// and drains. It does not change the refusal.
 	Simple bool
 	// AcceptCreditLoops plans even if packets may deadlock meanwhile.
 	AcceptCreditLoops bool
@@ -82,9 +77,10 @@ type Round struct {
 	Lanes bool
 	// Disables is set of the round that writes Input.Disable.
 	Disables bool
-	Blocks   []Block // those with LIDs of Input.Last at the end
-	// Drain is how long to wait after the round before the next begins. For Prove it is a
-	// drain if it is at least that of any link: the sum of the switches at its two ends.
+	Blocks   []Block // blocks with LIDs of Input.Last are at the end
+	// Drain is how long to wait after the round before the next begins. In a proof it counts
+	// as a drain if packets on any link are gone after it: if it is at least the sum of
+	// Input.Drain of the switches at the two ends of each link.
 	Drain time.Duration
 }
 
@@ -114,7 +110,7 @@ type Figures struct {
 	Wait     time.Duration // sum of the drains
 	Entries  int           // that change
 	LIDs     int           // with such entries
-	// Pairs are those of an endpoint and a LID of another endpoint whose packets take
+	// Pairs counts pairs of an endpoint and a LID of another endpoint whose packets take
 	// other links in the end. Lost are pairs that have a path in the old tables and none
 	// in the new ones; Gained are the reverse.
 	Pairs, Lost, Gained int64
@@ -151,4 +147,75 @@ func Drains(g *graph.Graph) []time.Duration {
 		}
 	}
 	return all
+}
+
+// Refusal is the error for a change that has no safe order, or for a schedule that is not
+// safe.
+type Refusal struct {
+	// Round is the first round that is not safe, from 0; -1: no round is the reason.
+	Round  int
+	Reason string
+	// Cycle is the credit loop link by link, if that is the reason.
+	Cycle []Dependency
+	// Path are the ports by which packets to LID leave switches, if the reason is that
+	// they loop or do not arrive.
+	Path []*fabric.Port
+	LID  mad.LID
+	// Hint suggests what to try next.
+	Hint string
+}
+
+// Dependency is a link of a credit loop: packets to LID that are on the link out of Port,
+// on virtual lane VL, may wait for the next link of the loop. First is the version of their
+// entry at the switch of Port, and Next the version of their entry at the next switch.
+type Dependency struct {
+	Port        *fabric.Port
+	VL          uint8
+	LID         mad.LID
+	First, Next Version
+}
+
+// Version states which tables an entry belongs to.
+type Version uint8
+
+const (
+	Both     Version = iota // the entry stays
+	Old                     // of the old tables
+	New                     // of the new tables
+	Between                 // of intermediate tables
+	Adaptive                // a choice of adaptive routing
+)
+
+func (v Version) String() string {
+	return [...]string{"unchanged", "old", "new", "intermediate", "adaptive"}[v]
+}
+
+func (r *Refusal) Error() string {
+	var b strings.Builder
+	if r.Round >= 0 {
+		fmt.Fprintf(&b, "round %d: ", r.Round+1)
+	}
+	b.WriteString(r.Reason)
+	for _, d := range r.Cycle {
+		fmt.Fprintf(&b, "\n  %s", d)
+	}
+	for _, p := range r.Path {
+		fmt.Fprintf(&b, "\n  %s", hop(p))
+	}
+	if r.Hint != "" {
+		b.WriteString("\n" + r.Hint)
+	}
+	return b.String()
+}
+
+func (d Dependency) String() string {
+	return fmt.Sprintf("%s, VL %d, to LID %d by its %s entry, then its %s one", hop(d.Port), d.VL, d.LID, d.First, d.Next)
+}
+
+// hop returns a link as text.
+func hop(p *fabric.Port) string {
+	if q := p.Peer(); q != nil {
+		return p.Name() + " -> " + q.Name()
+	}
+	return p.Name()
 }

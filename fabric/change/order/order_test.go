@@ -1,7 +1,9 @@
 package order
 
 import (
+	"syscall"
 	"testing"
+	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing/engines"
@@ -19,7 +21,7 @@ func topology(t testing.TB, spec string) *fabric.Fabric {
 	return f
 }
 
-// graphs are those of a fabric, and of it without the link of channel c.
+// graphs returns the graphs of a fabric, and of the fabric without the link of channel c.
 func graphs(t testing.TB, spec string, c int) (whole, cut *graph.Graph) {
 	t.Helper()
 	f := topology(t, spec)
@@ -94,4 +96,13 @@ func benchmark(b *testing.B, in Input) {
 		b.ReportMetric(float64(s.Figures.Blocks), "blocks")
 		b.ReportMetric(float64(s.Figures.Rounds), "rounds")
 	}
+}
+
+// cpu is the time that the process has used on all cores.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -130,7 +130,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestWorkers: the same schedule, or refusal, for any number of workers.
+// TestWorkers: schedule, or refusal, do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	plan := func(workers, root int) string {
 		g, err := graph.New(topology(t, "mesh:dims=4/4,hosts=5"), graph.BuildOptions{Workers: workers})

@@ -35,11 +35,11 @@ const (
 type visit struct {
 	s     int32
 	port  uint8
-	last  bool // the last entry that the switch may have: the others were followed
+	last  bool // the last entry that the switch may have: all before it were followed
 	fails bool // packets are lost or loop by an entry that was followed
 }
 
-// follower follows the packets to one LID after the other. Each worker has one.
+// follower follows the packets to LIDs, one by one. Each worker has one.
 type follower struct {
 	h        *history
 	old, new []uint8      // entries of a block of LIDs in the tables, by LID, then switch
@@ -50,15 +50,15 @@ type follower struct {
 	mixed    []fate       // by switch, in all mixtures of a round
 	ways     []comparison // by switch
 	stack    []int32      // switches on the path that walk or compare follows
-	path     []visit      // those on the path that mix follows
+	path     []visit      // the switches on the path that mix follows
 	at       entries
 	credit   credit
 	found    tally
 	refused  *Refusal
 	refusal  int // the LID of it
 
-	// Where switches route adaptively: by switch, its choices; whether packets loop by those
-	// before the change.
+	// Where switches route adaptively: by switch, its choices; whether packets loop by the
+	// choices before the change.
 	every    []adaptive.Ports
 	choosing *mixture
 	looped   bool
@@ -80,8 +80,8 @@ func newFollower(h *history) *follower {
 	return f
 }
 
-// load reads the entries of the LIDs of a block that have a bit. The new entries are
-// those that are written last.
+// load reads the entries of the LIDs of a block that have a bit. The new entries are the
+// entries that are written last.
 func (f *follower) load(b int, lids uint64) {
 	n := f.h.n
 	for s := range n {
@@ -198,8 +198,8 @@ func (f *follower) walk(ports []uint8, to graph.Target, state []fate) {
 
 // mix follows the packets from all switches during a round, in which each switch that
 // changes may send them by either entry. Packets that arrive with the old tables and with
-// the new ones must arrive with all mixtures, and no packets may loop but those that loop
-// in the old tables.
+// the new ones must arrive with all mixtures, and packets may loop only if they loop in the
+// old tables.
 func (f *follower) mix(old []uint8, to graph.Target, lid int, round int32) {
 	clear(f.mixed)
 	safe := true

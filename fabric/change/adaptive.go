@@ -19,8 +19,8 @@ type Switch struct {
 	Name string
 }
 
-// Judge notes where p disables adaptive routing, which is on at some switches. The error is
-// a *RefusalError if it does without being requested to.
+// Judge notes where p disables adaptive routing, which is on at the switches on. The error
+// is a *RefusalError if static routing was not requested.
 func (p *Plan) Judge(on []*fabric.Node) error {
 	p.Disables = nil
 	changed := map[mad.GUID]bool{} // also by a write that changes no entry, where static routing was requested
@@ -45,8 +45,8 @@ func (p *Plan) Judge(on []*fabric.Node) error {
 	return &RefusalError{AdaptiveOn(names)}
 }
 
-// Stale describes the switches where adaptive routing is on, that p writes the forwarding
-// tables of, and whose adaptive routing it does not disable: it was off when p was made.
+// Stale describes the switches where adaptive routing is on although it was off when p was
+// made: p writes their forwarding tables, and does not disable it.
 func (p *Plan) Stale(on []*fabric.Node) (since []string) {
 	writes := map[mad.GUID]bool{}
 	for _, c := range p.Changes() {
@@ -63,9 +63,30 @@ func (p *Plan) Stale(on []*fabric.Node) (since []string) {
 	return since
 }
 
-// AdaptiveOn is the reason why forwarding tables of switches are not planned.
+// Unrestored describes the adaptive routing of n switches that a change has disabled and that
+// its reversal does not restore; "": none.
+func Unrestored(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "adaptive routing, which the change disables at " + plural.Count(n, "switch", "switches") + ", is not restored"
+}
+
+// AdaptiveOn returns the reason why forwarding tables of switches are not planned.
 func AdaptiveOn(names []string) string {
 	return fmt.Sprintf("adaptive routing is on at %s, so packets do not follow the forwarding table, and a write of it may disable adaptive routing; to plan static routing, give --static (plan(static=True), routes.plan(static=True))", someOf(names))
+}
+
+// SetAdaptivity sets what is known of adaptive routing; choices are the result of
+// device.ReadChoices, nil if they were not read.
+func (t *Tables) SetAdaptivity(a *device.Adaptivity, choices []*adaptive.Switch) {
+	t.Adaptive, t.Notes = choices, nil
+	if choices == nil && len(a.On) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("adaptive routing is on at %s, such as %s: packets are assumed to follow the forwarding tables", plural.Count(len(a.On), "switch", "switches"), a.On[0].Label()))
+	}
+	if n := len(a.Undetermined); n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("adaptive routing of %s could not be determined, such as %s: assumed to be off: %v", plural.Count(n, "switch", "switches"), a.Undetermined[0].Switch.Label(), a.Undetermined[0].Err))
+	}
 }
 
 // someOf lists the first of some names, and how many more there are.
@@ -86,28 +107,7 @@ func (p *Plan) Disabled() string {
 	return "adaptive routing is disabled at " + plural.Count(len(p.Disables), "switch", "switches") + ", and a revert does not restore it"
 }
 
-// Unrestored describes the adaptive routing of n switches that a change has disabled and that
-// its reversal does not restore; "": none.
-func Unrestored(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return "adaptive routing, which the change disables at " + plural.Count(n, "switch", "switches") + ", is not restored"
-}
-
-// SetAdaptivity sets what is known of adaptive routing; choices are those of
-// device.ReadChoices, nil if they were not read.
-func (t *Tables) SetAdaptivity(a *device.Adaptivity, choices []*adaptive.Switch) {
-	t.Adaptive, t.Notes = choices, nil
-	if choices == nil && len(a.On) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("adaptive routing is on at %s, such as %s: packets are assumed to follow the forwarding tables", plural.Count(len(a.On), "switch", "switches"), a.On[0].Label()))
-	}
-	if n := len(a.Undetermined); n > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("adaptive routing of %s could not be determined, such as %s: assumed to be off: %v", plural.Count(n, "switch", "switches"), a.Undetermined[0].Switch.Label(), a.Undetermined[0].Err))
-	}
-}
-
-// disableNote is what no proof can show of a write that disables adaptive routing.
+// disableNote states what is assumed, not proven, of a write that disables adaptive routing.
 const disableNote = "adaptive routing: a write of a forwarding table is assumed to disable it by the time that AdaptiveRoutingInfo reads back as off; until then a switch may use any of its choices, or its table"
 
 // adaptiveNotes describes what the proof of in assumes of adaptive routing.

@@ -126,8 +126,8 @@ func (e *endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzLoad: no bytes are a panic, also when the certificate is checked, and what is read
-// can be written, and is the same then.
+// FuzzLoad: no bytes cause a panic, also when the certificate is checked, and what is read can be
+// written, and reads back unchanged.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(fileOf(f, sample(f))))
 	f.Add([]byte(`{"format": "fabsh plan 2", "from": "", "manager": null, "report": null, "nodes": [], "links": [], "targets": [], "sets": [], "certificate": null}`))

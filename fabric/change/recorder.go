@@ -17,26 +17,26 @@ import (
 // ErrNotPlanned reports that a request is not sent while a plan is made.
 var ErrNotPlanned = errors.New("refused: a plan is being made, and this request cannot be part of it")
 
-// A Recorder is the interceptor of an engine while a plan is made. It sends no Set: it
+// Recorder is the interceptor of an engine while a plan is made. It sends no Set: it
 // records each one, reads the current value instead, and answers as if the Set had been
 // sent. Reads of written values return these; everything else comes from the fabric.
 //
 // A directed route and a LID of a node are equivalent: nodes are identified by their
-// GUIDs, which are queried if unknown.
+// GUIDs, which are queried if unknown. Its methods are safe for concurrent use.
 type Recorder struct {
-	// Target and Choice are those of the plan.
+	// Target and Choice are for the fields of Plan of these names.
 	Target *routes.Routes
 	Choice *Choice
-	// Static is that static routing was requested: where adaptive routing is on, a write of
-	// a forwarding table is recorded.
+	// Static reports that static routing was requested: where adaptive routing is on, a write
+	// of a forwarding table is recorded.
 	Static bool
 
 	mu      sync.Mutex
-	at      map[string]station // by address
-	written map[Place]*written
+	at      map[string]responder // by address
+	written map[Place]*placeValue
 	attrs   map[*mad.Attribute]bool // of which something is written
-	sets    []recorded
-	asked   int
+	sets    []recordedSet
+	count   int // Sets requested until now
 }
 
 // Cause is the origin of a Set.
@@ -53,36 +53,36 @@ func WithCause(ctx context.Context, cause Cause) context.Context {
 
 type causeKey struct{}
 
-// station is the node that answers at an address.
-type station struct {
+// responder is the node that answers at an address.
+type responder struct {
 	guid mad.GUID
 	in   int // the port where requests come in; 0 of a switch
 }
 
-// written is what was written at a place.
-type written struct {
+// placeValue is what was written at a place.
+type placeValue struct {
 	data   []byte  // of a table
 	fields []Field // else
 }
 
-// recorded is a Set with its place in the order of all.
-type recorded struct {
+// recordedSet is a Set with its place in the order of all.
+type recordedSet struct {
 	Set
-	place []int
-	asked int
+	place  []int
+	number int // counts all Sets, in the order of their requests
 }
 
-// NewRecorder returns a Recorder that has seen nothing.
+// NewRecorder returns a Recorder without Sets.
 func NewRecorder() *Recorder {
-	return &Recorder{at: map[string]station{}, written: map[Place]*written{}, attrs: map[*mad.Attribute]bool{}}
+	return &Recorder{at: map[string]responder{}, written: map[Place]*placeValue{}, attrs: map[*mad.Attribute]bool{}}
 }
 
 // Sets returns the recorded Sets, in the order in which the script made them.
 func (r *Recorder) Sets() []Set {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slices.SortFunc(r.sets, func(a, b recorded) int {
-		return cmp.Or(slices.Compare(a.place, b.place), cmp.Compare(a.asked, b.asked))
+	slices.SortFunc(r.sets, func(a, b recordedSet) int {
+		return cmp.Or(slices.Compare(a.place, b.place), cmp.Compare(a.number, b.number))
 	})
 	sets := make([]Set, len(r.sets))
 	for i := range sets {
@@ -98,7 +98,7 @@ type request struct {
 	route    mad.DirectedRoute
 	modifier uint32
 	set      []byte // content of a Set; nil: a Get
-	asked    int
+	number   int
 	cause    Cause
 }
 
@@ -112,7 +112,7 @@ func (r *Recorder) Request(ctx context.Context, c *engine.Call) (answered func(*
 	return func(c *engine.Call) error { return r.answer(q, c) }, nil
 }
 
-// request returns what to keep of c, nil if nothing, and turns a Set into a read.
+// request returns what to keep of c (nil: nothing), and turns a Set into a read.
 func (r *Recorder) request(c *engine.Call) (*request, error) {
 	h := c.Header()
 	if h.Class.Family() != mad.ClassSubn || h.Method != mad.MethodSet {
@@ -141,13 +141,13 @@ func (r *Recorder) request(c *engine.Call) (*request, error) {
 		return nil, ErrNotPlanned
 	}
 	r.mu.Lock()
-	r.asked++
-	q.asked = r.asked
+	r.count++
+	q.number = r.count
 	r.mu.Unlock()
 	return q, nil
 }
 
-// address is where c goes, as text, and its route, nil if it goes by LID.
+// address returns where c goes, as text, and its route (nil: it goes by LID).
 func address(c *engine.Call) (string, mad.DirectedRoute) {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		route := mad.RouteOf(c.MAD[:])
@@ -161,7 +161,7 @@ func address(c *engine.Call) (string, mad.DirectedRoute) {
 func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := map[string]bool{}
+	queried := map[string]bool{}
 	for _, c := range calls {
 		h := c.Header()
 		attr := mad.Lookup(h.Class, h.Attribute)
@@ -169,10 +169,10 @@ func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 			continue
 		}
 		at, route := address(c)
-		if _, known := r.at[at]; known || asked[at] {
+		if _, known := r.at[at]; known || queried[at] {
 			continue
 		}
-		asked[at] = true
+		queried[at] = true
 		info := &engine.Call{To: c.To, Guard: c.Guard}
 		info.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 		if route != nil {
@@ -216,7 +216,7 @@ func (r *Recorder) answer(q *request, c *engine.Call) error {
 func (r *Recorder) learn(q *request, data []byte) {
 	var info mad.NodeInfo
 	info.Decode(data)
-	to := station{guid: info.NodeGUID}
+	to := responder{guid: info.NodeGUID}
 	if info.NodeType != mad.NodeTypeSwitch {
 		to.in = int(info.LocalPortNum)
 	}
@@ -225,14 +225,14 @@ func (r *Recorder) learn(q *request, data []byte) {
 
 // record keeps a Set. data is the value of the node, including earlier writes; it
 // becomes the value after the Set.
-func (r *Recorder) record(q *request, to station, place Place, data []byte) error {
+func (r *Recorder) record(q *request, to responder, place Place, data []byte) error {
 	s := Set{Attr: q.attr, Modifier: q.modifier, Target: Target{GUID: to.guid, Port: to.in}}
 	if q.route != nil {
 		s.Target.Routes = []mad.DirectedRoute{q.route}
 	}
 	w := r.written[place]
 	if w == nil {
-		w = &written{}
+		w = &placeValue{}
 	}
 	s.Line = q.cause.Line
 	if InFields(q.attr) {
@@ -241,22 +241,22 @@ func (r *Recorder) record(q *request, to station, place Place, data []byte) erro
 			return err
 		}
 		s.Fields = fields
-		w = &written{fields: merge(w.fields, fields)}
+		w = &placeValue{fields: merge(w.fields, fields)}
 	} else {
 		s.Old, s.New = slices.Clone(data), q.set
-		w = &written{data: q.set}
+		w = &placeValue{data: q.set}
 	}
 	if err := s.check(); err != nil {
 		return err
 	}
 	r.written[place], r.attrs[q.attr] = w, true
 	w.show(q.attr, data)
-	r.sets = append(r.sets, recorded{Set: s, place: q.cause.Place, asked: q.asked})
+	r.sets = append(r.sets, recordedSet{Set: s, place: q.cause.Place, number: q.number})
 	return nil
 }
 
 // show puts what was written into data. Bits that 1 clears are clear.
-func (w *written) show(a *mad.Attribute, data []byte) {
+func (w *placeValue) show(a *mad.Attribute, data []byte) {
 	copy(data, w.data)
 	for _, f := range w.fields {
 		if field := a.Field(f.Name); field.W1C {
@@ -267,8 +267,8 @@ func (w *written) show(a *mad.Attribute, data []byte) {
 	}
 }
 
-// changedFields returns the fields by which a Set differs from the current value, and
-// those by which it requests an action.
+// changedFields returns the fields by which a Set differs from the current value, or
+// requests an action.
 func changedFields(a *mad.Attribute, now, set []byte) (fields []Field, err error) {
 	for i := range a.Fields {
 		f := &a.Fields[i]

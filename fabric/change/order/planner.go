@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,11 +11,11 @@ import (
 	"fabsh/mad"
 )
 
-// Plan finds an order in which a change is safe. It tries these, until Prove accepts one:
+// Plan finds an order in which a change is safe. It tries these, until one is proven:
 //
 //  1. one round;
-//  2. the entries of LIDs whose packets would loop or be dropped from the destination
-//     backwards, then those of all LIDs;
+//  2. from the destination backwards the entries of LIDs whose packets would loop or be
+//     dropped, then the entries of all LIDs;
 //  3. besides, for each credit loop that is left, precedences that break it, with
 //     drains between where packets that an old entry sent must have left;
 //  4. the LIDs in groups, with drains between, some by way of intermediate tables;
@@ -84,16 +85,16 @@ func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 	}
 	if p.drain > 0 && !p.in.sameLanes() {
 		for _, lanes := range []lanesAt{lanesDrained, lanesLast} {
-			if s, err := p.try(ctx, lanes, &leg{ordered: all}); !refused(err) {
+			if s, err := p.try(ctx, lanes, &leg{ordered: all}); !isRefusal(err) {
 				return s, err
 			}
 		}
 	}
 	if p.drain > 0 {
-		if s, err := p.byPrecedence(ctx, needs); !refused(err) {
+		if s, err := p.byPrecedence(ctx, needs); !isRefusal(err) {
 			return s, err
 		}
-		if s, err := p.byGroups(ctx); !refused(err) {
+		if s, err := p.byGroups(ctx); !isRefusal(err) {
 			return s, err
 		}
 	}
@@ -105,8 +106,8 @@ func (p *planner) words() int {
 	return max(p.blocks(), int(p.in.Old.Top())/mad.LFTBlock+1, int(p.in.New.Top())/mad.LFTBlock+1)
 }
 
-// refused reports whether no safe schedule was found.
-func refused(err error) bool { return errors.As(err, new(*Refusal)) }
+// isRefusal reports whether no safe schedule was found.
+func isRefusal(err error) bool { return errors.As(err, new(*Refusal)) }
 
 // unsafe reports whether a round is the reason: another order may help.
 func (p *planner) unsafe(err error) bool {
@@ -125,11 +126,11 @@ type lanesAt uint8
 
 const (
 	lanesFirst   lanesAt = iota // before the tables
-	lanesDrained                // the same, and a drain between
+	lanesDrained                // before the tables, and a drain between
 	lanesLast                   // after a drain
 )
 
-// try proves the schedule of legs; tables that a leg lacks are those of the input.
+// try proves the schedule of legs; tables that a leg lacks are taken from the input.
 func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedule, error) {
 	s := &Schedule{}
 	if first := p.in.disable(); len(first.Blocks) > 0 {
@@ -264,4 +265,77 @@ func highest(row routes.Row) mad.LID {
 		}
 	}
 	return 0
+}
+
+// maxLoops is the largest number of credit loops that are broken by precedences, and maxWork
+// the largest number of entries that are examined for them beyond minLoops: a proof of a large
+// network takes seconds. Four times as much proves no more changes after a lost link, of
+// 2,040 in networks of up to 80 hosts and 49 in some of 432 to 3,456.
+const (
+	maxLoops = 200
+	minLoops = 4
+	maxWork  = 1 << 24
+)
+
+// byPrecedence breaks credit loops one by one. In each it breaks the link whose dependencies
+// arise in the fewest ways, all of mixed tables. A packet that an old entry
+// sent does not meet a new entry if the next switch changes after a drain; a packet that
+// a new entry sent does not meet an old entry if the next switch changes first.
+func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, error) {
+	l := &leg{ordered: needs, extra: map[int][]precedence{}}
+	s, err := p.try(ctx, lanesDrained, l)
+	loops := min(maxLoops, max(minLoops, maxWork/max(1, p.n*len(p.h.changing()))))
+	for range loops {
+		if !p.creditLoop(err) {
+			return s, err
+		}
+		broken := false
+		for _, ways := range p.h.loop.byWays() {
+			more, ok := l.with(ways)
+			if !ok {
+				continue
+			}
+			before := l.extra
+			l.extra = more
+			if s, err = p.try(ctx, lanesDrained, l); err != errContradiction {
+				broken = true
+				break
+			}
+			l.extra = before
+		}
+		if !broken {
+			return nil, errContradiction
+		}
+	}
+	return nil, errContradiction
+}
+
+// byWays returns the ways of each link, those with the fewest first.
+func (c *creditLoop) byWays() [][]way {
+	list := slices.Clone(c.ways)
+	slices.SortStableFunc(list, func(a, b []way) int { return len(a) - len(b) })
+	return list
+}
+
+// with returns the precedences of the leg together with precedences that prevent all ways;
+// false: some way cannot be prevented.
+func (l *leg) with(ways []way) (map[int][]precedence, bool) {
+	extra := maps.Clone(l.extra)
+	for _, w := range ways {
+		var x precedence
+		switch {
+		case w.first == Old && w.next == New:
+			x = precedence{lid: w.lid, before: w.s, after: w.to, drain: true}
+		case w.first == New && w.next == Old:
+			x = precedence{lid: w.lid, before: w.to, after: w.s}
+		default:
+			return nil, false
+		}
+		b := int(w.lid) / mad.LFTBlock
+		if slices.Contains(extra[b], x) {
+			return nil, false // it exists already, and does not help
+		}
+		extra[b] = append(slices.Clip(extra[b]), x)
+	}
+	return extra, true
 }

@@ -164,7 +164,7 @@ type state struct {
 
 func (x *state) clone() state { return state{x.t.clone(), slices.Clone(x.adaptive)} }
 
-// ports are those by which switch s may send packets to a LID.
+// ports returns the ports by which switch s may send packets to a LID.
 func (c *chooser) ports(x *state, s int, lid mad.LID) (list []uint8) {
 	if !x.adaptive[s] {
 		return []uint8{x.t[s][lid]}
