@@ -1,34 +1,3 @@
-// Package apply applies a change to a fabric, and reverts it: round by round, under a
-// journal, with a check of the fabric between the rounds.
-//
-//	host.go     Host: the port and process from which changes are applied
-//	make.go     applies the change of a plan; each of its checks has a file:
-//	stale.go    whether the fabric is still the one of the plan
-//	manager.go  whether a subnet manager forbids it; links.go, a change of links beside
-//	            one, link by link; stopped.go, at a link that had to be restored
-//	static.go   whether adaptive routing does; the check that it is off
-//	begin.go    the head of the journal; the proof of ports that go down
-//	staged.go   OpenSM writes the tables: whether it can, and how
-//	latest.go   where journals are, and which change has not ended; subnet.go, of which
-//	            subnet a journal is
-//	guard.go    the guard process: when it is needed, and what it does
-//
-//	run.go      a change under its journal: applied, confirmed, resumed, reverted;
-//	            abandon.go, ended without a write
-//	await.go    what the process that applied a change does until the change has ended
-//	status.go   the state of a change, from its journal and the fabric
-//	cell.go     what one Set writes, and its state in the fabric
-//	read.go     reading and writing many cells
-//	journal.go  the file that records how a change began and ended; record.go, its
-//	            records; line.go, its lines, and what damage is
-//	damage.go   a change whose journal is damaged: copied, reverted from the fabric
-//	planned.go  the cells of a plan; order.go, tables.go: their order; cut.go, that of
-//	            cells that take links down
-//	move.go     from the current state to the old or the new one
-//	check.go    conditions checked between two rounds; watch.go, until the change is
-//	            confirmed
-//	route.go    two directed routes to a node
-//	error.go    errors
 package apply
 
 import (
@@ -37,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/device"
 	"fabsh/mad"
 )
 
@@ -49,12 +21,12 @@ type Cell struct {
 	// used. LID is for a node without a known route.
 	Routes []mad.DirectedRoute
 	LID    mad.LID
-	// PortGUID is that of the port whose M_Key the node requires.
+	// PortGUID is the GUID of the port whose M_Key the node requires.
 	PortGUID mad.GUID
 
 	Attr     *mad.Attribute
 	Modifier uint32
-	// Fields are those that the change writes; nil: the whole attribute.
+	// Fields are the fields that the change writes; nil: the whole attribute.
 	Fields []string
 	// Old and New are the attribute before and after the change. Fields that the change
 	// does not write are 0, so that Old and New contain no keys.
@@ -112,6 +84,51 @@ func (c *Cell) Check() error {
 	return nil
 }
 
+// Planned returns the cells of a plan on f, which was just swept, because the routes of
+// the plan may be out of date.
+func Planned(p *change.Plan, f *fabric.Fabric) ([]*Cell, error) {
+	ways := NewRoutes(f)
+	known := map[mad.GUID][]mad.DirectedRoute{}
+	var cells []*Cell
+	defer func() { keepRoutes(f, cells) }()
+	for _, ch := range p.Changes() {
+		t := &ch.Target
+		nodes := f.NodeByGUID(t.GUID)
+		if len(nodes) != 1 {
+			return nil, fmt.Errorf("%s: the fabric has %d nodes with GUID %v", t.Label(), len(nodes), t.GUID)
+		}
+		n := nodes[0]
+		c := &Cell{Node: t.GUID, Name: cellName(n, &ch), LID: n.LID(), PortGUID: n.Info().PortGUID, Attr: ch.Attr, Modifier: ch.Modifier, Old: bytes.Clone(ch.Set.Old), New: bytes.Clone(ch.New)}
+		if p := n.Port(t.Port); !n.IsSwitch() && p != nil { // each port answers for itself
+			c.LID, c.PortGUID = p.LID(), p.GUID()
+			if p.Route() != nil {
+				c.Routes = []mad.DirectedRoute{p.Route()}
+			}
+		} else {
+			if known[t.GUID] == nil {
+				known[t.GUID] = ways.To(n)
+			}
+			c.Routes = known[t.GUID]
+		}
+		if change.InFields(ch.Attr) {
+			c.Old, c.New = make([]byte, ch.Attr.Size), make([]byte, ch.Attr.Size)
+			for _, f := range ch.Fields {
+				c.Fields = append(c.Fields, f.Name)
+				ch.Attr.Field(f.Name).SetUint(c.Old, f.Old)
+				ch.Attr.Field(f.Name).SetUint(c.New, f.New)
+			}
+		}
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+		if err := c.checkEntries(n); err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
+}
+
 // State is the state of a cell in the fabric.
 type State uint8
 
@@ -119,8 +136,8 @@ const (
 	// Old and New are the states before and after the change.
 	Old State = iota
 	New
-	// Between is the state of a block of a table with some entries old and the others
-	// new, as the rounds leave it.
+	// Between is the state of a block of a table that has both old and new entries, as the
+	// rounds leave it.
 	Between
 	// Foreign is any other content: another writer wrote it, or the switch was restarted.
 	Foreign
@@ -163,7 +180,7 @@ func (c *Cell) same(a, b []byte) bool {
 	for _, name := range c.Fields {
 		f := c.Attr.Field(name)
 		for i := range f.Count {
-			if settled(f, f.UintAt(a, i)) != settled(f, f.UintAt(b, i)) {
+			if settledValue(f, f.UintAt(a, i)) != settledValue(f, f.UintAt(b, i)) {
 				return false
 			}
 		}
@@ -171,9 +188,9 @@ func (c *Cell) same(a, b []byte) bool {
 	return true
 }
 
-// settled returns the value of a field, ignoring transitions that need no Set: a port
+// settledValue returns the value of a field, ignoring transitions that need no Set: a port
 // that is not disabled trains its link.
-func settled(f *mad.Field, v uint64) uint64 {
+func settledValue(f *mad.Field, v uint64) uint64 {
 	if f.Script != "port_physical_state" {
 		return v
 	}
@@ -184,8 +201,8 @@ func settled(f *mad.Field, v uint64) uint64 {
 	return uint64(mad.PortPhysicalStatePolling)
 }
 
-// only returns data with all fields set to 0 that the change does not write.
-func (c *Cell) only(data []byte) []byte {
+// masked returns data with all fields set to 0 that the change does not write.
+func (c *Cell) masked(data []byte) []byte {
 	data = slices.Clone(data[:c.Attr.Size])
 	if c.Fields == nil {
 		return data
@@ -206,17 +223,122 @@ func (c *Cell) request(read, want []byte) []byte {
 	if c.Fields == nil {
 		return want
 	}
-	data := slices.Clone(read[:c.Attr.Size])
-	for i := range c.Attr.Fields {
-		if f := &c.Attr.Fields[i]; f.NoChange || f.W1C {
-			f.SetUint(data, 0)
-		}
-	}
+	data := device.WithoutActions(c.Attr, read)
 	for _, name := range c.Fields {
 		f := c.Attr.Field(name)
 		for i := range f.Count {
-			f.SetUintAt(data, i, settled(f, f.UintAt(want, i)))
+			f.SetUintAt(data, i, settledValue(f, f.UintAt(want, i)))
 		}
 	}
 	return data
+}
+
+// keepRoutes puts the routes first that do not cross the ports that cells take down.
+func keepRoutes(f *fabric.Fabric, cells []*Cell) {
+	routes := routesAroundCells(f, cells)
+	if routes == nil {
+		return
+	}
+	for _, c := range cells {
+		for _, n := range f.NodeByGUID(c.Node) {
+			if r := routes[n.ID()]; r != nil && n.IsSwitch() && (len(c.Routes) == 0 || !slices.Equal(r, c.Routes[0])) {
+				c.Routes = append([]mad.DirectedRoute{r}, c.Routes[:min(1, len(c.Routes))]...)
+			}
+		}
+	}
+}
+
+// routesAroundCells returns routes, by node, that do not cross the ports that cells take down; nil:
+// they take none down.
+func routesAroundCells(f *fabric.Fabric, cells []*Cell) []mad.DirectedRoute {
+	down := map[*fabric.Port]bool{}
+	for _, c := range cells {
+		if c.disables() {
+			c.ports(f, down)
+		}
+	}
+	if len(down) == 0 {
+		return nil
+	}
+	return routesAround(f, down)
+}
+
+// refreshRoutes gives cells of switches the routes of f, a later sweep: links on those before
+// may be down.
+func refreshRoutes(f *fabric.Fabric, cells []*Cell) {
+	ways := NewRoutes(f)
+	for _, c := range cells {
+		if nodes := f.NodeByGUID(c.Node); len(nodes) == 1 && nodes[0].IsSwitch() {
+			if routes := ways.To(nodes[0]); routes != nil {
+				c.Routes = routes
+			}
+		}
+	}
+}
+
+// checkEntries checks that the entries of a forwarding table are for LIDs of ports, and
+// for ports of the switch: a plan's file may have been edited.
+func (c *Cell) checkEntries(n *fabric.Node) error {
+	if c.Attr != mad.AttrLinearForwardingTable {
+		return nil
+	}
+	for at, port := range c.New {
+		lid := int(c.Modifier)*mad.LFTBlock + at
+		switch {
+		case port == c.Old[at]:
+		case lid == 0 || lid > int(mad.MaxUnicastLID):
+			return fmt.Errorf("%s: LID %d: not assigned to a port", c.Name, lid)
+		case port != mad.NoPort && int(port) > n.NumPorts():
+			return fmt.Errorf("%s: LID %d: no port %d; the switch has ports 0..%d", c.Name, lid, port, n.NumPorts())
+		}
+	}
+	return nil
+}
+
+// cellName returns the name of a cell.
+func cellName(n *fabric.Node, ch *change.Change) string {
+	text := n.Label() + " " + ch.Attr.Name
+	for _, part := range ch.Attr.Modifier {
+		text += fmt.Sprintf(" %s %d", part.Name, ch.Modifier>>part.Shift&(1<<part.Bits-1))
+	}
+	return text
+}
+
+// trains reports whether the cell makes a link train again.
+func (c *Cell) trains() bool {
+	f := mad.AttrPortInfo.Field("port_physical_state")
+	return slices.Contains(c.Fields, f.Script) && mad.PortPhysicalState(f.Uint(c.New)) == mad.PortPhysicalStatePolling && settledValue(f, f.Uint(c.Old)) == f.Uint(c.New)
+}
+
+// traceless reports whether the cell makes a link train again, or disables adaptive routing,
+// and reads alike before and after.
+func (c *Cell) traceless() bool { return c.trains() && c.same(c.Old, c.New) || c.rewrites() }
+
+// rewrites reports whether the cell is written to disable adaptive routing: it reads alike
+// before and after.
+func (c *Cell) rewrites() bool {
+	return c.Attr == mad.AttrLinearForwardingTable && bytes.Equal(c.Old, c.New)
+}
+
+// ports adds the ports whose PortInfo c writes, and their peers.
+func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
+	if c.Attr != mad.AttrPortInfo {
+		return
+	}
+	for _, n := range f.NodeByGUID(c.Node) {
+		if p := n.Port(int(c.Modifier & 0xff)); p != nil {
+			to[p] = true
+			if p.Peer() != nil {
+				to[p.Peer()] = true
+			}
+		}
+	}
+}
+
+// disables reports whether the port is disabled after the change, or after its reversal.
+func (c *Cell) disables() bool {
+	return slices.ContainsFunc(c.Fields, func(name string) bool {
+		f := c.Attr.Field(name)
+		return name == "port_physical_state" && settledValue(f, f.Uint(c.Old)) != settledValue(f, f.Uint(c.New))
+	})
 }

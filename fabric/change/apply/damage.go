@@ -15,6 +15,34 @@ import (
 	"fabsh/fabric/format"
 )
 
+// DamageError reports a journal with a complete line that does not verify. An incomplete
+// last line is not damage: its writer was killed.
+type DamageError struct {
+	Path string
+	Line int
+	Why  string
+	// Copy is the copy of the journal beside it; "": there is no copy.
+	Copy string
+	// Last is the kind of the last record; "": that line does not verify either.
+	Last RecordKind
+}
+
+func (e *DamageError) Error() string {
+	text := fmt.Sprintf("journal %s line %d: %s; the file is unchanged", e.Path, e.Line, e.Why)
+	if e.Copy != "" {
+		text += ", and copied to " + e.Copy
+	}
+	if e.Line == 1 {
+		return text + "; fabsh change revert --from-fabric PLAN reverts the change of the plan that was applied, and --abandon sets the journal aside"
+	}
+	return text + "; fabsh change status shows the blocks, fabsh change revert --from-fabric reverts them, and --abandon ends the change without a write"
+}
+
+// ofUnknown returns the message for a damaged journal of an unknown change.
+func (e *DamageError) ofUnknown() string {
+	return "a change of this fabric may be open and hidden: " + e.Error()
+}
+
 // Read reads the journal. With a *DamageError, which names the copy of the file, it also
 // returns a journal of the lines that verify.
 func (r *Run) Read() (*Journal, error) {
@@ -42,8 +70,8 @@ func (r *Run) checkJournals(ctx context.Context) error {
 
 // RevertFromFabric reverts the blocks that are in the new state, or between old and new,
 // and leaves foreign ones unchanged; left describes the blocks that are then not as
-// before. It replaces a damaged journal; the change is that of its first line, otherwise
-// that of p, if p is not nil. f was just swept.
+// before. It replaces a damaged journal; the change is taken from its first line, otherwise
+// from p, if p is not nil. f was just swept.
 func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *change.Plan) (left []string, err error) {
 	held, err := r.lock()
 	if err != nil {
@@ -55,7 +83,7 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *change.
 		return nil, err
 	}
 	defer j.Close()
-	if _, err := r.Host.manager(ctx, f, j.Begin().beside(true)); err != nil {
+	if _, err := r.Host.manager(ctx, f, j.Begin().coexistence(true)); err != nil {
 		return nil, err
 	}
 	if err := r.revertAll(ctx, j, f, whyRequested, true); err != nil {
@@ -64,7 +92,7 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *change.
 	return r.left(ctx, j)
 }
 
-// beginOf returns the change of a journal, or that of p if the first line is damaged.
+// beginOf returns the change of a journal, or the change of p if the first line is damaged.
 func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *change.Plan) (*Begin, error) {
 	b := j.Begin()
 	switch {
@@ -86,17 +114,16 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *chan
 	if err != nil {
 		return nil, err
 	}
-	manager, err := r.Host.manager(ctx, f, besideOf(cells, false, true))
+	manager, err := r.Host.manager(ctx, f, coexistenceOf(cells, false, true))
 	if err != nil {
 		return nil, err
 	}
 	return r.Host.begin(&port, manager, cells, &ChangeOptions{Summary: p.From})
 }
 
-// openReplacing opens the journal. If it is damaged, openReplacing replaces it by a
-// journal of the change that of returns for the lines that verify. The caller holds the
-// lock.
-func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error) {
+// openReplacing opens the journal. If it is damaged, openReplacing replaces it by a journal
+// of a change, which beginOf returns for the lines that verify. The caller holds the lock.
+func (r *Run) openReplacing(beginOf func(*Journal) (*Begin, error)) (*Journal, error) {
 	path := JournalIn(r.Dir)
 	j, err := OpenJournal(path)
 	var damage *DamageError
@@ -107,7 +134,7 @@ func (r *Run) openReplacing(of func(*Journal) (*Begin, error)) (*Journal, error)
 	if !errors.As(err, &damage) {
 		return nil, err
 	}
-	b, err := of(old)
+	b, err := beginOf(old)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +179,7 @@ func withCopy(err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	name, copyErr := copyBeside(damage.Path)
+	name, copyErr := copyJournal(damage.Path)
 	if copyErr != nil {
 		return fmt.Errorf("%w (no copy: %w)", damage, copyErr)
 	}
@@ -160,8 +187,8 @@ func withCopy(err error) error {
 	return err
 }
 
-// copyBeside copies the journal at path, and returns the name of the copy.
-func copyBeside(path string) (name string, err error) {
+// copyJournal copies the journal at path, and returns the name of the copy.
+func copyJournal(path string) (name string, err error) {
 	in, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return "", err

@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -18,23 +20,19 @@ type Guard interface {
 	Release()
 }
 
-// Unguarded reports whether no guard process reverts the change of the journal
-// automatically.
-func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
-
 // Keeper is the work of a guard process: it reverts the change of a journal when the time
 // to confirm has expired, when the change cannot continue, or when the process that
 // applies it has ended.
 type Keeper struct {
 	run   *Run
-	seen  *view
+	seen  *journalView
 	alive *format.FileLock // shows other processes that the change is guarded
 }
 
 // NewKeeper begins to guard the change of r's journal. It waits until the guard of the
 // previous change has ended.
 func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
-	seen, err := newView(JournalIn(r.Dir))
+	seen, err := newJournalView(JournalIn(r.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -97,4 +95,149 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 			return err
 		}
 	}
+}
+
+// Unguarded reports whether no guard process reverts the change of the journal
+// automatically.
+func (r *Run) Unguarded() bool { return isUnlocked(JournalIn(r.Dir), guardName) }
+
+// await waits until the change has ended. It reverts the change itself if the guard has
+// ended before, the journal is damaged, a check fails, or ctx ends. failed is the reason
+// if the change cannot continue.
+func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Checks, failed error) (Outcome, error) {
+	released := failed != nil
+	stay := context.WithoutCancel(ctx)
+	seen, err := newJournalView(begun.path)
+	if err != nil {
+		return Unresolved, err
+	}
+	defer seen.close()
+	revert := "" // why
+	var checked time.Time
+	var failing error // the reason recorded in the journal if the change has failed
+	for {
+		j, err := seen.read()
+		var damage *DamageError
+		switch {
+		case errors.As(err, &damage) && damage.Last.ends():
+			return Unresolved, withCopy(err)
+		case damage != nil:
+			revert, failed = whyDamaged, withCopy(err)
+		case err != nil:
+			return Unresolved, err
+		case !j.Open():
+			last := &j.Records[len(j.Records)-1]
+			if last.Kind == KindReverted {
+				r.Host.log("reverted: " + last.Why)
+				if err := r.checkReverted(stay, j); err != nil {
+					return Unresolved, err
+				}
+			}
+			return outcomeOf(last, failed)
+		case j.Records[len(j.Records)-1].Kind == KindStopped:
+			return Unresolved, &CheckError{j.Records[len(j.Records)-1].Why + "; the change is neither applied nor reverted: see fabsh change status; then resume or revert it, or end it without a write (change revert --abandon)"}
+		}
+		select {
+		case <-guard.Done():
+			// It may have ended the change just now.
+			if j, err := seen.read(); err == nil && !j.Open() {
+				continue
+			}
+			if revert == "" {
+				r.Host.log("the guard process has ended: this process reverts the change")
+				revert = whyUnguarded
+			}
+			failed = cmp.Or(failed, error(&CheckError{whyUnguarded}))
+		default:
+		}
+		if failed == nil && failing == nil && ctx.Err() == nil && time.Since(checked) >= watchEvery {
+			if err := checks.Waiting(ctx, begun.Begin().Cells); err != nil && ctx.Err() == nil {
+				failing = err
+				r.Host.log(fmt.Sprintf("%v: reverting the change", err))
+			}
+			checked = time.Now()
+		}
+		if failing != nil { // the guard process reverts it
+			if err := r.fail(failing); !errors.Is(err, format.ErrLockHeld) {
+				failed, failing = failing, nil
+			}
+		}
+		if revert != "" {
+			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, format.ErrLockHeld) {
+				return outcome, err
+			}
+		}
+		if ctx.Err() != nil && !released {
+			released = true
+			failed = context.Cause(ctx)
+			r.Host.log("interrupted: the change is reverted")
+			guard.Release()
+		}
+		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
+			return Unresolved, err
+		}
+	}
+}
+
+// outcomeOf returns the outcome that the last record states.
+func outcomeOf(last *Record, failed error) (Outcome, error) {
+	switch {
+	case last.Kind == KindConfirmed:
+		return Confirmed, nil
+	case last.Kind == KindAbandoned:
+		return Unresolved, &CheckError{"the change was abandoned: blocks already written stay"}
+	case failed != nil:
+		return Failed, failed
+	}
+	return Expired, nil
+}
+
+// Reasons for reverting a change.
+const (
+	whyExpired   = "it was not confirmed in time"
+	whyGone      = "the process that applied it has ended"
+	whyUnguarded = "the guard process has ended"
+	whyDamaged   = "its journal is damaged"
+	whyRequested = "on request"
+)
+
+// fail records in the journal that a change that waits to be confirmed cannot continue.
+func (r *Run) fail(why error) error {
+	held, j, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	defer j.Close()
+	if j.Records[len(j.Records)-1].Kind != KindApplied {
+		return nil
+	}
+	return j.Append(Record{Kind: KindFailed, Why: why.Error()})
+}
+
+// revert reverts the change b in this process, whether or not its journal is damaged.
+func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (Outcome, error) {
+	held, err := r.lock()
+	if err != nil {
+		return Unresolved, err
+	}
+	defer held.Release()
+	j, err := r.openReplacing(func(*Journal) (*Begin, error) { return b, nil })
+	if err != nil {
+		return Unresolved, err
+	}
+	defer j.Close()
+	switch {
+	case j.Begin().ID != b.ID:
+		return Unresolved, &CheckError{"the journal belongs to another change"}
+	case j.Open():
+		if err := r.revertJournal(ctx, j, nil, why); err != nil {
+			return Unresolved, err
+		}
+	case j.Last(KindReverted) != nil: // by another process
+		if err := r.checkReverted(ctx, j); err != nil {
+			return Unresolved, err
+		}
+	}
+	return outcomeOf(&j.Records[len(j.Records)-1], failed)
 }

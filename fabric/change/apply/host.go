@@ -1,16 +1,44 @@
+// Package apply applies the change of a plan to a live fabric, and reverts it: round by
+// round, under a journal, with a check of the fabric between the rounds.
+//
+// Host.Make applies the change of a plan. It refuses first what must not be applied (a stale
+// plan, a subnet manager that would not know of the change), then begins the Journal, and
+// starts a Run. A Prover orders the Cells, each of which is written by one Set, in rounds,
+// and proves them. A Change writes the rounds, and Checks compare the fabric with its state
+// before. Host.Latest finds the Run by which the change is confirmed, resumed, reverted or
+// abandoned, also from another process.
+//
+// Rules: a record is on the disk before the Sets that it describes are sent, so each process
+// may be killed at any time. Until a change is confirmed, a guard process (Keeper) can revert
+// it. Blocks that another writer has changed (Foreign) are not overwritten. Beside a running
+// subnet manager, either OpenSM writes the tables that fabsh stages (Staged), or a change of
+// links goes link by link, and its new tables are checked.
+//
+// Processes exclude each other by a lock beside the journal. Within a process nothing here
+// is safe for concurrent use.
 package apply
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
+	"fabsh/fabric/change/order"
+	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
+	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
@@ -89,4 +117,293 @@ func (h *Host) log(text string) {
 	if h.Log != nil {
 		fmt.Fprintln(h.Log, text)
 	}
+}
+
+// ChangeOptions control how the change of a plan is applied.
+type ChangeOptions struct {
+	// Plan names the plan in messages, and Summary describes the change, for people.
+	Plan, Summary string
+	// Within is how long the change may wait to be confirmed; 0: defaultWithin plus
+	// defaultDrains times the time that its rounds wait for packets under way.
+	Within time.Duration
+	// Stage is the file of tables that OpenSM reads, and Reload its process ID, or a file
+	// that contains it; both "": fabsh sends Sets.
+	Stage, Reload string
+	// Levels is a file with the service levels in use; "": path records have them.
+	Levels string
+	// AcceptCreditLoops applies the change even if packets may deadlock meanwhile.
+	AcceptCreditLoops bool
+}
+
+// Make applies the change of a plan to f, which was just swept, and waits until it is
+// confirmed or reverted. Before anything is sent, it refuses, in this order: an
+// incomplete sweep; a subnet manager that would not know of the change; a damaged journal
+// of the previous change; a stale plan; content that no plan may write; switches whose
+// adaptive routing is on, if the plan does not disable it; and ports that must not go down.
+// Nothing has been sent then.
+func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *change.Plan, o *ChangeOptions) (Outcome, error) {
+	how := exclusive
+	switch {
+	case o.Stage != "":
+		how = stagedTables
+	case p.OnlyLinks():
+		how = onlyLinks
+	}
+	manager, err := h.manager(ctx, f, how)
+	if err != nil {
+		return Unresolved, err
+	}
+	linkByLink := how == onlyLinks && manager != nil && h.OverrideSM
+	r, err := h.runOf(f)
+	if err == nil {
+		err = r.checkJournals(ctx)
+	}
+	if err != nil {
+		return Unresolved, err
+	}
+	if err := checkFingerprint(p, f, manager, o.Plan); err != nil {
+		return Unresolved, err
+	}
+	cells, err := Planned(p, f)
+	if err != nil {
+		return Unresolved, fmt.Errorf("change apply: %w", err)
+	}
+	static, err := h.static(ctx, p, f, o)
+	if err != nil {
+		return Unresolved, err
+	}
+	cells = slices.DeleteFunc(cells, func(c *Cell) bool { return c.rewrites() && !slices.Contains(static, c.Node) })
+	if len(cells) == 0 {
+		return Nothing, nil
+	}
+	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil || linkByLink {
+		if r.Live, err = readTables(ctx, h.Engine, f); err != nil {
+			return Unresolved, err
+		}
+	}
+	b, err := h.prepare(ctx, p, f, r.Live, manager, cells, linkByLink, o)
+	if err != nil {
+		return Unresolved, fmt.Errorf("change apply: %w", err)
+	}
+	b.Static = static
+	if p.Certificate != nil {
+		r.certify = func(ctx context.Context) error { return h.checkCertificate(ctx, p, r.Live, b) }
+	}
+	return r.Apply(ctx, f, manager, b)
+}
+
+// manager returns the subnet manager of f, which was just swept; nil: there is no
+// manager. The error is the reason that a change must not be applied beside it.
+func (h *Host) manager(ctx context.Context, f *fabric.Fabric, how coexistence) (*sa.SM, error) {
+	if !f.Complete() {
+		return nil, &FabricError{fmt.Errorf("change: incomplete sweep; nothing was sent: %s", f.FirstMissing())}
+	}
+	manager, err := h.SA.FindSM(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if how == stagedTables && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
+		return nil, &FabricError{errors.New("change: no subnet manager is MASTER, so no process would write staged tables")}
+	}
+	if manager == nil || h.Engine.Traits().Simulated && !h.OverrideSM {
+		return manager, nil
+	}
+	switch {
+	case how == onlyLinks && !h.OverrideSM:
+		return nil, fmt.Errorf("change: %v is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", manager)
+	case how == onlyLinks && (manager.Info == nil || manager.Info.SMState != mad.SMStateMaster):
+		return nil, &FabricError{fmt.Errorf("change: %v does not answer as MASTER; nothing was sent: no subnet manager would write new tables", manager)}
+	case how == exclusive && h.OverrideSM && !h.Engine.Traits().Simulated:
+		return nil, fmt.Errorf("change: %v is active; nothing was sent: --override-sm applies only changes of port states and link speeds. %s", manager, letItWrite)
+	case how == exclusive && !h.Engine.Traits().Simulated:
+		return nil, fmt.Errorf("change: %v is active; nothing was sent: OpenSM neither detects nor repairs writes of others. %s", manager, letItWrite)
+	}
+	return manager, nil
+}
+
+// letItWrite is the remedy for a change that fabsh must not apply beside OpenSM.
+const letItWrite = "Let it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first"
+
+// coexistence is how a change goes with a running subnet manager.
+type coexistence uint8
+
+const (
+	exclusive     coexistence = iota // it is refused: fabsh writes what the subnet manager owns
+	stagedTables                     // OpenSM writes the tables
+	onlyLinks                        // it changes only links, which needs Host.OverrideSM
+	linksReversal                    // the reversal of a change of links
+)
+
+// coexistenceOf returns how the change of cells, or its reversal (back), goes with a subnet
+// manager.
+func coexistenceOf(cells []*Cell, isStaged, back bool) coexistence {
+	switch only := !slices.ContainsFunc(cells, func(c *Cell) bool { return !change.OfLinks(c.Attr, c.Fields) }); {
+	case isStaged:
+		return stagedTables
+	case only && back:
+		return linksReversal
+	case only:
+		return onlyLinks
+	}
+	return exclusive
+}
+
+// prepare returns the head of the journal of a change that may be applied. live are the
+// tables of f; nil: p changes no tables.
+func (h *Host) prepare(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, linkByLink bool, o *ChangeOptions) (*Begin, error) {
+	port, err := h.Engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.begin(&port, manager, cells, o)
+	if err != nil {
+		return nil, err
+	}
+	b.LinkByLink = linkByLink
+	if err := h.provePorts(ctx, p, f, live, &port, b); err != nil {
+		return nil, err
+	}
+	if o.Stage != "" {
+		b.Staged, err = newStaged(o.Stage, o.Reload, live, cells)
+	}
+	return b, err
+}
+
+// checkCertificate checks the certificate of a plan, in addition to the proof of the
+// order in which the change is applied.
+func (h *Host) checkCertificate(ctx context.Context, p *change.Plan, live *routes.Routes, b *Begin) error {
+	t := &change.Tables{Live: live}
+	h.levels(b.Levels).InForce(t, h.Engine)
+	if _, err := readAdaptivity(ctx, h.Engine, t); err != nil {
+		return err
+	}
+	_, err := p.CheckCertificate(ctx, t)
+	if failed := new(certificate.FailureError); errors.As(err, &failed) {
+		return &order.Refusal{Round: -1, Reason: failed.Error()}
+	}
+	return err
+}
+
+// If no time to confirm is given, a change waits for defaultWithin plus defaultDrains
+// times the time after which packets of the old tables are gone.
+const (
+	defaultWithin = 60 * time.Second
+	defaultDrains = 4
+)
+
+// begin returns the head of the journal of a change.
+func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *ChangeOptions) (b *Begin, err error) {
+	b = &Begin{
+		ID: fmt.Sprintf("%s-%d-%s", h.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid(), rand.Text()[:8]), Summary: o.Summary, By: h.User,
+		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.Within, Cells: cells, AcceptCreditLoops: o.AcceptCreditLoops,
+	}
+	if o.Levels != "" {
+		if b.Levels, err = filepath.Abs(o.Levels); err != nil {
+			return nil, err
+		}
+	}
+	if b.Within == 0 {
+		b.Within, b.Drains = defaultWithin, defaultDrains
+	}
+	if manager != nil && manager.Info != nil {
+		b.Manager = manager.Info.GUID
+	}
+	return b, nil
+}
+
+// provePorts verifies a plan that writes PortInfo again: ports that it disables may cut
+// paths of tables that it does not change. live are the tables of f; nil: provePorts
+// reads them.
+func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
+	if !slices.ContainsFunc(b.Cells, func(c *Cell) bool { return c.Attr == mad.AttrPortInfo }) {
+		return nil
+	}
+	if live == nil {
+		var err error
+		if live, err = readTables(ctx, h.Engine, f); err != nil {
+			return err
+		}
+	}
+	t := &change.Tables{Live: live, AcceptCreditLoops: b.AcceptCreditLoops, Last: lastLIDs(port)}
+	h.levels(b.Levels).InForce(t, h.Engine)
+	report, err := p.Prove(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !report.OK {
+		return &order.Refusal{Round: -1, Reason: report.Reason}
+	}
+	if report.Effect == nil {
+		return nil
+	}
+	for _, line := range report.Effect.Lines() {
+		h.log(line)
+	}
+	// Links that only train again are up after some seconds: no path is lost then.
+	if reason := report.Effect.Refusal(); b.LinkByLink && reason != "" && (p.Isolates(f) || report.Effect.Needed != "") {
+		return &order.Refusal{Round: -1, Reason: reason}
+	}
+	return nil
+}
+
+// lastLIDs returns the LIDs whose paths change last: the LIDs of the subnet manager and of
+// this host.
+func lastLIDs(local *engine.Port) []mad.LID {
+	return slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
+}
+
+// levels returns the service levels of packets: from a file, or with "" from path
+// records. The guard process reads the file again, so it must be a regular file.
+func (h *Host) levels(file string) change.Levels {
+	return change.Levels{Client: h.SA, File: file, Open: format.OpenIncluded}
+}
+
+// readTables reads the forwarding tables in force. If one cannot be read, nothing is
+// proven.
+func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routes.Routes, error) {
+	live, failed, err := device.ReadRoutes(ctx, e, f)
+	if err == nil && len(failed) > 0 {
+		err = &FabricError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
+	}
+	return live, err
+}
+
+// static returns the switches whose adaptive routing p disables, and where it is still on.
+// The error is a *StaleError if p writes forwarding tables at others where it is on.
+func (h *Host) static(ctx context.Context, p *change.Plan, f *fabric.Fabric, o *ChangeOptions) (nodes []mad.GUID, err error) {
+	if !slices.ContainsFunc(p.Sets, func(s change.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
+		return nil, nil
+	}
+	a, err := device.ReadAdaptivity(ctx, h.Engine, f)
+	if err != nil {
+		return nil, err
+	}
+	if since := p.Stale(a.On); len(since) > 0 {
+		return nil, &StaleError{o.Plan, since}
+	}
+	for _, s := range p.Disables {
+		if slices.ContainsFunc(a.On, func(n *fabric.Node) bool { return n.GUID() == s.GUID }) {
+			nodes = append(nodes, s.GUID)
+		}
+	}
+	if len(nodes) > 0 && o.Stage != "" {
+		return nil, errors.New("change apply: --stage: not supported with a plan that disables adaptive routing: OpenSM does not write blocks that stay; stop OpenSM, and omit --stage")
+	}
+	for _, x := range a.Undetermined {
+		h.log(fmt.Sprintf("warning: %s: adaptive routing could not be determined, assumed to be off: %v", x.Switch.Label(), x.Err))
+	}
+	return nodes, nil
+}
+
+// readAdaptivity gives t the adaptive routing that is on, with its choices.
+func readAdaptivity(ctx context.Context, e *engine.Engine, t *change.Tables) (*device.Adaptivity, error) {
+	a, err := device.ReadAdaptivity(ctx, e, t.Live.Graph().Fabric())
+	if err != nil {
+		return nil, err
+	}
+	choices, err := device.ReadChoices(ctx, e, t.Live, a.On)
+	if err == nil {
+		t.SetAdaptivity(a, choices)
+	}
+	return a, err
 }

@@ -197,8 +197,8 @@ func TestStagePipe(t *testing.T) {
 	}
 }
 
-// TestNothingSent: the journal of a change of which nothing was sent gives its place back
-// to that of the change before, which may have to be taken back yet.
+// TestNothingSent: the journal of a change of which nothing was sent is replaced by the journal
+// of the change before, which may still have to be reverted.
 func TestNothingSent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "change.journal")
 	begin := func(id string) *apply.Journal {

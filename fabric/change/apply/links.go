@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,64 @@ import (
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
+
+// StoppedError reports that a change of links was stopped at one of them, which was
+// restored. The links before it are changed, those after it are not.
+type StoppedError struct {
+	Link  string // one of its ports
+	Cause error
+	// Unrestored is why the link is not as before, after it was restored; nil: it is.
+	Unrestored error
+	// Done and Skipped name the links before and after it.
+	Done, Skipped []string
+
+	unchanged bool   // nothing of the link was written, or it was only reset
+	left      []int  // cells of the link and those after it
+	end       string // how the change of the links before it ended
+}
+
+func (e *StoppedError) Error() string {
+	text := e.restored() + "; done: " + listOf(e.Done) + "; not done: " + listOf(append([]string{e.Link}, e.Skipped...))
+	if e.end != "" {
+		text += "; " + e.end
+	}
+	return text
+}
+
+// restored describes the link.
+func (e *StoppedError) restored() string {
+	text := fmt.Sprintf("%s: %v; this link ", e.Link, e.Cause)
+	switch {
+	case e.unchanged:
+		return text + "was not changed"
+	case e.Unrestored != nil:
+		return text + fmt.Sprintf("was restored, but: %v", e.Unrestored)
+	}
+	return text + "was restored"
+}
+
+// Unwrap returns the cause.
+func (e *StoppedError) Unwrap() error { return e.Cause }
+
+// ended returns the error of the change, after it has ended with outcome and err.
+func (e *StoppedError) ended(outcome Outcome, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; %w", e, err)
+	case outcome == Confirmed:
+		e.end = "what is done is confirmed"
+	default:
+		e.end = "what was done is reverted too"
+	}
+	return e
+}
+
+func listOf(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
 
 // How long a subnet manager may take to handle a link that went down or came up. OpenSM
 // sweeps at once when it receives trap 128, else after sweep_interval, 10 s by default
@@ -199,7 +258,7 @@ func (l *links) read(ctx context.Context) (*reading, error) {
 	return &reading{f, tables}, err
 }
 
-// same reports whether topology and tables are alike.
+// same reports whether topology and tables of two readings are equal.
 func (r *reading) same(o *reading) bool {
 	a, b := change.FingerprintOf(r.f, nil), change.FingerprintOf(o.f, nil)
 	return len(a.Since(&b)) == 0 && o.tables.Diff(r.tables).Entries == 0
@@ -249,8 +308,8 @@ func (l *links) ends(port *fabric.Port, now *reading) []*fabric.Port {
 	return []*fabric.Port{port, peer}
 }
 
-// missing describes the state of a port, of the link that step s of c changes, that is not
-// the one asked for; "": it is.
+// missing describes how the state of a port of the link that step s of c changes differs from
+// the requested state; "": it does not.
 func (c *Cell) missing(s Step, at *fabric.Port) string {
 	f := mad.AttrPortInfo.Field("port_physical_state")
 	if !slices.Contains(c.Fields, f.Script) {
@@ -312,4 +371,114 @@ func (l *links) unsound(ctx context.Context, tables *routes.Routes) (string, err
 		return "the tables of the subnet manager have " + d.CreditLoop, nil
 	}
 	return "", nil
+}
+
+// settled waits until the subnet manager has handled the link of r. A reversal continues
+// where it has not.
+func (c *Change) settled(ctx context.Context, r *Round, to State) error {
+	if c.links == nil {
+		return nil
+	}
+	err := c.links.settle(ctx, c.cells, r.Steps)
+	if err != nil && to == Old && ctx.Err() == nil {
+		c.Log(fmt.Sprintf("revert: %v", err))
+		return nil
+	}
+	return err
+}
+
+// stopAt restores the link of round n, which failed with cause, and returns the
+// *StoppedError. It returns cause, or what failed besides, if the whole change must be
+// reverted: nothing but this link was changed, it cannot be restored, or the change was
+// interrupted. now are the cells.
+func (c *Change) stopAt(ctx context.Context, rounds []Round, n int, now [][]byte, cause error) error {
+	if ctx.Err() != nil || errors.Is(cause, ErrJournal) {
+		return cause
+	}
+	first := c.links.first
+	e := &StoppedError{Link: c.linkOf(&rounds[n]), Cause: cause, Done: c.linksOf(rounds[:first])}
+	var all []Step
+	for _, r := range rounds[first : n+1] {
+		all = append(all, r.Steps...)
+	}
+	steps, err := c.written(ctx, all, now)
+	if e.unchanged = len(steps) == 0; err == nil && !e.unchanged {
+		e.Unrestored, err = c.restore(ctx, n+1, steps, now)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; and the link cannot be restored: %w", cause, err)
+	case first == 0:
+		return &CheckError{e.restored() + "; no other link was changed"}
+	}
+	for _, r := range rounds[first:] {
+		e.left = append(e.left, cellsOf(r.Steps)...)
+		if link := c.linkOf(&r); link != e.Link && !slices.Contains(e.Skipped, link) {
+			e.Skipped = append(e.Skipped, link)
+		}
+	}
+	return e
+}
+
+// linkOf names the link of a round.
+func (c *Change) linkOf(r *Round) string { return c.links.name(c.cells[r.Steps[0].Cell]) }
+
+// linksOf names the links of rounds, each once.
+func (c *Change) linksOf(rounds []Round) (names []string) {
+	for i := range rounds {
+		names = append(names, c.linkOf(&rounds[i]))
+	}
+	return slices.Compact(names)
+}
+
+// written returns the steps that restore the cells that read as after steps.
+func (c *Change) written(ctx context.Context, steps []Step, now [][]byte) (back []Step, err error) {
+	if seen, err := c.links.read(ctx); err == nil { // other links may have failed
+		refreshRoutes(seen.f, c.cells)
+	}
+	read, err := c.readEach(ctx, cellsOf(steps))
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range steps {
+		cell, data := c.cells[s.Cell], read[i].data
+		switch now[s.Cell] = cell.masked(data); {
+		case cell.same(data, c.links.before[s.Cell]):
+		case cell.same(data, s.Data):
+			back = append(back, Step{s.Cell, c.links.before[s.Cell]})
+		default:
+			return nil, &ForeignError{[]string{c.describe(s.Cell, now[s.Cell])}}
+		}
+	}
+	return back, nil
+}
+
+// restore writes steps, at last the steps that make the link train, and waits until the
+// subnet manager has handled that. unrestored is why it has not.
+func (c *Change) restore(ctx context.Context, number int, steps []Step, now [][]byte) (unrestored, err error) {
+	c.Log("restoring " + c.linkOf(&Round{Steps: steps}))
+	_ = c.Journal.Append(Record{Kind: KindRound, Round: number, Steps: steps}) // a full disk must not prevent it
+	state := mad.AttrPortInfo.Field("port_physical_state").Script
+	trains := func(s Step) int {
+		if slices.Contains(c.cells[s.Cell].Fields, state) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(trains(a), trains(b)) })
+	for _, s := range steps {
+		read, err := c.readEach(ctx, []int{s.Cell})
+		if err == nil {
+			err = c.write(ctx, []Step{s}, read, now)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	_ = c.Journal.Append(Record{Kind: KindDone, Round: number})
+	paths := c.links.paths
+	c.links.paths = nil // the paths before the change need not come back at once
+	unrestored = c.links.settle(ctx, c.cells, steps)
+	c.links.paths = paths
+	return unrestored, ctx.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -113,10 +114,126 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	if !j.Open() {
 		return Nothing, nil
 	}
-	if !isFree(j.path, guardName) { // it is about to revert the change, and needs the lock
+	if !isUnlocked(j.path, guardName) { // it is about to revert the change, and needs the lock
 		return Unresolved, fmt.Errorf("the guard process of the change reverts it: %w", format.ErrLockHeld)
 	}
 	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
+}
+
+// Status is the state of a change, from its journal and the fabric.
+type Status struct {
+	Journal *Journal // of a damaged one, the lines that verify
+	Damage  *DamageError
+	Blocks  []Block // as just read; nil: the change is unknown, as the first line is damaged
+}
+
+// Block is the state of a cell in the fabric.
+type Block struct {
+	State State
+	Text  string // its name; for Foreign its content, for Unread the reason
+}
+
+// Status reads the journal, and all blocks of the change.
+func (r *Run) Status(ctx context.Context) (*Status, error) {
+	s := new(Status)
+	var err error
+	if s.Journal, err = r.Read(); err != nil && !errors.As(err, &s.Damage) {
+		return nil, err
+	}
+	if s.Journal.Begin() != nil {
+		s.Blocks, err = r.blocks(ctx, s.Journal)
+		return s, err
+	}
+	return s, nil
+}
+
+// Abandon ends a change without a write, whatever state the blocks are in: for blocks
+// that another writer keeps, or switches that are gone. left describes the blocks that
+// are not as before the change. A damaged journal is replaced; if its first line, which
+// contains the change, does not verify, it is set aside instead, no block is read, and
+// the *DamageError is returned.
+func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
+	held, err := r.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	var damage *DamageError
+	old, err := r.Read()
+	switch damaged := errors.As(err, &damage); {
+	case damaged && old.Begin() == nil:
+		if err := r.setAside(damage); err != nil {
+			return nil, err
+		}
+		return nil, damage
+	case err != nil && !damaged:
+		return nil, err
+	case !damaged && !old.Open():
+		return nil, errors.New("change: the change has ended already; nothing to abandon")
+	}
+	if left, err = r.left(ctx, old); err != nil {
+		return nil, err
+	}
+	j, err := r.openReplacing(func(j *Journal) (*Begin, error) { return j.Begin(), nil })
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	return left, j.Append(Record{Kind: KindAbandoned, Why: whyRequested})
+}
+
+// Confirm ends a change, which then stays. It reads all blocks again, and unless force is
+// set checks the links and the subnet manager.
+func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
+	held, j, err := r.open()
+	if err != nil {
+		return Unresolved, err
+	}
+	defer held.Release()
+	defer j.Close()
+	switch j.Records[len(j.Records)-1].Kind {
+	case KindApplied:
+	case KindConfirmed, KindReverted, KindAbandoned:
+		return Nothing, nil
+	default:
+		return Unresolved, errors.New("the change is not complete: revert it, or resume it")
+	}
+	states, err := cellStates(ctx, r.Host.Engine, j)
+	if err != nil {
+		return Unresolved, err
+	}
+	left := j.Last(KindApplied).Left
+	for i, s := range states {
+		if s != New && !j.Begin().Cells[i].traceless() && !slices.Contains(left, i) {
+			return Unresolved, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
+		}
+	}
+	if !force {
+		if err := r.checkLinks(ctx, j.Begin()); err != nil {
+			return Unresolved, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
+		}
+	}
+	return Confirmed, j.Append(Record{Kind: KindConfirmed})
+}
+
+// Revert reverts a change that is open, or that was confirmed. f was just swept.
+func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
+	if _, err := r.manager(ctx, f, true); err != nil {
+		return Unresolved, err
+	}
+	held, j, err := r.open()
+	if err != nil {
+		return Unresolved, err
+	}
+	defer held.Release()
+	defer j.Close()
+	if j.Records[len(j.Records)-1].Kind == KindReverted {
+		return Nothing, r.checkReverted(ctx, j)
+	}
+	if err := r.revertJournal(ctx, j, nil, whyRequested); err != nil {
+		return Unresolved, err
+	}
+	return RevertedOnRequest, nil
 }
 
 // forward starts the guard, applies the change by fn, and waits for its end.
@@ -197,26 +314,6 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 	return Unresolved, why
 }
 
-// Revert reverts a change that is open, or that was confirmed. f was just swept.
-func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
-	if _, err := r.manager(ctx, f, true); err != nil {
-		return Unresolved, err
-	}
-	held, j, err := r.open()
-	if err != nil {
-		return Unresolved, err
-	}
-	defer held.Release()
-	defer j.Close()
-	if j.Records[len(j.Records)-1].Kind == KindReverted {
-		return Nothing, r.asBefore(ctx, j)
-	}
-	if err := r.revertJournal(ctx, j, nil, whyRequested); err != nil {
-		return Unresolved, err
-	}
-	return RevertedOnRequest, nil
-}
-
 // manager returns the subnet manager of f, beside which the change of the journal may
 // continue, or be reverted (back); nil: there is no manager.
 func (r *Run) manager(ctx context.Context, f *fabric.Fabric, back bool) (*sa.SM, error) {
@@ -224,41 +321,7 @@ func (r *Run) manager(ctx context.Context, f *fabric.Fabric, back bool) (*sa.SM,
 	if err != nil {
 		return nil, err
 	}
-	return r.Host.manager(ctx, f, j.Begin().beside(back))
-}
-
-// Confirm ends a change, which then stays. It reads all blocks again, and unless force is
-// set checks the links and the subnet manager.
-func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
-	held, j, err := r.open()
-	if err != nil {
-		return Unresolved, err
-	}
-	defer held.Release()
-	defer j.Close()
-	switch j.Records[len(j.Records)-1].Kind {
-	case KindApplied:
-	case KindConfirmed, KindReverted, KindAbandoned:
-		return Nothing, nil
-	default:
-		return Unresolved, errors.New("the change is not complete: revert it, or resume it")
-	}
-	states, err := Look(ctx, r.Host.Engine, j)
-	if err != nil {
-		return Unresolved, err
-	}
-	left := j.Last(KindApplied).Left
-	for i, s := range states {
-		if s != New && !j.Begin().Cells[i].traceless() && !slices.Contains(left, i) {
-			return Unresolved, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
-		}
-	}
-	if !force {
-		if err := r.checkLinks(ctx, j.Begin()); err != nil {
-			return Unresolved, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
-		}
-	}
-	return Confirmed, j.Append(Record{Kind: KindConfirmed})
+	return r.Host.manager(ctx, f, j.Begin().coexistence(back))
 }
 
 // revertJournal reverts the change of j. f is the fabric; nil: it is swept.
@@ -332,7 +395,7 @@ func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 		if err != nil {
 			return nil, &FabricError{err}
 		}
-		c.stage = &stage{Staged: b.Staged, f: f, opensm: process}
+		c.stage = &stager{Staged: b.Staged, f: f, opensm: process}
 	}
 	return c, nil
 }
@@ -360,4 +423,72 @@ func (r *Run) lock() (*format.FileLock, error) {
 		return nil, err
 	}
 	return format.AcquireLock(filepath.Join(r.Dir, lockName))
+}
+
+// blocks reads all cells of a change.
+func (r *Run) blocks(ctx context.Context, j *Journal) ([]Block, error) {
+	c := Change{Journal: j, access: newAccess(r.Host.Engine, j.Begin().Cells)}
+	read, err := c.read(ctx, c.all())
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]Block, len(read))
+	for i := range read {
+		b := &blocks[i]
+		if b.Text = c.cells[i].Name; read[i].err != nil {
+			b.State, b.Text = Unread, fmt.Sprintf("%s: not read: %v", b.Text, read[i].err)
+			continue
+		}
+		data := c.cells[i].masked(read[i].data)
+		if b.State = c.classify(i, data); b.State == Foreign {
+			b.Text = c.describe(i, data)
+		}
+	}
+	return blocks, nil
+}
+
+// left describes b, a block that is not known to be as before the change.
+func (b *Block) left() string {
+	if b.State == Foreign || b.State == Unread {
+		return b.Text
+	}
+	return fmt.Sprintf("%s is %v", b.Text, b.State)
+}
+
+// left reads all cells, and describes the cells that are not known to be as before the
+// change.
+func (r *Run) left(ctx context.Context, j *Journal) (texts []string, err error) {
+	blocks, err := r.blocks(ctx, j)
+	for _, b := range blocks {
+		if b.State != Old {
+			texts = append(texts, b.left())
+		}
+	}
+	return texts, err
+}
+
+// checkReverted reads all blocks, and returns an error if some are not as before the change.
+func (r *Run) checkReverted(ctx context.Context, j *Journal) error {
+	blocks, err := r.blocks(ctx, j)
+	if err != nil {
+		return err
+	}
+	var unread, left []string
+	for _, b := range blocks {
+		switch b.State {
+		case Unread:
+			unread = append(unread, b.Text)
+		case Old:
+		default:
+			left = append(left, b.left())
+		}
+	}
+	switch {
+	case left != nil:
+		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not as before it: %s; change revert --from-fabric reverts all blocks but foreign ones",
+			plural.Count(len(left), "block is", "blocks are"), firstOf(5, left))}
+	case unread != nil:
+		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not be read: %s", plural.Count(len(unread), "block could", "blocks could"), firstOf(5, unread))}
+	}
+	return nil
 }

@@ -105,8 +105,8 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// stage makes OpenSM write the tables of each round.
-type stage struct {
+// stager makes OpenSM write the tables of each round.
+type stager struct {
 	*Staged
 	f      *fabric.Fabric
 	opensm *OpenSM
@@ -114,7 +114,7 @@ type stage struct {
 }
 
 // write passes the tables after steps to OpenSM, and waits until they read back.
-func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+func (s *stager) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	if s.live == nil {
 		read, failed, err := device.ReadRoutes(ctx, c.Engine, s.f)
 		if err != nil {
@@ -157,7 +157,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 }
 
 // replace writes the file, if it reads back as next.
-func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
+func (s *stager) replace(ctx context.Context, next *routes.Routes) error {
 	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
 		back, err := routes.Load(next.Graph().Fabric(), routes.Files{LFTs: name}, openRegular)
 		if err != nil {
@@ -171,7 +171,7 @@ func (s *stage) replace(ctx context.Context, next *routes.Routes) error {
 }
 
 // wait waits until the switches have the values of steps.
-func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+func (s *stager) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
 	for waited := time.Duration(0); ; waited += poll {
 		back, err := c.readEach(ctx, cellsOf(steps))
 		if err != nil {
@@ -202,7 +202,7 @@ func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte)
 
 // restore restores the contents that the file had before the change. OpenSM then reads
 // it, if it still runs.
-func (s *stage) restore() error {
+func (s *stager) restore() error {
 	z, err := gzip.NewReader(bytes.NewReader(s.Before))
 	if err != nil {
 		return err

@@ -12,9 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// TestOtherSubnet: a journal is used only in its own subnet, although another one has a
-// port and switches of the same GUIDs. In its own one it is found wherever the switches
-// are now.
+// TestOtherSubnet: a journal is used only in its own subnet, although another one has a port and
+// switches with equal GUIDs. In its own subnet it is found wherever the switches are now.
 func TestOtherSubnet(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string

@@ -32,7 +32,7 @@ type Change struct {
 	// error.
 	ForeignStay bool
 
-	stage *stage       // OpenSM writes; nil: fabsh does
+	stage *stager      // OpenSM writes; nil: fabsh does
 	links *links       // each link is a round, after which a subnet manager writes tables; nil: no such change
 	stay  map[int]bool // the cells that ForeignStay leaves unchanged
 	*access
@@ -47,7 +47,7 @@ func (c *Change) Resume(ctx context.Context) error { return c.forward(ctx, false
 
 func (c *Change) forward(ctx context.Context, fresh bool) error {
 	c.begin()
-	now, states, err := c.look(ctx)
+	now, states, err := c.readStates(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 // journal cannot be written, which the error reports.
 func (c *Change) Revert(ctx context.Context, why string) error {
 	c.begin()
-	noted := c.Journal.Append(Record{Kind: KindReverting, Why: why})
-	now, states, err := c.look(ctx)
+	_ = c.Journal.Append(Record{Kind: KindReverting, Why: why}) // the records after it decide
+	now, states, err := c.readStates(ctx)
 	if c.ForeignStay && errors.As(err, new(*ForeignError)) {
 		err, c.stay = nil, map[int]bool{}
 		for i, s := range states {
@@ -101,7 +101,6 @@ func (c *Change) Revert(ctx context.Context, why string) error {
 	if err := c.Journal.Append(Record{Kind: KindReverted, Why: why}); err != nil {
 		return fmt.Errorf("the fabric is as before the change, but %w", err)
 	}
-	_ = noted // the records after it decide
 	return nil
 }
 
@@ -118,21 +117,21 @@ func (c *Change) begin() {
 	}
 }
 
-// Look reads all cells, and returns their states.
-func Look(ctx context.Context, e *engine.Engine, j *Journal) ([]State, error) {
+// cellStates reads all cells, and returns their states.
+func cellStates(ctx context.Context, e *engine.Engine, j *Journal) ([]State, error) {
 	c := Change{Journal: j, access: newAccess(e, j.Begin().Cells)}
-	_, states, err := c.look(ctx)
+	_, states, err := c.readStates(ctx)
 	return states, err
 }
 
-// look reads all cells. A foreign cell is an error.
-func (c *Change) look(ctx context.Context) (now [][]byte, states []State, err error) {
+// readStates reads all cells. A foreign cell is an error.
+func (c *Change) readStates(ctx context.Context) (now [][]byte, states []State, err error) {
 	read, err := c.readEach(ctx, c.all())
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range read {
-		now = append(now, c.cells[i].only(read[i].data))
+		now = append(now, c.cells[i].masked(read[i].data))
 		states = append(states, c.classify(i, now[i]))
 	}
 	return now, states, c.foreign(now, states)
@@ -239,7 +238,7 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 		canary = false
 		c.Log(c.progress(n+1, len(rounds), &r, to))
 	}
-	return c.arrived(ctx, want)
+	return c.checkFinal(ctx, want)
 }
 
 func (c *Change) progress(n, of int, r *Round, to State) string {
@@ -264,7 +263,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 	if err != nil {
 		return err
 	}
-	if err := c.asPlanned(read, func(i int) []byte { return now[read[i].cell] }); err != nil {
+	if err := c.checkStates(read, func(i int) []byte { return now[read[i].cell] }); err != nil {
 		return err
 	}
 	steps := r.Steps
@@ -308,12 +307,12 @@ func (c *Change) plain(r *Round) bool {
 	return !slices.ContainsFunc(r.Steps, func(s Step) bool { return c.cells[s.Cell].Classify(s.Data) == Foreign })
 }
 
-// asPlanned reports whether all cells that were read have the expected states.
-func (c *Change) asPlanned(read []exchange, want func(i int) []byte) error {
+// checkStates returns a *ForeignError unless all cells that were read have the states want.
+func (c *Change) checkStates(read []exchange, want func(i int) []byte) error {
 	var e ForeignError
 	for i := range read {
 		if cell := read[i].cell; !c.cells[cell].same(read[i].data, want(i)) {
-			e.Cells = append(e.Cells, c.describe(cell, c.cells[cell].only(read[i].data)))
+			e.Cells = append(e.Cells, c.describe(cell, c.cells[cell].masked(read[i].data)))
 		}
 	}
 	if e.Cells == nil {
@@ -361,10 +360,10 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 			case cell.same(back[i].data, now[s.Cell]):
 				left, leftRead = append(left, s), append(leftRead, back[i])
 				if sets[i].err != nil && !errors.Is(sets[i].err, engine.ErrTimeout) || try == tries && refused == nil {
-					refused = fmt.Errorf("%s: %w", cell.Name, orStays(sets[i].err))
+					refused = fmt.Errorf("%s: %w", cell.Name, setError(sets[i].err))
 				}
 			default:
-				foreign.Cells = append(foreign.Cells, c.describe(s.Cell, cell.only(back[i].data)))
+				foreign.Cells = append(foreign.Cells, c.describe(s.Cell, cell.masked(back[i].data)))
 			}
 		}
 		switch {
@@ -378,20 +377,53 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 	return c.trained(ctx, all)
 }
 
-// orStays returns the reason that a Set had no effect.
-func orStays(err error) error {
+// setError returns the reason that a Set had no effect.
+func setError(err error) error {
 	if err == nil {
 		return errors.New("the Set was answered, but it reads back as before")
 	}
 	return err
 }
 
-// arrived reads all cells once more: a late Set of another writer, or of a process that
+// checkFinal reads all cells once more: a late Set of another writer, or of a process that
 // was killed, may have arrived.
-func (c *Change) arrived(ctx context.Context, want [][]byte) error {
+func (c *Change) checkFinal(ctx context.Context, want [][]byte) error {
 	read, err := c.readEach(ctx, c.all())
 	if err != nil {
 		return err
 	}
-	return c.asPlanned(read, func(i int) []byte { return want[i] })
+	return c.checkStates(read, func(i int) []byte { return want[i] })
+}
+
+// trainsWithin is how long a link may take to train.
+const trainsWithin = 10 * time.Second
+
+// trained waits until the links that steps have made train again are up, if they were up
+// before.
+func (c *Change) trained(ctx context.Context, steps []Step) error {
+	state := mad.AttrPortInfo.Field("port_physical_state")
+	steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {
+		cell := c.cells[s.Cell]
+		return !cell.trains() || mad.PortPhysicalState(state.Uint(cell.Old)) != mad.PortPhysicalStateLinkUp
+	})
+	for waited := time.Duration(0); len(steps) > 0; waited += poll {
+		back, err := c.read(ctx, cellsOf(steps))
+		if err != nil {
+			return err
+		}
+		var left []Step
+		for i, s := range steps {
+			if back[i].err != nil || mad.PortPhysicalState(state.Uint(back[i].data)) != mad.PortPhysicalStateLinkUp {
+				left = append(left, s)
+			}
+		}
+		if steps = left; len(steps) > 0 && waited >= trainsWithin {
+			return &CheckError{fmt.Sprintf("%s: the link was reset, and is not up after %v", c.cells[steps[0].Cell].Name, trainsWithin)}
+		} else if len(steps) > 0 {
+			if err := c.Sleep(ctx, poll); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
@@ -47,7 +50,7 @@ func (h *Host) Latest(ctx context.Context) (*Run, error) {
 	}
 	switch len(dirs) {
 	case 0:
-		if path := hidden(dir); path != "" {
+		if path := unreadableJournal(dir); path != "" {
 			return nil, fmt.Errorf("change: no readable change of this fabric was applied from this host; %s belongs to another user, and only that user can confirm or revert it", path)
 		}
 		if unreadable != nil {
@@ -68,8 +71,8 @@ func (h *Host) Latest(ctx context.Context) (*Run, error) {
 	return &Run{Host: h, Dir: dirs[0]}, nil
 }
 
-// ofSubnet returns the directories whose journals are of the current subnet, that of a
-// local port. others are the errors of the rest.
+// ofSubnet returns the directories whose journals are of the subnet of a local port. others
+// are the errors of the rest.
 func (h *Host) ofSubnet(ctx context.Context, dirs []string, port *engine.Port) (own []string, others []error, err error) {
 	for _, dir := range dirs {
 		j, err := ReadJournal(JournalIn(dir))
@@ -100,7 +103,7 @@ func (h *Host) Unended(ctx context.Context) (b *Begin, damaged []error) {
 	if err != nil {
 		return nil, nil // the operation that needs the port reports it
 	}
-	path, b, damaged := unended(h.State, &port)
+	path, b, damaged := openChange(h.State, &port)
 	if b == nil {
 		return nil, damaged
 	}
@@ -115,9 +118,9 @@ func (h *Host) Unended(ctx context.Context) (b *Begin, damaged []error) {
 	return b, damaged
 }
 
-// unended is Unended for the subnet of a local port, with the journals below dir.
+// openChange is Unended for the subnet of a local port, with the journals below dir.
 // path is the journal of b.
-func unended(dir string, port *engine.Port) (path string, b *Begin, damaged []error) {
+func openChange(dir string, port *engine.Port) (path string, b *Begin, damaged []error) {
 	for _, at := range Journals(dir) {
 		if hasEnded(at) {
 			continue
@@ -126,30 +129,25 @@ func unended(dir string, port *engine.Port) (path string, b *Begin, damaged []er
 		var damage *DamageError
 		switch {
 		case errors.As(err, &damage) && j.Begin() == nil:
-			if mayBeOf(at, port) {
+			if mayBelongTo(at, port) {
 				damaged = append(damaged, errors.New(damage.ofUnknown()))
 			}
 		case err != nil && damage == nil:
 			if err := unreadable(err); err != nil {
 				damaged = append(damaged, err)
 			}
-		case !j.Begin().of(port):
+		case !j.Begin().belongsTo(port):
 		case damage != nil:
 			damaged = append(damaged, damage)
-		case b == nil && j.Open() && isFree(at, guardName) && isFree(at, lockName):
+		case b == nil && j.Open() && isUnlocked(at, guardName) && isUnlocked(at, lockName):
 			path, b = at, j.Begin()
 		}
 	}
 	return path, b, damaged
 }
 
-// ofUnknown returns the message for a damaged journal of an unknown change.
-func (e *DamageError) ofUnknown() string {
-	return "a change of this fabric may be open and hidden: " + e.Error()
-}
-
 // unreadable returns the message for a journal that cannot be read; nil: it is gone, or
-// belongs to another user (hidden reports those).
+// belongs to another user (unreadableJournal reports that).
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return nil
@@ -161,22 +159,21 @@ func unreadable(err error) error {
 func Journals(dir string) []string { return fabric.StateFiles(dir, journalName) }
 
 // journalsOf returns the directories below dir that contain a journal of the subnet of a
-// local port: created from this port, or from one of a subnet with the same GID prefix,
-// unless that is the default prefix. unknown are the journals whose first line, which has
-// the port and the prefix, is damaged. failed is the first error of journals that cannot be
-// read.
+// local port: created from this port, or from a port whose subnet has its GID prefix, unless
+// that is the default prefix. unknown are the journals whose first line, which has the port
+// and the prefix, is damaged. failed is the first error of journals that cannot be read.
 func journalsOf(dir string, port *engine.Port) (found []string, unknown []*DamageError, failed error) {
 	for _, path := range Journals(dir) {
 		j, err := ReadJournal(path)
 		var damage *DamageError
 		switch {
 		case errors.As(err, &damage) && j.Begin() == nil:
-			if mayBeOf(path, port) {
+			if mayBelongTo(path, port) {
 				unknown = append(unknown, damage)
 			}
 		case err != nil && damage == nil:
 			failed = cmp.Or(failed, unreadable(err))
-		case j.Begin().of(port):
+		case j.Begin().belongsTo(port):
 			found = append(found, filepath.Dir(path))
 		}
 	}
@@ -187,16 +184,16 @@ func journalsOf(dir string, port *engine.Port) (found []string, unknown []*Damag
 // known.
 const portFolder = "port-"
 
-// mayBeOf reports whether a journal of an unknown change may belong to the subnet of a
+// mayBelongTo reports whether a journal of an unknown change may belong to the subnet of a
 // local port.
-func mayBeOf(path string, port *engine.Port) bool {
+func mayBelongTo(path string, port *engine.Port) bool {
 	of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(path)), portFolder)
 	return !ok || of == port.PortGUID.String()
 }
 
-// hidden returns a journal below dir that belongs to another user and is not readable;
+// unreadableJournal returns a journal below dir that belongs to another user and is not readable;
 // "": not found.
-func hidden(dir string) string {
+func unreadableJournal(dir string) string {
 	for _, path := range Journals(dir) {
 		if f, err := os.Open(path); errors.Is(err, os.ErrPermission) {
 			return path
@@ -207,8 +204,8 @@ func hidden(dir string) string {
 	return ""
 }
 
-// isFree reports whether no process holds a lock beside the journal at path.
-func isFree(path, name string) bool {
+// isUnlocked reports whether no process holds a lock beside the journal at path.
+func isUnlocked(path, name string) bool {
 	held, err := format.AcquireLock(filepath.Join(filepath.Dir(path), name))
 	held.Release()
 	return err == nil
@@ -222,7 +219,7 @@ func hasEnded(path string) bool {
 		return false
 	}
 	defer f.Close()
-	r := reader{path: path}
+	r := lineReader{path: path}
 	var last Record
 	var text []byte
 	for text = range r.records(f) {
@@ -230,8 +227,103 @@ func hasEnded(path string) bool {
 	return r.damage == nil && json.Unmarshal(text, &last) == nil && last.Kind.ends()
 }
 
-// of reports whether the change belongs to the subnet of a local port, as far as can be
-// known.
-func (b *Begin) of(port *engine.Port) bool {
+// belongsTo reports whether the change belongs to the subnet of a local port, as far as can
+// be known.
+func (b *Begin) belongsTo(port *engine.Port) bool {
 	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != fabric.DefaultPrefix
+}
+
+// Member is a switch of the subnet of a change, and its directed route at that time. By its
+// members the subnet of a journal is recognised, because a host can be moved to another
+// subnet, and different simulated fabrics have equal GUIDs. The rule is fabric.Subnet.Is:
+// switches that are missing are an outage, in which an open change must be found.
+type Member struct {
+	GUID  mad.GUID          `json:"guid"`
+	Route mad.DirectedRoute `json:"route,omitempty"`
+}
+
+// membersOf returns the switches of f, with routes that do not cross ports that cells
+// disable, where these exist.
+func membersOf(f *fabric.Fabric, cells []*Cell) []Member {
+	var members []Member
+	nodes := f.Nodes()
+	others := routesAroundCells(f, cells)
+	for i := range nodes {
+		if n := &nodes[i]; n.IsSwitch() {
+			route := n.Route()
+			if others != nil && others[i] != nil {
+				route = others[i]
+			}
+			members = append(members, Member{n.GUID(), route})
+		}
+	}
+	return members
+}
+
+// subnet returns the subnet of the change.
+func (b *Begin) subnet() fabric.Subnet {
+	s := fabric.Subnet{Prefix: b.Prefix}
+	for _, m := range b.Switches {
+		s.Switches = append(s.Switches, m.GUID)
+	}
+	slices.Sort(s.Switches)
+	return s
+}
+
+// checkSubnet returns a *fabric.OtherSubnetError if the journal in dir, of the change b,
+// is not of the current subnet. It is nil for a journal without switches, which an older
+// version wrote.
+func (b *Begin) checkSubnet(dir string, current fabric.Subnet) error {
+	recorded := b.subnet()
+	if len(recorded.Switches) == 0 || current.Is(recorded) {
+		return nil
+	}
+	return &fabric.OtherSubnetError{
+		Path: JournalIn(dir), Recorded: recorded.String(), Current: current.String(), Found: current.Common(recorded), Of: len(recorded.Switches),
+		Remedy: "give --state DIR for the changes of this subnet",
+	}
+}
+
+// present returns the subnet of a local port as far as the recorded routes of b lead to
+// switches of b: without a sweep.
+func (b *Begin) present(ctx context.Context, e *engine.Engine, port *engine.Port) (fabric.Subnet, error) {
+	here := fabric.Subnet{Prefix: port.GIDPrefix}
+	a := newAccess(e, nil)
+	var calls []exchange
+	for _, m := range b.Switches {
+		if len(m.Route) > 0 {
+			calls = append(calls, exchange{cell: len(a.cells)})
+			a.cells = append(a.cells, &Cell{Node: m.GUID, Routes: []mad.DirectedRoute{m.Route}, PortGUID: m.GUID})
+		}
+	}
+	if err := a.do(ctx, mad.MethodGet, mad.AttrNodeInfo, calls); err != nil {
+		return here, err
+	}
+	for _, x := range calls {
+		if x.err == nil {
+			var info mad.NodeInfo
+			info.Decode(x.data)
+			here.Switches = append(here.Switches, info.NodeGUID)
+		}
+	}
+	slices.Sort(here.Switches)
+	here.Switches = slices.Compact(here.Switches)
+	return here, nil
+}
+
+// checkSubnetOf checks the journal in dir: by the recorded routes to its switches, and if
+// these do not lead to half of them, by a sweep.
+func (h *Host) checkSubnetOf(ctx context.Context, dir string, b *Begin, port *engine.Port) error {
+	if len(b.Switches) == 0 {
+		return nil
+	}
+	here, err := b.present(ctx, h.Engine, port)
+	if err != nil || here.HasHalf(b.subnet()) {
+		return err
+	}
+	f, err := discover.Sweep(ctx, h.Engine, h.Sweep)
+	if err != nil {
+		return fmt.Errorf("discover: %w", err)
+	}
+	return b.checkSubnet(dir, fabric.SubnetOf(f, ""))
 }

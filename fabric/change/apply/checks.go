@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -28,16 +30,16 @@ type Checks struct {
 
 // sample is a port whose counters are compared.
 type sample struct {
-	port            *fabric.Port
-	dropped, stuck  uint64 // VL15Dropped, discards for HOQLife
-	hasDrop, hasHOQ bool   // whether they can be read
+	port             *fabric.Port
+	dropped, expired uint64 // VL15Dropped, discards for HOQLife
+	hasDrop, hasHOQ  bool   // whether they can be read
 }
 
 // maxSampled is the largest number of ports whose counters are read after each round, and
-// maxLooked that of switches whose ports are read.
+// maxRead the largest number of switches whose ports are read.
 const (
 	maxSampled = 64
-	maxLooked  = 64
+	maxRead    = 64
 )
 
 // NewChecks records the state of f, which was just swept, and of its subnet manager,
@@ -48,7 +50,7 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 		cell.ports(f, c.planned)
 		c.tables[cell.Node] = c.tables[cell.Node] || cell.Attr == mad.AttrLinearForwardingTable
 	}
-	c.routes = aroundCells(f, cells)
+	c.routes = routesAroundCells(f, cells)
 	if manager != nil {
 		var err error
 		if c.admin, err = c.answers(ctx); err != nil {
@@ -81,32 +83,9 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 			s.dropped = *drop
 		}
 		if s.hasHOQ {
-			s.stuck = *hoq
+			s.expired = *hoq
 		}
 		return nil
-	})
-}
-
-// ports adds the ports whose PortInfo c writes, and their peers.
-func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
-	if c.Attr != mad.AttrPortInfo {
-		return
-	}
-	for _, n := range f.NodeByGUID(c.Node) {
-		if p := n.Port(int(c.Modifier & 0xff)); p != nil {
-			to[p] = true
-			if p.Peer() != nil {
-				to[p.Peer()] = true
-			}
-		}
-	}
-}
-
-// disables reports whether the port is disabled after the change, or after its reversal.
-func (c *Cell) disables() bool {
-	return slices.ContainsFunc(c.Fields, func(name string) bool {
-		f := c.Attr.Field(name)
-		return name == "port_physical_state" && settled(f, f.Uint(c.Old)) != settled(f, f.Uint(c.New))
 	})
 }
 
@@ -137,11 +116,30 @@ func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
 		switch {
 		case drop != nil && s.hasDrop && *drop > s.dropped:
 			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", s.port.Name(), *drop-s.dropped)}
-		case hoq != nil && s.hasHOQ && *hoq > s.stuck:
-			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.stuck)}
+		case hoq != nil && s.hasHOQ && *hoq > s.expired:
+			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.expired)}
 		}
 		return nil
 	})
+}
+
+// Waiting checks the fabric while the change waits to be confirmed: like Between, without
+// the counters, which rise with load in the hours that this may take.
+func (c *Checks) Waiting(ctx context.Context, cells []*Cell) error {
+	return c.state(ctx, nodesOf(cells))
+}
+
+// watchEvery is how often a change that waits for confirmation is checked.
+const watchEvery = 2 * time.Second
+
+// Manager checks that the subnet manager in charge is the one before the change, or that
+// there is still no manager.
+func (c *Checks) Manager(ctx context.Context) error {
+	now, err := c.findManager(ctx)
+	if err != nil || now == nil {
+		return err
+	}
+	return c.sameManager(now)
 }
 
 // state checks the subnet manager and administrator, and the ports.
@@ -206,18 +204,18 @@ func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 }
 
 // ports checks that no port that was up is down, and that no port that was active has
-// left that state, on the switches that report a changed port and those that were written
-// to.
+// left that state, on the switches that report a changed port, and on the switches that were
+// written to.
 func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	now, err := c.marks(ctx)
 	if err != nil {
 		return err
 	}
-	look := map[*fabric.Node]bool{}
+	chosen := map[*fabric.Node]bool{}
 	var nodes []*fabric.Node
 	add := func(n *fabric.Node) {
-		if n.IsSwitch() && n.Route() != nil && !look[n] && len(nodes) < maxLooked {
-			look[n], nodes = true, append(nodes, n)
+		if n.IsSwitch() && n.Route() != nil && !chosen[n] && len(nodes) < maxRead {
+			chosen[n], nodes = true, append(nodes, n)
 		}
 	}
 	for i := range now {
@@ -303,6 +301,184 @@ func (c *Checks) counters(ctx context.Context, take func(s *sample, drop, hoq *u
 	for i := range c.sampled {
 		if err := take(&c.sampled[i], value(i, 0, "vl15_dropped"), value(i, 1, "port_sw_hoq_lifetime_limit_discards")); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sameManager returns a *CheckError if a subnet manager is not the one before the change.
+func (c *Checks) sameManager(now *sa.SM) error {
+	switch {
+	case c.manager != nil && c.manager.Info != nil && now.Info.GUID == c.manager.Info.GUID:
+		return nil
+	case c.manager != nil && c.manager.Info == nil && now.LID == c.manager.LID:
+		return nil
+	}
+	return &CheckError{fmt.Sprintf("%v is now in charge of the subnet", now)}
+}
+
+// findManager returns a subnet manager that is MASTER; nil: not found. It queries the
+// port that the local port names, and the ports that had one.
+func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
+	var local engine.Call
+	local.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+	local.SetRoute(mad.DirectedRoute{0})
+	e := c.client.Engine
+	if err := e.Do(ctx, &local); err != nil {
+		return nil, err
+	}
+	if local.Err != nil {
+		return nil, local.Err
+	}
+	var info mad.PortInfo
+	info.Decode(local.Data())
+	const most = 16 // ports that are queried
+	var calls []*engine.Call
+	var lids []mad.LID
+	ask := func(d fabric.Dest, lid mad.LID) {
+		call := d.Put(new(engine.Call), mad.MethodGet, mad.AttrSMInfo, 0, nil)
+		// Between rounds a port that does not answer must not cost seconds. A new master
+		// is found after the next round at the latest.
+		call.Timeout, call.Retries = 200*time.Millisecond, 1
+		calls, lids = append(calls, call), append(lids, lid)
+	}
+	if lid := info.MasterSMLID; lid != 0 && info.LID != 0 {
+		ask(fabric.Dest{LID: lid}, lid)
+	}
+	for i := range c.f.Ports() {
+		p := &c.f.Ports()[i]
+		pi := p.Info()
+		if pi == nil || p.LID() == 0 && pi.CapabilityMask&mad.CapabilityMaskIsSM == 0 || p.Route() == nil || len(calls) > most {
+			continue
+		}
+		if pi.CapabilityMask&mad.CapabilityMaskIsSM != 0 || p.LID() == info.MasterSMLID {
+			ask(fabric.Dest{Route: c.portRoute(p), Guard: p.Guard()}, p.LID())
+		}
+	}
+	if err := e.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	for i, call := range calls {
+		if call.Err != nil {
+			continue
+		}
+		sm := new(mad.SMInfo)
+		if sm.Decode(call.Data()); sm.SMState == mad.SMStateMaster {
+			return &sa.SM{LID: lids[i], Info: sm}, nil
+		}
+	}
+	return nil, nil
+}
+
+// nodesOf returns the nodes that cells write, each once.
+func nodesOf(cells []*Cell) (nodes []mad.GUID) {
+	seen := map[mad.GUID]bool{}
+	for _, c := range cells {
+		if !seen[c.Node] {
+			seen[c.Node] = true
+			nodes = append(nodes, c.Node)
+		}
+	}
+	return nodes
+}
+
+// Ports are ports of a node.
+type Ports struct {
+	Node  mad.GUID `json:"node"`
+	Name  string   `json:"name"` // of the node, for people
+	Ports []int    `json:"ports"`
+}
+
+// linksOf returns the ports with an active link of the switches that cells write, except
+// ports whose state the change writes.
+func linksOf(f *fabric.Fabric, cells []*Cell) (links []Ports) {
+	planned := map[*fabric.Port]bool{}
+	for _, c := range cells {
+		c.ports(f, planned)
+	}
+	for _, guid := range nodesOf(cells) {
+		for _, n := range f.NodeByGUID(guid) {
+			at := Ports{Node: guid, Name: n.Label()}
+			for p := range n.Ports() {
+				if p.Peer() != nil && p.Num() > 0 && !planned[p] && p.Info() != nil && p.Info().PortState == mad.PortStateActive {
+					at.Ports = append(at.Ports, p.Num())
+				}
+			}
+			if n.IsSwitch() && at.Ports != nil {
+				links = append(links, at)
+			}
+		}
+	}
+	return links
+}
+
+// checkLinks returns a *CheckError if ports that were active before the change are no
+// longer active, or another subnet manager is in charge.
+func (r *Run) checkLinks(ctx context.Context, b *Begin) error {
+	checks := Checks{client: r.Host.SA, f: new(fabric.Fabric), manager: b.manager()}
+	if err := checks.Manager(ctx); err != nil {
+		return err
+	}
+	cells := map[mad.GUID]*Cell{}
+	for _, c := range b.Cells {
+		cells[c.Node] = c
+	}
+	var all []exchange
+	at := newAccess(r.Host.Engine, nil)
+	for _, link := range b.Links {
+		cell := cells[link.Node]
+		if cell == nil {
+			return errors.New("the journal has links of a switch that the change does not write")
+		}
+		for _, port := range link.Ports {
+			at.cells = append(at.cells, &Cell{Node: link.Node, Name: fmt.Sprintf("%s port %d", link.Name, port), Routes: cell.Routes, LID: cell.LID, PortGUID: cell.PortGUID, Attr: mad.AttrPortInfo, Modifier: uint32(port)})
+			all = append(all, exchange{cell: len(all)})
+		}
+	}
+	if err := at.do(ctx, mad.MethodGet, nil, all); err != nil {
+		return err
+	}
+	var lost []string
+	for i := range all {
+		name := at.cells[i].Name
+		if err := all[i].err; err != nil {
+			lost = append(lost, fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		var info mad.PortInfo
+		if info.Decode(all[i].data); info.PortState != mad.PortStateActive {
+			lost = append(lost, fmt.Sprintf("%s is %v", name, info.PortState))
+		}
+	}
+	if lost == nil {
+		return nil
+	}
+	return &CheckError{fmt.Sprintf("%s active before the change, and not now: %s", plural.Count(len(lost), "port was", "ports were"), firstOf(5, lost))}
+}
+
+// static checks that adaptive routing is off at switches whose forwarding tables the change
+// has written: else their packets do not follow them.
+func (c *Checks) static(ctx context.Context, changed []mad.GUID) error {
+	var list []*engine.Call
+	var of []*fabric.Node
+	for _, guid := range changed {
+		for _, n := range c.f.NodeByGUID(guid) {
+			if c.tables[guid] && n.IsSwitch() {
+				list = append(list, fabric.Dest{Route: c.route(n), LID: n.LID(), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrAdaptiveRoutingInfo, 0, nil))
+				of = append(of, n)
+			}
+		}
+	}
+	if err := c.client.Engine.Do(ctx, list...); err != nil {
+		return err
+	}
+	for i, call := range list {
+		var info mad.AdaptiveRoutingInfo
+		if call.Err != nil { // not announced, or not determined, as before the change
+			continue
+		}
+		if info.Decode(call.Data()); info.E || info.HBFEn {
+			return &CheckError{fmt.Sprintf("adaptive routing of %s is on although its forwarding table was written, so packets do not follow the table", of[i].Label())}
 		}
 	}
 	return nil
