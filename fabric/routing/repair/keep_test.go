@@ -4,16 +4,18 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
-// TestRepair: after a failure, only entries change whose packets came over the
-// link; and those of switches without CAs that now have to hand on others'.
+// TestRepair: after a failure, only entries change whose packets came over the link, and entries
+// of switches without CAs that now have to forward packets of others.
 func TestRepair(t *testing.T) {
 	f := routingtest.Topology(t, "fattree:k=8,levels=3")
 	g, err := graph.New(f, graph.BuildOptions{})
@@ -79,8 +81,8 @@ func comesOver(r *routes.Routes, s int, d graph.Dest, c int) bool {
 	return false
 }
 
-// TestNear: entries in force stay where the engine's rule allows it, and balance and
-// verdict are those of the engine.
+// TestNear: entries in force stay where the engine's rule allows it, and balance and verdict are
+// as after a full run.
 func TestNear(t *testing.T) {
 	g, err := graph.New(routingtest.Topology(t, "fattree:k=8,levels=3"), graph.BuildOptions{})
 	if err != nil {
@@ -149,5 +151,34 @@ func TestComplete(t *testing.T) {
 	given.FillFrom(old)
 	if given.Diff(want).Entries > 0 || len(given.ReadNotes) != 1 {
 		t.Error(given.Diff(want), given.ReadNotes)
+	}
+}
+
+// TestRepairChoices: choices that an engine made are made for the network that is left, and those
+// set by hand are left out.
+func TestRepairChoices(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=8,levels=2", graph.BuildOptions{})
+	lost := g.ChannelPort(0)
+	less, err := g.Part(func(p *fabric.Port) bool { return p != lost && p != lost.Peer() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"updn", "ftree", "minhop"} {
+		r := compute(t, g, name, engines.Options{Adaptive: true})
+		repaired, err := Tables(t.Context(), r, less)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := repaired.Diff(compute(t, less, name, engines.Options{Adaptive: true, Keep: r.StaticPart()})); d.Choices > 0 || !repaired.HasChoices() {
+			t.Errorf("%s: %d entries have other choices than those of the engine", name, d.Choices)
+		}
+		r.SetChoices(0, []mad.LID{g.DestsOf(1)[0].LID}, adaptive.PortSet(g.Neighbours(0)[0].Ports...))
+		repaired, err = Tables(t.Context(), r, less)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(repaired.Notes); repaired.HasChoices() || n == 0 || repaired.Notes[n-1] != "the choices of adaptive routing, which no engine made, were left out" {
+			t.Errorf("%s, with choices by hand: %t, notes %q", name, repaired.HasChoices(), repaired.Notes)
+		}
 	}
 }

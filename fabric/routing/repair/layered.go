@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"fabsh/fabric/plural"
@@ -12,18 +13,19 @@ import (
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
-// keepLanes is r for g, where an engine of shortest paths on lanes made it. Only entries that
-// do not lead along shortest paths are replaced. Only paths that come by these are put on a lane
-// again: on that which they had if it closes no credit loop, or on another that is in use. Where
-// that is impossible, rearrange moves a few others, or there is a lane more: between two switches
-// may be one shortest path now, which closes a credit loop on each lane with the paths that stay.
-// Nil: more lanes are needed than are allowed, or r has service levels that the engine does not
-// make.
+// keepLanes repairs r for g, where an engine of shortest paths on lanes made r. Only entries that
+// do not lead along shortest paths are replaced. Only paths that use these are put on a lane
+// again: on the lane that they had if that closes no credit loop, or on another that is in use. If
+// that is impossible, rearrange moves a few other paths, or a lane is added: between two switches
+// there may be one shortest path now, which closes a credit loop on each lane with the paths that
+// stay. Nil: more lanes are needed than are allowed, or r has service levels that the engine does
+// not make.
 //
-// Time: those of Hops, lanes.Place and verify.Tables, O(P) for each path that changes and
-// each port that it may leave the broken entry by, and that of rearrange.
+// Time: the times of Hops, lanes.Place, verify.Tables and rearrange, and O(P) for each path that
+// changes and each port by which it may leave the switch of the broken entry.
 func keepLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, limit int) (*routes.Routes, error) {
 	x, err := newLayered(ctx, r, g)
 	if x == nil || err != nil {
@@ -85,7 +87,7 @@ type layered struct {
 	layer  [][]uint8       // by switch and LID; nil: it had no CAs
 	more   [][]uint16      // by switch and LID: other layers, a bit each, of paths from further ports; nil: none
 	differ []bool          // by switch: levels of its ports do
-	kept   map[pair]uint16 // those of paths that change which took them back
+	kept   map[pair]uint16 // the layers of more that paths which change keep
 	used   int             // layers
 	limit  int             // as many are allowed
 	load   []int64         // routes, by channel
@@ -93,28 +95,28 @@ type layered struct {
 	place  []int           // by switch: its place among the destinations of l, with Both
 	units  []unit
 
-	paths   map[pair]*path    // those that change
+	paths   map[pair]*path    // the paths that change
 	touched []pair            // in the order in which they were placed first
-	extra   []entries         // those that change beside broken ones, as they were
+	extra   []entries         // entries that change beside broken ones, as they were
 	blocks  map[blockKey]bool // that change
-	spare   int               // as many others may
+	spare   int               // how many other blocks may change
 	edges   int               // of all paths
 
 	// Of the present unit:
 	order  []int32   // switches, nearest first
 	broken []bool    // by switch
-	behind [][]int32 // by switch: those whose packets come to it before any other that chooses
-	first  []int32   // by switch: the one that it is behind, or -1
+	behind [][]int32 // by switch: the switches whose packets come to it before any other that chooses
+	first  []int32   // by switch: the switch that it is behind, or -1
 }
 
-// unit are LIDs that switches send to the same neighbours: one, or, with Both, those of all CAs of
-// a switch.
+// unit is one LID, or with Both the LIDs of all CAs of a switch: switches send packets to all of
+// them to one neighbour.
 type unit struct {
 	at     int // place among the destinations of l; -1: the LID of a switch
 	home   int
 	dests  []graph.Dest
 	broken []int32 // switches whose entries must change
-	// affected are the switches, by number, whose packets came by these.
+	// affected are the switches, by number, whose packets passed through broken.
 	affected []bool
 }
 
@@ -126,7 +128,7 @@ type pair struct {
 	other uint8 // its layer before the repair, and 1; 0: the path from the first port
 }
 
-// path is that of a pair, with the path back if both are on one layer.
+// path is the path of a pair, with the path back if both are on one layer.
 type path struct {
 	layer, was int
 	trail      []int32 // on layer at present
@@ -228,12 +230,13 @@ func (x *layered) findBroken(ctx context.Context, old *graph.Graph) error {
 			x.units = append(x.units, u)
 		}
 	}
-	// Those of switches last: no lane depends on them.
+	// Units of switches last: no lane depends on them.
 	slices.SortStableFunc(x.units, func(a, b unit) int { return cmp.Compare(min(b.at, 0), min(a.at, 0)) })
 	return nil
 }
 
-// portsBefore returns the switches that the ports of s led to, by port; -1: none that is left.
+// portsBefore returns the switches that the ports of s led to, by port; -1: no switch, or it is
+// gone.
 func (x *layered) portsBefore(old *graph.Graph, s int, was []int32) *[256]int32 {
 	to := new([256]int32)
 	for p := range to {
@@ -272,7 +275,7 @@ func (x *layered) keep(s int, u *unit, before *[256]int32, ports []uint8) bool {
 	return len(parallel) > 0
 }
 
-// leadsTo is the switch that a port of s leads to, or -1.
+// leadsTo returns the switch that a port of s leads to, or -1.
 func (x *layered) leadsTo(s int, p uint8) int32 {
 	if c := x.g.Target(int32(s), p).Channel(); c >= 0 {
 		return x.g.ChannelTo(c)
@@ -316,4 +319,139 @@ func (x *layered) write(r *routes.Routes) {
 		x.t.Notes = append(x.t.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path between switches has", "paths between switches have")))
 	}
 	x.noteMoved()
+}
+
+// readLayers reads the layers of r. If paths from two ports of a switch to one LID have different layers,
+// as OpenSM's dfsssp spreads paths over the lanes that it does not need, layer has the layer of the first
+// port. False: they differ, but with Both must not.
+func (x *layered) readLayers(r *routes.Routes) bool {
+	n := len(x.g.Switches())
+	x.layer, x.more, x.differ = make([][]uint8, n), make([][]uint16, n), make([]bool, n)
+	old := r.Graph()
+	from := make([]int, len(x.g.Switches()))
+	for i, t := range old.Terminals() {
+		if t.Switch < 0 || !t.IsEndpoint(0) {
+			continue
+		}
+		s := x.g.SwitchByGUID(old.Switches()[t.Switch].GUID())
+		switch {
+		case s < 0:
+			continue
+		case x.layer[s] != nil:
+			if x.differ[s] = x.differ[s] || !r.SL.SameFrom(from[s], i); x.differ[s] && !x.readOthers(r, s, i) && x.l.Both {
+				return false
+			}
+			continue
+		}
+		from[s], x.layer[s] = i, make([]uint8, int(x.t.Top())+1)
+		for lid := range x.layer[s] {
+			x.layer[s][lid] = r.SL.Of(i, mad.LID(lid))
+			x.used = max(x.used, int(x.layer[s][lid])+1)
+		}
+	}
+	if x.l.Both {
+		x.representOld(old)
+	}
+	return true
+}
+
+// readOthers reads the layers of paths from a further port of s, and reports whether they equal the
+// layers of the first port. Paths between ports of one switch take no link.
+func (x *layered) readOthers(r *routes.Routes, s, terminal int) (same bool) {
+	same = true
+	for i := range x.l.Dests {
+		d := &x.l.Dests[i]
+		level := r.SL.Of(terminal, mad.LID(d.Index))
+		if int(d.Home) == s || level == x.layer[s][d.Index] {
+			continue
+		}
+		if same = false; x.more[s] == nil {
+			x.more[s] = make([]uint16, int(x.t.Top())+1)
+		}
+		x.more[s][d.Index] |= 1 << level
+		x.used = max(x.used, int(level)+1)
+	}
+	return same
+}
+
+// others returns the layers of the paths of a pair from further ports, a bit each.
+func (x *layered) others(k pair) uint16 {
+	if x.more[k.from] == nil {
+		return 0
+	}
+	return x.more[k.from][x.l.Dests[k.to].Index]
+}
+
+// keepOthers leaves paths that change from further ports on the layers that they had, as far as they fit there.
+// All others are put on the layer of the path from the first port.
+func (x *layered) keepOthers() {
+	x.kept = map[pair]uint16{}
+	for _, k := range x.touched {
+		p := x.paths[k]
+		for left := x.others(k); left != 0 && !p.stays; left &= left - 1 {
+			if x.p.Add(bits.TrailingZeros16(left), p.trail) {
+				x.kept[k] |= left & -left
+			}
+		}
+	}
+}
+
+// setOthers gives the paths from further ports their layers: paths that used nothing that was lost keep the layers
+// that they had in r, unless they were moved.
+func (x *layered) setOthers(r *routes.Routes) {
+	t := x.t
+	if x.l.Both || !slices.Contains(x.differ, true) {
+		return
+	}
+	if t.SL == nil { // the first ports have no other level than 0
+		t.SL, t.SL2VL = &routes.SL{Pair: make([][]uint8, len(x.g.Terminals()))}, routes.NewSL2VL(x.g)
+	}
+	for i, to := range x.g.Terminals() {
+		was := r.Graph().TerminalByLID(to.LID)
+		if to.Switch < 0 || to.Out == 0 || was < 0 || !x.differ[to.Switch] {
+			continue
+		}
+		if at := r.Graph().Terminals()[was].Switch; at < 0 || x.g.SwitchByGUID(r.Graph().Switches()[at].GUID()) != int(to.Switch) {
+			continue
+		}
+		row := slices.Clone(x.layer[to.Switch])
+		for d := range x.l.Dests {
+			lid := x.l.Dests[d].Index
+			level := r.SL.Of(was, mad.LID(lid))
+			k := pair{from: int32(to.Switch), to: d}
+			p := x.paths[k]
+			levels := x.others(k)
+			if p != nil && !p.stays {
+				levels = x.kept[k]
+			}
+			if levels>>level&1 == 0 && int(x.l.Dests[d].Home) != to.Switch {
+				continue
+			}
+			k.other = level + 1
+			if row[lid] = level; x.paths[k] != nil {
+				row[lid] = uint8(x.paths[k].layer)
+			}
+		}
+		t.SL.Pair[i] = row
+	}
+}
+
+// representOld gives the LIDs that represent all LIDs of their switch the layers of a LID that the switch had
+// before: they may belong to hosts that are new.
+func (x *layered) representOld(old *graph.Graph) {
+	for _, d := range x.l.Dests {
+		known := slices.IndexFunc(x.g.DestsOf(int(d.Home)), func(dest graph.Dest) bool {
+			t := old.TerminalByLID(dest.LID)
+			return dest.Out > 0 && t >= 0 && old.Terminals()[t].Switch >= 0 && x.g.SwitchByGUID(old.Switches()[old.Terminals()[t].Switch].GUID()) == int(d.Home)
+		})
+		if known < 0 { // all its hosts are new, so its paths are too
+			x.layer[d.Home] = nil
+			continue
+		}
+		for _, layer := range x.layer {
+			if layer != nil {
+				layer[d.Index] = layer[x.g.DestsOf(int(d.Home))[known].LID]
+			}
+		}
+	}
 }

@@ -28,7 +28,7 @@ func recorded(t *testing.T, f *fabric.Fabric, name string) *routes.Routes {
 }
 
 // TestRepairOpenSM: tables of OpenSM are repaired without a credit loop on the lanes that they have:
-// those of dfsssp, which puts paths from ports of one switch to a LID on different lanes, and those of
+// tables of dfsssp, which puts paths from ports of one switch to a LID on different lanes, and tables of
 // torus-2QoS, whose lanes depend on the ports of switches. Paths that used nothing that was lost keep
 // entries and service levels.
 func TestRepairOpenSM(t *testing.T) {

@@ -1,20 +1,14 @@
-// Package repair makes tables for a network that has changed a little, of those before.
+// Package repair makes forwarding tables for a network that has changed a little from the
+// tables before, so that few entries change.
 //
-//	repair.go  Tables: by what made the tables
-//	tree.go    the tables of d-mod-k on a fat tree; gap.go: pairs that up*/down* has no
-//	           path to
-//	evenout.go no link gets many more routes than by a full run
-//	layered.go shortest paths on lanes: what a change breaks, and the lanes of the others;
-//	level.go   these where they differ between ports of a switch
-//	placing.go other entries and lanes; split.go, for more paths than must
-//	limit.go   lanes that links have, and notes on ones that are added
-//	rearrange.go lanes in use for paths that fit on none; reroute.go: by other entries
-//	unknown.go the same for tables of unknown origin
-//	keep.go    ComputeKeeping: a full run that stays close to the tables in force
+// Tables repairs tables after links, switches or hosts were lost or came back; how depends on
+// what made the tables: the next hops of a fat tree, paths by load, shortest paths on lanes, or
+// an unknown origin. ComputeKeeping is a full run of an engine that stays close to the tables
+// in force. Both compare the balance with a full run.
 //
 // The functions use all cores, and may run at the same time on the same tables, which must
 // not change meanwhile. Tables that they return belong to the caller, but may share rows
-// with those before until one of them is changed. Package graph explains the letters of
+// with the tables before until one of them is changed. Package graph explains the letters of
 // times.
 package repair
 
@@ -22,33 +16,38 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math/bits"
 	"slices"
+	"sync/atomic"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 )
 
-// Tables repairs r: it makes tables for g, the graph of the same subnet after a link, a switch or a
-// host is lost or back, of r, those before. Entries stay where they are, but for those
-// whose paths the change breaks, or that an engine would choose differently for what is gained.
-// What the engine that made r promises holds for the new tables too: they reach the
-// same pairs, and close no credit loop. Their balance is that of a run of the engine,
-// or up to maxWorse worse; for this, entries of other LIDs may change. Engines that search for
-// lanes, or for paths that need few, keep all other entries instead, and their lanes, but for
-// those that a note counts, and after a loss whatever balance results. Choices of adaptive
-// routing come from the engine that made them; others are left out, with a note.
+// Tables repairs r, the tables before: it makes tables for g, the graph of the subnet after a link,
+// a switch or a host was lost or came back. Entries stay, unless the change breaks their paths, or
+// the engine would choose differently because of what was gained. What the engine that made r
+// promises holds for the new tables too: they reach all pairs that a full run reaches, and close no
+// credit loop. Their balance is as good as after a run of the engine, or up to maxWorse worse; for
+// this, entries of other LIDs may change. Engines that search for lanes, or for paths that need few,
+// keep all other entries instead, and their lanes except for the number in a note, and accept the
+// balance that results after a loss. Choices of adaptive routing come from the engine that made
+// them; choices of unknown origin are left out, with a note.
 //
-// Where the origin of r is unknown, as of tables from a file or changed by hand, paths that arrive
-// stay, but for a few to LIDs that lack others, and the others are replaced by ones that close no
-// credit loop, if r closes none. Shortest paths on several lanes are replaced by shortest ones, also
+// If the origin of r is unknown, as for tables from a file or changed by hand, paths that arrive
+// stay, except a few to LIDs that lack paths, and broken paths are replaced by paths that close no
+// credit loop, if r closes none. Shortest paths on several lanes are replaced by shortest paths, also
 // where a link that is back makes them shorter, and no lane is added.
 //
-// Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
-// that of the engine, twice, and of traffic.MeasureBalance.
+// Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else twice the time of
+// the engine, and the time of traffic.MeasureBalance.
 func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	if len(g.Switches()) == 0 {
 		return nil, errors.New("repair: the fabric has no switch")
@@ -83,7 +82,7 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	}
 	o := b.On(g)
 	full, err := engines.Compute(ctx, g, b.Engine, o)
-	if err != nil || r.SL != nil { // lanes of paths that others go beside
+	if err != nil || r.SL != nil { // paths have lanes, beside which new paths must fit
 		return full, err
 	}
 	t := full
@@ -103,8 +102,55 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	return t, evenOut(ctx, t, full)
 }
 
-// reachesLess reports whether t, tables of up*/down*, lack more of the paths that up*/down* does not have
-// than full does: which of these can be added depends on the entries that stay.
+// ComputeKeeping computes tables by the engine name, where old are the current tables: their
+// entries stay where the engine allows it (Options.Keep), as long as no link gets more routes
+// than by engines.Compute, or one in maxWorse more. A note has the number of changes. If the rule
+// of the engine determines the next hop, as for DModK and for requested policies that are not by
+// load, entries stay only if most choices in old follow it, as after a link was lost. kept
+// reports whether the tables differ from the tables of Compute.
+//
+// Time: twice the time of Compute, and the time of traffic.MeasureBalance.
+func ComputeKeeping(ctx context.Context, g *graph.Graph, name string, o engines.Options, old *routes.Routes) (r *routes.Routes, kept bool, err error) {
+	o.Keep = nil
+	full, err := engines.Compute(ctx, g, name, o)
+	if err != nil {
+		return nil, false, err
+	}
+	if e, _ := engines.Named(name); e.Repair != engines.KeepEntries {
+		return full, false, nil
+	}
+	old = old.SeenOn(g)
+	byLoad := []string{"", engines.LeastLoaded, engines.Scatter}
+	if b := engines.BasisOf(full); b.Hops != nil && (b.Tree != nil || !slices.Contains(byLoad, o.Policy)) {
+		if same, chance, all := countChoices(full, old); 2*(same-chance) < all-chance {
+			full.Notes = append(full.Notes, fmt.Sprintf("the current tables follow another rule (%d of %d choices of a port are the same); no entry is kept", same, all))
+			return full, false, nil
+		}
+	}
+	o.Keep = old
+	near, err := engines.Compute(ctx, g, name, o)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := evenOut(ctx, near, full); err != nil {
+		return nil, false, err
+	}
+	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
+		changed, be := "no entry changes", "are"
+		if few > 0 {
+			changed = plural.Count(few, "entry changes", "entries change")
+		}
+		if many-few == 1 {
+			be = "is"
+		}
+		near.Notes = append(near.Notes, fmt.Sprintf("%s; %s %s's choice but %s equally valid", changed, plural.Count(many-few, "entry differs from", "entries differ from"), name, be))
+		return near, true, nil
+	}
+	return full, false, nil
+}
+
+// reachesLess reports whether t, tables of up*/down*, lack more paths than full: which of the paths that
+// up*/down* does not have can be added depends on the entries that stay.
 func reachesLess(ctx context.Context, t, full *routes.Routes) (bool, error) {
 	b := engines.BasisOf(t)
 	if b == nil || b.UpDownRanks() == nil || !slices.ContainsFunc(verify.SelectEndpoints(t.Graph(), 0).Sources, func(s int32) bool { return b.Hops.NextUnreachable(int(s), 0) >= 0 }) {
@@ -118,8 +164,8 @@ func reachesLess(ctx context.Context, t, full *routes.Routes) (bool, error) {
 	return err == nil && cmp.Or(cmp.Compare(v.Unreachable, w.Unreachable), cmp.Compare(v.UnreachableSwitches(), w.UnreachableSwitches())) > 0, err
 }
 
-// repairChoices repairs tables with choices of adaptive routing: those of an engine get them
-// from it, beside static ports that stay; others keep none.
+// repairChoices repairs tables with choices of adaptive routing: an engine that made them makes
+// them again, beside static ports that stay; tables of unknown origin keep no choices.
 func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	static := r.StaticPart()
 	if b := engines.BasisOf(r); b != nil {
@@ -135,9 +181,9 @@ func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*rout
 	return t, err
 }
 
-// inLanes repairs tables with lanes by keep, or by a full run where that finds none. Where links
-// have come, a full run may use these better: then its tables are taken if the others have more
-// than one in maxWorse routes more on a link.
+// inLanes repairs tables with lanes by keep, or by a full run if keep finds none. If links were
+// gained, a full run may use these better: then its tables are taken if the repaired tables have,
+// on the busiest link, more routes by over one in maxWorse.
 func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error)) (*routes.Routes, error) {
 	t, err := keep(ctx, r, g)
 	if err != nil || t != nil && len(g.Gained(r.Graph())) == 0 {
@@ -178,8 +224,8 @@ func patchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.R
 	return t, nil
 }
 
-// partedPairs counts the pairs of an endpoint and a LID of another that no path connects, those of
-// endpoints on no switch included, as the verifier does.
+// partedPairs counts the pairs of an endpoint and a LID of another that no path connects, including
+// endpoints on no switch, as the verifier does.
 func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 	h, err := graph.AllHops(ctx, g)
 	if err != nil {
@@ -211,8 +257,8 @@ func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 // repair of a tree is compared with one. In larger trees a few destinations weigh little.
 const fewEntries = 1 << 20
 
-// keepLIDs is full, the tables of a full run, with the entries of those LIDs of r that all
-// are next hops still.
+// keepLIDs returns full, the tables of a full run, with the entries of r for each LID whose
+// entries in r all are still next hops.
 func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
 	g := full.Graph()
 	h, err := graph.AllHops(ctx, g)
@@ -233,4 +279,210 @@ func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, erro
 		}
 	}
 	return t, nil
+}
+
+// countChoices returns the number of entries that r, by next hops of its basis, had to choose, how
+// many of them are equal in old, and how many would be equal by chance.
+func countChoices(r *routes.Routes, old *routes.Routes) (same, chance, all int) {
+	g := r.Graph()
+	var next graph.NextHops
+	likely := 0.0
+	for s := range g.Switches() {
+		next.Load(engines.BasisOf(r).Hops, s)
+		was, row := old.Row(s), r.Row(s)
+		for d := range g.Switches() {
+			ports, _ := next.Ports(d)
+			if len(ports) < 2 {
+				continue
+			}
+			for _, dest := range g.DestsOf(d) {
+				all++
+				likely += 1 / float64(len(ports))
+				if was.Port(dest.LID) == row[dest.LID] {
+					same++
+				}
+			}
+		}
+	}
+	return same, int(likely), all
+}
+
+// keepUnknown is keepLanes for tables of unknown origin, as from a file, whose paths are shortest paths
+// on several lanes, as lash or dfsssp makes them, also in OpenSM. It adds no lane, because the lanes of
+// ports are unknown. Nil: r has other paths, or its lanes are not enough.
+//
+// Time: the times of keepLanes, and of Hops on the graph of r.
+func keepUnknown(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	upTo := uint16(1)<<bits.Len16(r.SL.Used()) - 1 // paths may move to any level below the highest
+	if !r.SL.Any() || !r.SL2VL.DirectFor(upTo) {
+		return nil, nil
+	}
+	if shortest, err := allShortest(ctx, r); !shortest || err != nil {
+		return nil, err
+	}
+	like := *r
+	like.SL2VL = routes.NewSL2VL(r.Graph())
+	name := "dfsssp"
+	if bothWays(r) {
+		name = "lash"
+	}
+	like.SetOrigin(engines.AsIf(name, r.Lanes()))
+	t, err := keepLanes(ctx, &like, g, r.Lanes())
+	if t == nil || err != nil {
+		return nil, err
+	}
+	t.ForgetOrigin()
+	t.SL2VL = r.On(g).SL2VL
+	return t, nil
+}
+
+// allShortest reports whether each entry leads along a shortest path.
+func allShortest(ctx context.Context, r *routes.Routes) (bool, error) {
+	g := r.Graph()
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return false, err
+	}
+	var other atomic.Bool
+	nexts := make([]graph.NextHops, g.Workers())
+	err = graph.Each(ctx, g.Workers(), len(g.Switches()), func(worker, s int) {
+		next, row := &nexts[worker], r.Row(s)
+		next.Load(h, s)
+		for d := range g.Switches() {
+			ports, _ := next.Ports(d)
+			for _, dest := range g.DestsOf(d) {
+				if port := row.Port(dest.LID); s != d && len(ports) > 0 && !slices.Contains(ports, port) {
+					other.Store(true)
+				}
+			}
+		}
+	})
+	return !other.Load(), err
+}
+
+// bothWays reports whether, as with lash, the paths between two switches are on one lane both ways, and
+// the paths from a switch to all CAs of another pass through equal switches.
+func bothWays(r *routes.Routes) bool {
+	g := r.Graph()
+	first := make([]int, len(g.Switches())) // of the terminals on a switch
+	for s := range first {
+		first[s] = -1
+		var before []int32
+		for _, dest := range g.DestsOf(s) {
+			if dest.Out == 0 {
+				continue
+			}
+			ways := make([]int32, len(g.Switches()))
+			for t := range g.Switches() {
+				ways[t] = -1
+				if c := g.Target(int32(t), r.Row(t).Port(dest.LID)).Channel(); c >= 0 {
+					ways[t] = g.ChannelTo(c)
+				}
+			}
+			if before != nil && !slices.Equal(before, ways) {
+				return false
+			}
+			before = ways
+			if first[s] < 0 {
+				first[s] = int(dest.Terminal)
+			}
+		}
+	}
+	for s, t := range first {
+		for d, u := range first[:s] {
+			if t < 0 || u < 0 {
+				continue
+			}
+			level := r.SL.Of(t, g.Terminals()[u].LID)
+			for _, way := range [][2]int{{s, d}, {d, s}} {
+				for _, dest := range g.DestsOf(way[1]) {
+					if dest.Out > 0 && r.SL.Of(first[way[0]], dest.LID) != level {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// withLanes is keepLanes on as many virtual lanes as the engine may use and all links have, but no fewer
+// than r has. If more are needed, it tries a full run on these lanes, then keepLanes on lanes that links
+// do not have, then a full run. Notes say so and, where lanes were added, whether a full run needs fewer.
+func withLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	b, has := engines.BasisOf(r), linkLanes(g)
+	o := b.On(g)
+	allowed := cmp.Or(o.MaxVLs, engines.DefaultLanes)
+	most := max(r.Lanes(), min(allowed, has))
+	t, err := keepLanes(ctx, r, g, most)
+	if t == nil && err == nil && most < allowed {
+		o.MaxVLs = most
+		if t, err = engines.Compute(ctx, g, b.Engine, o); err == nil {
+			engines.AllowLanes(t, b.On(g).MaxVLs) // links may get more again
+			return noteFullRun(t, most), nil
+		}
+		if !errors.As(err, new(*engines.Precondition)) {
+			return nil, err
+		}
+		t, err = keepLanes(ctx, r, g, allowed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		if t, err = engines.Compute(ctx, g, b.Engine, b.On(g)); err != nil {
+			return nil, err
+		}
+		return noteFullRun(t, allowed), nil
+	}
+	if err := noteAdded(ctx, r, t); err != nil {
+		return nil, err
+	}
+	if t.Lanes() > has {
+		t.Notes = append(t.Notes, fmt.Sprintf("repair: some links have only %s (operational_vls); updn, ftree and nue find paths on one", plural.Count(has, "virtual lane", "virtual lanes")))
+	}
+	return t, nil
+}
+
+// noteFullRun notes that t are tables of a full run.
+func noteFullRun(t *routes.Routes, most int) *routes.Routes {
+	t.Notes = append(t.Notes, fmt.Sprintf("repair: no tables found that keep other paths on %s; computed again by %s", plural.Count(most, "virtual lane", "virtual lanes"), t.Engine))
+	return t
+}
+
+// linkLanes returns how many virtual lanes for data all links of switches have in use.
+func linkLanes(g *graph.Graph) int {
+	least := lanes.Max
+	for _, s := range g.Switches() {
+		for num := range s.NumPorts() + 1 {
+			if p := s.Port(num); p != nil && p.Peer() != nil && p.Info() != nil {
+				least = min(least, cmp.Or(p.Info().OperationalVLs.Count(), least))
+			}
+		}
+	}
+	return least
+}
+
+// noteAdded notes on t, a repair of r, that lanes were added, and whether a full run needs fewer.
+func noteAdded(ctx context.Context, r, t *routes.Routes) error {
+	before, now := r.Lanes(), t.Lanes()
+	if now <= before {
+		return nil
+	}
+	g, b := t.Graph(), engines.BasisOf(r)
+	o := b.On(g)
+	o.MaxVLs = now - 1
+	note := fmt.Sprintf("repair: %d virtual lanes, %d before; ", now, before)
+	fewer, err := engines.Compute(ctx, g, b.Engine, o)
+	switch {
+	case err == nil:
+		old := r.On(g)
+		note += fmt.Sprintf("a new run with max_vls=%d needs %d, but changes %s instead of %d", now-1, fewer.Lanes(), plural.Count(fewer.Diff(old).Blocks, "block", "blocks"), t.Diff(old).Blocks)
+	case errors.As(err, new(*engines.Precondition)):
+		note += "a new run found no fewer"
+	default:
+		return err
+	}
+	t.Notes = append(t.Notes, note)
+	return nil
 }

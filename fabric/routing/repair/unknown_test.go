@@ -103,8 +103,8 @@ func isWhole(t *testing.T, what string, r *routes.Routes) {
 	}
 }
 
-// TestRepairLevelsBetween: of tables from files no path gets a level that none had before: the lane of
-// such a level is that of others here.
+// TestRepairLevelsBetween: in tables from files no path gets a level that no path had before: here such
+// a level shares a lane with others.
 func TestRepairLevelsBetween(t *testing.T) {
 	whole := damaged(t, "torus:dims=4/4,hosts=2")
 	r := bySource(compute(t, whole.graph(t), "lash", engines.Options{}))

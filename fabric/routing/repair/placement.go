@@ -5,11 +5,13 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
-// placeAll chooses the entries that are broken, and the lanes of the paths that come by them. Where
-// these are not enough, it adds one after the other. False: more are needed than are allowed.
+// placeAll chooses the entries that are broken, and the lanes of the paths that use them. If the
+// lanes are not enough, it adds lanes one by one. False: more are needed than are allowed.
 func (x *layered) placeAll(ctx context.Context) (bool, error) {
 	load := slices.Clone(x.load)
 	for x.countBlocks(); ; x.spare = 0 { // with another lane, no more blocks change than must
@@ -126,7 +128,7 @@ func (x *layered) nearest(d int) {
 }
 
 // choose chooses the entry of a switch, if it is broken: the least loaded with which all paths that
-// come by it fit on lanes, or else most. It returns the others.
+// use it fit on lanes, or as many as possible. It returns the paths that do not fit.
 func (x *layered) choose(u *unit, s int32) (open []pair) {
 	var best []uint8
 	if x.broken[s] {
@@ -134,7 +136,7 @@ func (x *layered) choose(u *unit, s int32) (open []pair) {
 		for _, ports := range x.candidates(u, s) {
 			x.clear(u, s)
 			x.set(int(s), u, ports)
-			var log []change
+			var log []movedPath
 			misfits := 0
 			for _, from := range x.behind[s] {
 				if !x.put(from, u.at, &log) {
@@ -172,8 +174,8 @@ func (x *layered) clear(u *unit, s int32) {
 	}
 }
 
-// candidates are the ports of next hops, those to one switch together if a unit needs that, the
-// least loaded first.
+// candidates returns the ports of next hops, the least loaded first; if a unit needs that, ports to
+// one switch are one candidate.
 func (x *layered) candidates(u *unit, s int32) (list [][]uint8) {
 	type candidate struct {
 		ports     []uint8
@@ -224,17 +226,17 @@ func (x *layered) count(u *unit, from int32, n int64) {
 	}
 }
 
-// change is a path that was put elsewhere, and where it was before.
-type change struct {
+// movedPath is a path that was put elsewhere, and where it was before.
+type movedPath struct {
 	path  *path
 	layer int
 	trail []int32
 }
 
-// put puts the path from a switch to a destination on a lane, with Both together with the path
-// back as far as that has been chosen: on that which it had if it fits there. It reports
-// whether there is one.
-func (x *layered) put(from int32, to int, log *[]change) bool {
+// put puts the path from a switch to a destination on a lane, with Both together with the path back
+// as far as that has been chosen: on the lane that it had if it fits there. It reports whether it
+// fits on a lane.
+func (x *layered) put(from int32, to int, log *[]movedPath) bool {
 	home := x.l.Dests[to].Home
 	k := x.pairOf(from, to)
 	p := x.paths[k]
@@ -259,7 +261,7 @@ func (x *layered) put(from int32, to int, log *[]change) bool {
 			continue
 		}
 		if log != nil {
-			*log = append(*log, change{p, p.layer, p.trail})
+			*log = append(*log, movedPath{p, p.layer, p.trail})
 		}
 		p.layer, p.trail = layer, trail
 		return true
@@ -268,7 +270,7 @@ func (x *layered) put(from int32, to int, log *[]change) bool {
 	return false
 }
 
-// newPath is a path that is put on a lane for the first time.
+// newPath returns a path that is put on a lane for the first time.
 func (x *layered) newPath(from int32, to int) *path {
 	p := &path{}
 	d := &x.l.Dests[to]
@@ -288,10 +290,138 @@ func (x *layered) newPath(from int32, to int) *path {
 	return p
 }
 
-// pairOf is the pair of a path, with Both that of the path back too.
+// pairOf returns the pair of a path; with Both, the path back has this pair too.
 func (x *layered) pairOf(from int32, to int) pair {
 	if home := x.l.Dests[to].Home; x.l.Both && home < from {
 		return pair{from: home, to: x.place[from]}
 	}
 	return pair{from: from, to: to}
+}
+
+// split lets switches whose paths pass through s and fit on no lane choose another entry themselves,
+// as far as that changes few blocks, and returns the paths of switches that cannot.
+func (x *layered) split(u *unit, s int32, open []pair) (left []pair) {
+	for _, k := range open {
+		at := k.from
+		switch {
+		case x.first[at] != s: // its path passes through a switch that chooses again
+		case x.broken[at] || x.layer[at] == nil || !x.mayChange(u, at):
+			left = append(left, k)
+		default:
+			x.extra = append(x.extra, entries{u.dests, at, x.column(u, at)})
+			x.broken[at] = true
+			for i, from := range x.behind[s] {
+				if x.passes(u, from, at) {
+					x.count(u, from, -1)
+					x.detach(from, u.at)
+					x.first[from] = at
+					x.behind[at] = append(x.behind[at], x.behind[s][i])
+				}
+			}
+			x.behind[s] = slices.DeleteFunc(x.behind[s], func(from int32) bool { return x.first[from] == at })
+		}
+	}
+	return left
+}
+
+// mayChange reports whether s may choose another entry for a unit, and notes that it does.
+func (x *layered) mayChange(u *unit, s int32) bool {
+	if !x.canChange(u, s) {
+		return false
+	}
+	x.noteChange(u, s)
+	return true
+}
+
+// canChange reports whether s may choose another entry for a unit: it has a choice, and not
+// more than twice as many blocks change as must.
+func (x *layered) canChange(u *unit, s int32) bool {
+	return len(x.h.Next(int(s), u.home)) > 1 && x.moreBlocks(u, s) <= x.spare
+}
+
+// moreBlocks returns how many more blocks change if s chooses another entry for a unit.
+func (x *layered) moreBlocks(u *unit, s int32) (more int) {
+	last := -1
+	for _, dest := range u.dests {
+		if b := blockOf(s, dest.LID); b.i != last && !x.blocks[b] {
+			more++
+			last = b.i
+		}
+	}
+	return more
+}
+
+// noteChange notes that s chooses another entry for a unit.
+func (x *layered) noteChange(u *unit, s int32) {
+	x.spare -= x.moreBlocks(u, s)
+	for _, dest := range u.dests {
+		x.blocks[blockOf(s, dest.LID)] = true
+	}
+}
+
+// passes reports whether packets of a unit from a switch pass through s.
+func (x *layered) passes(u *unit, from, s int32) bool {
+	for from >= 0 && from != s {
+		from = x.leadsTo(int(from), x.t.Row(int(from))[u.dests[0].LID])
+	}
+	return from == s
+}
+
+// detach takes a path off its lane, but with Both not the path back.
+func (x *layered) detach(from int32, to int) {
+	home := x.l.Dests[to].Home
+	p := x.paths[x.pairOf(from, to)]
+	var back []int32
+	if x.l.Both {
+		if trail, arrives := x.p.Trail(nil, home, x.place[from]); arrives {
+			back = trail
+		}
+	}
+	x.p.Remove(p.layer, p.trail)
+	if p.trail = back; !x.p.Add(p.layer, back) {
+		p.trail = nil // it fits nowhere so far
+	}
+}
+
+// column returns the entries of a switch for a unit.
+func (x *layered) column(u *unit, s int32) (ports []uint8) {
+	for _, dest := range u.dests {
+		ports = append(ports, x.t.Row(int(s))[dest.LID])
+	}
+	return ports
+}
+
+// entries are the entries of a switch for some LIDs.
+type entries struct {
+	dests []graph.Dest
+	s     int32
+	ports []uint8
+}
+
+// putBack makes a switch use entries again.
+func (x *layered) putBack(e entries) {
+	for i, dest := range e.dests {
+		x.t.Row(int(e.s))[dest.LID] = e.ports[i]
+	}
+}
+
+// blockKey is a block of a switch.
+type blockKey struct {
+	s int32
+	i int
+}
+
+func blockOf(s int32, lid mad.LID) blockKey { return blockKey{s, int(lid) / mad.LFTBlock} }
+
+// countBlocks notes the blocks that must change. Twice as many other blocks may change.
+func (x *layered) countBlocks() {
+	x.blocks = map[blockKey]bool{}
+	for _, u := range x.units {
+		for _, s := range u.broken {
+			for _, dest := range u.dests {
+				x.blocks[blockOf(s, dest.LID)] = true
+			}
+		}
+	}
+	x.spare = 2 * len(x.blocks)
 }

@@ -10,12 +10,12 @@ import (
 	"fabsh/fabric/routing/lanes"
 )
 
-// rearrangement finds lanes, among those in use, for paths that fit on none beside the others. Each
-// goes where it costs the least: to a lane, off which it displaces those in its way, and these are put
-// on lanes again; or it comes by another entry. A path costs more each time it displaces others, so
-// that the same ones do not displace each other forever (Blöchliger, Zufferey, "A graph coloring
-// heuristic using partial solutions and a reactive tabu scheme", 2008; costs that rise are those of
-// McMurchie, Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", 1995).
+// rearrangement finds lanes, among the lanes in use, for paths that fit on none beside the others. Each
+// is put where it costs the least: on a lane, from which it displaces the paths in its way, and these
+// are put on lanes again; or it gets another entry. A path costs more each time it displaces others, so
+// that two paths do not displace each other forever (Blöchliger, Zufferey, "A graph coloring
+// heuristic using partial solutions and a reactive tabu scheme", 2008; rising costs: McMurchie,
+// Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", 1995).
 type rearrangement struct {
 	x       *layered
 	price   int              // to displace a path that used nothing that was lost; 0: it may not move
@@ -25,7 +25,7 @@ type rearrangement struct {
 	units   map[int]*unit    // by place
 	walked  int              // switches and paths, beside the work of lanes
 	moved   int              // paths on another lane that used nothing that was lost
-	most    int              // as many may be
+	most    int              // how many paths may be moved
 }
 
 // phases are those of a rearrangement: at first only paths that must change move, then a few others
@@ -112,7 +112,7 @@ func (x *layered) restore() {
 	}
 }
 
-// trailOf are the edges of a path, with Both together with those of the path back.
+// trailOf returns the edges of a path, with Both also the edges of the path back.
 func (x *layered) trailOf(k pair) (trail []int32) {
 	for _, k := range x.both(k) {
 		trail, _ = x.p.Trail(trail, k.from, k.to)
@@ -121,7 +121,7 @@ func (x *layered) trailOf(k pair) (trail []int32) {
 }
 
 // run puts the open paths on lanes, and reports whether it could: the work may not be enough, or there
-// is no way for any of them. Where more others have moved than may, it begins again. It always ends, as
+// is no way for any of them. If more paths have moved than may, it restarts. It always ends, because
 // each step costs some of the work.
 func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 	x := m.x
@@ -134,7 +134,7 @@ func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 			}
 		}
 		if m.moved > m.most {
-			m.beginAgain()
+			m.restart()
 			stuck = 0
 		}
 		if ctx.Err() != nil {
@@ -154,9 +154,9 @@ func (m *rearrangement) run(ctx context.Context, work int) (bool, error) {
 	}
 }
 
-// beginAgain moves all paths back that used nothing that was lost, and makes the others open, those
-// first that displaced others most often. As costs stay, others are moved this time.
-func (m *rearrangement) beginAgain() {
+// restart moves all paths back that used nothing that was lost, and makes all other paths open, sorted
+// by how often they displaced others. Because costs stay, different paths are moved this time.
+func (m *rearrangement) restart() {
 	x := m.x
 	m.open = nil
 	for _, k := range x.touched {
@@ -197,8 +197,8 @@ func (m *rearrangement) settle(k pair) bool {
 	return true
 }
 
-// lanesOf returns all lanes. The first is that which a path had last, or, if it used nothing that was
-// lost, that which it had before the repair.
+// lanesOf returns all lanes. The first is the lane that a path had last, or, if it used nothing that was
+// lost, the lane that it had before the repair.
 func (m *rearrangement) lanesOf(p *path) []int {
 	first := p.layer
 	if p.stays {
@@ -346,3 +346,118 @@ func (m *rearrangement) remove(k pair) {
 	}
 	m.open = append(m.open, k)
 }
+
+// changeEntry changes an entry on the way of a path, there or back: the entry with which the paths that
+// use it fit on lanes best, if that costs less than most. Paths that do not fit are open afterwards.
+func (m *rearrangement) changeEntry(k pair, most int) bool {
+	x := m.x
+	var best entries
+	var of *unit
+	for _, way := range x.both(k) {
+		u := m.units[way.to]
+		if u == nil {
+			continue
+		}
+		for s := way.from; u.affected[s]; s = x.leadsTo(int(s), x.portOf(u, s)) {
+			if !x.canChange(u, s) {
+				continue
+			}
+			behind := m.behind(u, s)
+			for _, ports := range x.candidates(u, s) {
+				if slices.Contains(ports, x.portOf(u, s)) {
+					continue
+				}
+				if cost := m.costBy(u, s, ports, behind) + m.changes[pair{from: s, to: u.at}]; cost < most {
+					most, of, best = cost, u, entries{s: s, ports: ports}
+				}
+			}
+		}
+	}
+	if of == nil {
+		return false
+	}
+	m.open = append(m.open, k)
+	m.change(of, best.s, best.ports)
+	return true
+}
+
+// both returns a pair and, with Both, the pair of the path back.
+func (x *layered) both(k pair) []pair {
+	if !x.l.Both {
+		return []pair{k}
+	}
+	return []pair{k, {from: x.l.Dests[k.to].Home, to: x.place[k.from]}}
+}
+
+// change changes the entry of a switch for a unit.
+func (m *rearrangement) change(u *unit, s int32, ports []uint8) {
+	x := m.x
+	m.changes[pair{from: s, to: u.at}]++
+	x.noteChange(u, s)
+	behind := m.behind(u, s)
+	for _, from := range behind {
+		if k := x.pairOf(from, u.at); !slices.Contains(m.open, k) {
+			m.remove(k)
+		}
+		x.count(u, from, -1)
+	}
+	x.extra = append(x.extra, entries{u.dests, s, x.column(u, s)})
+	x.clear(u, s)
+	x.set(int(s), u, ports)
+	for _, from := range behind {
+		x.count(u, from, 1)
+		k := x.pairOf(from, u.at)
+		trail := x.trailOf(k)
+		if slices.ContainsFunc(m.lanesOf(x.paths[k]), func(layer int) bool { return m.put(k, layer, trail) }) {
+			m.open = slices.DeleteFunc(m.open, func(o pair) bool { return o == k })
+		}
+	}
+}
+
+// costBy returns the cost if a switch sends a unit over other ports: the cost of the paths behind it that
+// then fit on no lane.
+func (m *rearrangement) costBy(u *unit, s int32, ports []uint8, behind []int32) (cost int) {
+	x := m.x
+	for _, from := range behind {
+		p := x.paths[x.pairOf(from, u.at)]
+		x.p.Remove(p.layer, p.trail)
+	}
+	before := entries{u.dests, s, x.column(u, s)}
+	x.clear(u, s)
+	x.set(int(s), u, ports)
+	var placed []path
+	for _, from := range behind {
+		k := x.pairOf(from, u.at)
+		p, trail := x.paths[k], x.trailOf(k)
+		list := m.lanesOf(p)
+		if i := slices.IndexFunc(list, func(layer int) bool { return x.p.Add(layer, trail) }); i >= 0 {
+			placed = append(placed, path{layer: list[i], trail: trail})
+		} else {
+			cost += m.priceOf(p)
+		}
+	}
+	for _, p := range placed {
+		x.p.Remove(p.layer, p.trail)
+	}
+	x.putBack(before)
+	for _, from := range behind {
+		p := x.paths[x.pairOf(from, u.at)]
+		x.p.Add(p.layer, p.trail)
+	}
+	return cost
+}
+
+// behind returns the switches whose paths to a unit pass through s.
+func (m *rearrangement) behind(u *unit, s int32) (list []int32) {
+	x := m.x
+	m.walked += len(x.l.Sources)
+	for _, from := range x.l.Sources {
+		if u.affected[from] && x.passes(u, from, s) {
+			list = append(list, from)
+		}
+	}
+	return list
+}
+
+// portOf returns the port to which a switch sends a unit.
+func (x *layered) portOf(u *unit, s int32) uint8 { return x.t.Row(int(s))[u.dests[0].LID] }

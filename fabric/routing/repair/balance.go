@@ -13,16 +13,15 @@ import (
 	"fabsh/mad"
 )
 
-// maxWorse is by how much the most routes on a link may exceed those of a full run
-// after a repair: one in so many.
+// maxWorse limits by how much the largest number of routes on a link after a repair may exceed
+// that of a full run: by one in maxWorse.
 const maxWorse = 50
 
-// evenOut takes the entries of LIDs from full, all that a LID has, until no link has
-// more routes than full allows: those of the LIDs on the busiest link, whose entries
-// differ. Where up*/down* has gaps, paths of different tables do not go together, and
-// it is all entries or none.
+// evenOut replaces entries of r by those of full, LID by LID, until no link has more routes than
+// full allows: it takes LIDs on the busiest link whose entries differ. Where up*/down* has gaps,
+// paths of different tables may close a credit loop, so it takes all entries or none.
 //
-// Time: that of traffic.MeasureBalance, and O(S) for each LID.
+// Time: the time of traffic.MeasureBalance, and O(S) for each LID.
 func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	g := r.Graph()
 	load, err := verify.CountAllRoutes(ctx, r)
@@ -42,7 +41,7 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 		r.Replace(full)
 		return nil
 	}
-	e := evening{r: r, full: full, load: load, on: verify.SelectEndpoints(g, 0).On, walk: verify.NewWalk(g), taken: make([]bool, int(g.Top())+1)}
+	e := balancing{r: r, full: full, load: load, on: verify.SelectEndpoints(g, 0).On, walk: verify.NewWalk(g), taken: make([]bool, int(g.Top())+1)}
 	for ctx.Err() == nil {
 		busiest := traffic.DistributionOf(load)
 		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
@@ -64,19 +63,19 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	return err
 }
 
-// evening is the state of evenOut.
-type evening struct {
+// balancing is the state of evenOut.
+type balancing struct {
 	r, full *routes.Routes
 	load    []int64
 	on      []uint32 // endpoints, by switch
 	walk    *verify.Walk
 	flow    []int64
-	taken   []bool // by LID: its entries are those of full
+	taken   []bool // by LID: its entries are from full
 }
 
-// relieve takes from full the entries of a LID that comes over channel c, one that does
-// not do so in full if there is any. False: no LID is left.
-func (e *evening) relieve(c graph.Channel) bool {
+// relieve takes from full the entries of a LID whose routes use channel c, if possible of a LID
+// whose routes in full do not. False: no LID is left.
+func (e *balancing) relieve(c graph.Channel) bool {
 	g := e.r.Graph()
 	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
 	found := -1
@@ -107,7 +106,7 @@ func (e *evening) relieve(c graph.Channel) bool {
 }
 
 // count adds the routes of a LID to the load, or takes them off.
-func (e *evening) count(r *routes.Routes, lid int, sign int64) {
+func (e *balancing) count(r *routes.Routes, lid int, sign int64) {
 	w, t := e.walk, int32(e.r.Graph().TerminalByLID(mad.LID(lid)))
 	ports := w.Column(0)
 	for s := range ports {
@@ -142,7 +141,7 @@ func evenTree(ctx context.Context, r *routes.Routes) error {
 		return err
 	}
 	if h := engines.BasisOf(r).Hops; h.IsUpDown() && !h.SameDirections(engines.BasisOf(full).Hops) {
-		engines.AddGaps(full, 0) // other ranks: its paths do not go together with r's
+		engines.AddGaps(full, 0) // with other ranks, its paths may close a credit loop with those of r
 	}
 	return evenOut(ctx, r, full)
 }

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// TestEvenOutWithoutLID: hosts without a LID have no routes, so loads stay those of the tables when LIDs
-// get other entries.
+// TestEvenOutWithoutLID: hosts without a LID have no routes, so the loads are right after LIDs get other
+// entries.
 func TestEvenOutWithoutLID(t *testing.T) {
 	lid := mad.LID(0)
 	g := routingtest.Graph(t, "fattree:k=4,levels=3", graph.BuildOptions{LIDs: func(p *fabric.Port) (mad.LID, int) {
