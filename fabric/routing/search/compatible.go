@@ -9,16 +9,16 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// Compatible are tables near own that those in force, old, can be replaced by with no credit
-// loop on the way, if the entries for a LID change from the destination backwards: the
-// dependencies of old, of the tables it returns, and of packets that meet an entry of old
-// and then one of these, close no cycle. A LID has the paths of own where that is so; else
-// those of old if they arrive; else others. Where there are no such tables, drains reports
-// that packets that meet entries of both do not count, so that the change may need drains.
-// Nil: old has a credit loop, tables have virtual lanes, or some packets would not arrive.
+// Compatible returns tables near own by which the tables in force, old, can be replaced without
+// a credit loop on the way, if the entries for a LID change from the destination backwards: the
+// dependencies of old, of the new tables, and of packets that meet an entry of old and then a new
+// one, close no cycle. A LID has the paths of own if that holds with them; else the paths of old
+// if they arrive; else other paths. If there are no such tables, drains reports that packets that
+// meet entries of both do not count, so that the change may need drains. Nil: old has a credit
+// loop, tables have virtual lanes, or some packets would not arrive.
 //
-// Time: O(L*S), a cycle test for each dependency that is new, and searches as of nue for
-// LIDs whose paths in old do not arrive.
+// Time: O(L*S), a cycle test for each dependency that is new, and searches of nue for LIDs whose
+// paths in old do not arrive.
 func Compatible(ctx context.Context, old, own *routes.Routes) (t *routes.Routes, drains bool, err error) {
 	g := own.Graph()
 	if old.SL2VL != nil || own.SL2VL != nil || own.SL.Any() {
@@ -36,7 +36,7 @@ func Compatible(ctx context.Context, old, own *routes.Routes) (t *routes.Routes,
 	if x.load, err = verify.CountAllRoutes(ctx, own); err != nil {
 		return nil, false, err
 	}
-	// With the paths of packets to switches in force, or, where that leaves some out, without.
+	// With the paths of packets to switches in force, or, if then paths are missing, without.
 	for _, x.mixed = range []bool{true, false} {
 		for _, given := range []*verify.DependencyGraph{both, hosts} {
 			if t, err := x.tables(ctx, given); t != nil || err != nil {
@@ -52,15 +52,15 @@ type compatible struct {
 	old, own *routes.Routes
 	load     []int64
 	w        *verify.Walk
-	mixed    bool      // packets that meet entries of old and then others count
+	mixed    bool      // packets that meet entries of old and then new ones count
 	older    [][]int32 // by switch: the channels by which packets to a LID come by old
 	t        *routes.Routes
 	n        *nueSearch
 	taken    int // LIDs with the paths of own
-	kept     int // LIDs with those of old
+	kept     int // LIDs with the paths of old
 }
 
-// tables are Compatible beside given dependencies.
+// tables returns the tables of Compatible beside given dependencies.
 func (x *compatible) tables(ctx context.Context, given *verify.DependencyGraph) (*routes.Routes, error) {
 	g := x.own.Graph()
 	var broken, whole, switches []gap
@@ -153,8 +153,8 @@ func (x *compatible) arrives(lid gap) bool {
 	return true
 }
 
-// follow finds the channels that packets to a LID take by the entries in force, and which
-// switches packets come to by these and by others.
+// follow finds the channels that packets to a LID take by the entries in force, and the switches
+// that packets reach by these and by entries.
 func (x *compatible) follow(lid gap, entries []uint8) (comes []bool) {
 	g := x.own.Graph()
 	comes = make([]bool, len(lid.before))
@@ -215,8 +215,8 @@ func (x *compatible) take(lid gap) bool {
 	return fits
 }
 
-// resume gives the switches from which packets to a LID do not arrive other paths, and
-// leaves the others theirs, if packets of CAs come there. It reports whether it could.
+// resume gives other paths to the switches from which packets to a LID do not arrive; switches that
+// packets of CAs reach keep paths that arrive. It reports whether it could.
 func (x *compatible) resume(lid gap) bool {
 	used := gap{d: lid.d, dest: lid.dest, before: slices.Clone(lid.before)}
 	for s, comes := range x.follow(lid, nil) {
@@ -255,8 +255,8 @@ func (x *compatible) finish(lid gap) bool {
 	return true
 }
 
-// attach gives switches without a path that of a neighbour: those to which packets may
-// come, as far as that closes no cycle; the others that in force, if it arrives now.
+// attach gives switches without a path the path of a neighbour: switches that packets may reach, as
+// far as that closes no cycle; other switches by the entry in force, if its packets now arrive.
 func (x *compatible) attach(lid gap) {
 	g, n := x.own.Graph(), x.n
 	older := func(s int32) bool { return len(x.older[s]) > 0 }
@@ -268,8 +268,8 @@ func (x *compatible) attach(lid gap) {
 	x.spread(func(s, back int32) bool { return !older(s) })
 }
 
-// spread makes channels the paths of the switches without one that they begin at, from those
-// with a path on, if take agrees.
+// spread gives switches without a path the channel to a neighbour that has one, if take agrees,
+// beginning at the switches that have a path.
 func (x *compatible) spread(take func(s, back int32) bool) {
 	g, n := x.own.Graph(), x.n
 	n.collect()

@@ -15,9 +15,9 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// TestCompatible: after a link was lost, packets that go by the old tables, and from some
-// switch on by the new ones, close no credit loop with those that do not, unless drains are
-// needed; and the new tables reach all that those of the engine do.
+// TestCompatible: after a link was lost, packets that follow the old tables, and from some switch
+// on the new ones, close no credit loop with other packets, unless drains are needed; and the new
+// tables reach all that the tables of the engine reach.
 func TestCompatible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")

@@ -10,21 +10,20 @@ import (
 	"fabsh/mad"
 )
 
-// downUp closes gaps of the LIDs of switches by paths that turn from down to up once,
-// though up*/down* forbids it: up and down to a switch with CAs, as packets to one of
-// these go, and up from there. Paths that come through the same channel to the same
-// switch share their turns, and all the rest of them is in the dependency graph
-// already. So one search of the graph, for what leads to that channel, decides for
-// thousands of paths whether they close a credit loop.
+// downUp closes gaps of the LIDs of switches by paths that turn from down to up once, although
+// up*/down* forbids it: up and down to a switch with CAs, as packets to one of its CAs go, and up
+// from there. Paths that reach a switch through one channel share their turns, and all their other
+// dependencies are already in the dependency graph. So one search of the graph, for what leads to
+// that channel, decides for thousands of paths whether they close a credit loop.
 //
-// The graph is that of all paths in the tables, which takes a walk to all LIDs. Where all
-// other paths go up and then down, it is at first that of all such paths, whether or not
-// packets take them: then there is nothing to walk, and nearly all gaps are closed by it.
+// The graph has all paths in the tables, which takes a walk to all LIDs. If all other paths go up
+// and then down, it has at first all paths of this form, whether or not packets take them: then no
+// walk is needed, and nearly all gaps are closed by it.
 type downUp struct {
 	r     *routes.Routes
 	graph *verify.DependencyGraph // the dependencies of all paths so far; nil: up, and the turns
 	up    []bool                  // by channel: it goes up
-	turns map[[2]int32]bool       // those that paths take, from down to up
+	turns map[[2]int32]bool       // the turns that paths take, from down to up
 
 	in    int32  // the channel
 	leads []bool // by channel: it leads to that one
@@ -36,7 +35,7 @@ func newDownUp(r *routes.Routes, graph *verify.DependencyGraph) *downUp {
 	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.Graph().Channels()))}
 }
 
-// newStaticDownUp begins with those of all paths that go up and then down under ranks.
+// newStaticDownUp begins with the dependencies of all paths that go up and then down under ranks.
 func newStaticDownUp(r *routes.Routes, ranks *graph.Ranks) *downUp {
 	t := newDownUp(r, nil)
 	t.up, t.turns = make([]bool, len(t.leads)), map[[2]int32]bool{}
@@ -46,12 +45,12 @@ func newStaticDownUp(r *routes.Routes, ranks *graph.Ranks) *downUp {
 	return t
 }
 
-// has says whether packets on channel c may wait for channel next.
+// has reports whether packets on channel c may wait for channel next.
 func (t *downUp) has(c, next int32) bool {
 	if t.graph != nil {
 		return t.graph.Has(c, next)
 	}
-	if t.up[c] { // no packet goes back on the same link
+	if t.up[c] { // no packet goes back on the link on which it came
 		return t.r.Graph().Channels()[c].Reverse != next
 	}
 	return !t.up[next] || t.turns[[2]int32{c, next}]
@@ -71,10 +70,10 @@ func (t *downUp) add(c, next int32) {
 // first leads to nearly all that is left.
 const maxTurns = 64
 
-// byTurning closes what gaps of the LIDs of switches it can, and keeps the others. It
-// goes through the switches with CAs that have entries for most of them, and through
-// the channels that lead there. t must hold the dependencies of all packets from CAs; it
-// gets those of the new paths.
+// byTurning closes the gaps of the LIDs of switches that it can close, and keeps the others. It
+// goes through the switches with CAs that have entries for most of them, and through the channels
+// that lead there. t must have the dependencies of all packets from CAs; the dependencies of the
+// new paths are added.
 func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 	g := a.r.Graph()
 	endpoints := g.Endpoints()
@@ -122,7 +121,7 @@ func (a *addition) turning(t *downUp, x gap, endpoints []int64, guides []mad.LID
 	return all
 }
 
-// best is the switch with CAs that has entries for most of the gaps, or -1.
+// best returns the switch with CAs that has entries for most of the gaps, or -1.
 func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 	best, most := int32(-1), 0
 	for s, n := range endpoints {
@@ -142,7 +141,7 @@ func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
 	return best
 }
 
-// guides are the LIDs of CAs on switch s to which packets come through channel in.
+// guides returns the LIDs of CAs on switch s to which packets come through channel in.
 func (t *downUp) guides(s, in int32) []mad.LID {
 	g := t.r.Graph()
 	from := g.Channels()[in]
@@ -155,7 +154,7 @@ func (t *downUp) guides(s, in int32) []mad.LID {
 	return lids
 }
 
-// into makes in the channel, and searches for what leads to it, backwards from it.
+// into sets the channel to in, and searches backwards for what leads to it.
 func (t *downUp) into(in int32) {
 	g := t.r.Graph()
 	clear(t.leads)
@@ -174,9 +173,9 @@ func (t *downUp) into(in int32) {
 	}
 }
 
-// follow gives packets from switch s to lid the path of those to the LID guide, as far
-// as a switch that has an entry for lid. It may be that the next dependency is there
-// already; else it must be a turn out of the channel that closes no cycle.
+// follow gives packets from switch s to lid the path of packets to the LID guide, up to a switch
+// that has an entry for lid. The next dependency must be in the graph already, or a turn out of the
+// channel that closes no cycle.
 func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
 	g := t.r.Graph()
 	in, at := int32(-1), s

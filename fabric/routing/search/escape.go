@@ -9,9 +9,9 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// EscapeRoot is the root of the escape tree, and the ranks of the first topological
-// order: those of a fat tree, if there is one, so that the turns from up to down
-// need no search; else the distances from the root.
+// EscapeRoot returns the root of the escape tree, and the ranks of the first topological order:
+// the ranks of a fat tree, if there is one, so that the turns from up to down need no search; else
+// the distances from the root.
 func EscapeRoot(ctx context.Context, g *graph.Graph, roots []int) (int, *graph.Ranks, error) {
 	if len(roots) > 0 {
 		return roots[0], graph.RanksFrom(g, roots[:1]), nil
@@ -33,10 +33,10 @@ const (
 	treeWork = 1 << 23
 )
 
-// findTree finds an escape tree whose turns close no cycle with given dependencies: by switch, the
-// channel to its parent; if the network is not connected, in other parts too, as far as one is found
-// there. Nil: none was found. Tables of nue leave one, unless what has been lost was part of it. best
-// is the root from which a tree grew to most switches.
+// findTree finds an escape tree whose turns close no cycle with given dependencies, and returns, by
+// switch, the channel to its parent; if the network is not connected, also in other parts, where it
+// finds one. Nil: none was found. Tables of nue leave such a tree, unless what was lost was part of it.
+// best is the root from which a tree grew to most switches.
 func findTree(ctx context.Context, r *routes.Routes, given *verify.DependencyGraph) (tree []int32, best int, err error) {
 	g := r.Graph()
 	first, _, err := EscapeRoot(ctx, g, nil)
@@ -88,8 +88,8 @@ func (n *nueSearch) growTree(root int) (grown int, whole bool) {
 	return grown, grown == left
 }
 
-// growOthers makes trees in the other parts of the network than that of root. One that does not get
-// to all switches is left out.
+// growOthers makes trees in the parts of the network where root is not. A tree that does not reach all
+// switches of its part is left out.
 func (n *nueSearch) growOthers(root int) {
 	size := map[int32]int{}
 	for _, c := range n.component {
@@ -133,8 +133,8 @@ func (n *nueSearch) grow(root int, taken func(s int32) bool) (order []int32) {
 	return order
 }
 
-// addTurns adds the turns of packets from s to its parent in the tree and back, beside those of
-// the switches that are in it. False: some close a cycle.
+// addTurns adds the turns of packets from s to its parent in the tree and back. False: some close a
+// cycle.
 func (n *nueSearch) addTurns(s int32) bool {
 	g, up := n.g, n.tree[s]
 	down, parent := g.Channels()[up].Reverse, g.ChannelTo(up)
@@ -193,9 +193,8 @@ func (n *nueSearch) addTree(root int) {
 	n.allowTurns(order)
 }
 
-// allowTurns adds the dependencies of those turns of the tree that packets from CAs
-// take. Others would only take dependencies away from better paths. order has
-// parents first.
+// allowTurns adds the dependencies of the turns of the tree that packets from CAs take. Other turns
+// would only take dependencies away from better paths. order has parents first.
 func (n *nueSearch) allowTurns(order []int32) {
 	g := n.g
 	below, all := slices.Clone(n.endpoints), int64(0) // CAs in a subtree
@@ -229,8 +228,8 @@ func (n *nueSearch) allowTurns(order []int32) {
 	n.order.Commit(func(v, w int32) bool { return true })
 }
 
-// escape gives all switches their path in the escape tree: up, or down from those
-// above the destination.
+// escape gives all switches their path in the escape tree: up, or down from switches above the
+// destination.
 func (n *nueSearch) escape() {
 	copy(n.via, n.tree)
 	n.via[n.home] = graph.NoChannel

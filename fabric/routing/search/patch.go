@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"fabsh/fabric/plural"
@@ -12,22 +13,22 @@ import (
 	"fabsh/mad"
 )
 
-// Patch is r for g with the paths that arrive there unchanged, and others in
-// place of those that do not. They close no credit loop, unless those that arrive have
-// one already: then they are the shortest ways to a switch from which packets arrive.
-// Entries change as little as possible. Where r has a lane for each LID, paths stay on it. Where lanes
-// depend on more, the new paths close none even if all were on one lane, or, without such paths, are the
-// shortest ones: a note states whether the verifier finds that these close one.
+// Patch returns r for g: paths that arrive in g are unchanged, and paths that do not are replaced. The
+// new paths close no credit loop, unless the paths that arrive already have one: then they are the
+// shortest ways to a switch from which packets arrive. Entries change as little as possible. If r has a
+// lane for each LID, paths stay on it. If lanes depend on more, the new paths close no credit loop even
+// if all paths were on one lane; if there are no such paths, they are the shortest, and a note states
+// whether the verifier finds that they close one.
 //
-// Time: O(L*S), and searches as of nue for the LIDs with a path that does not arrive.
+// Time: O(L*S), and searches of nue for the LIDs with a path that does not arrive.
 func Patch(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	t, _, err := patch(ctx, r, g, 0)
 	return t, err
 }
 
-// PatchLIDs is Patch, but LIDs with a path that does not arrive may change altogether where
-// nothing else will do, and their lanes, of which so many are allowed; and others, where these
-// have no room. whole: no credit loop is in the tables, and all switches with CAs have all paths.
+// PatchLIDs is Patch, but LIDs with a path that does not arrive may change all their paths, and their
+// lanes, of which so many are allowed, if nothing else helps; other LIDs may change if there is no room
+// for them. whole: no credit loop is in the tables, and all switches with CAs have all paths.
 func PatchLIDs(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t *routes.Routes, whole bool, err error) {
 	return patch(ctx, r, g, lanes)
 }
@@ -85,9 +86,9 @@ func patch(ctx context.Context, r *routes.Routes, g *graph.Graph, lanes int) (t 
 	return t, !loop && a.toCAs.missing+a.toSwitches.missing == 0, a.shortest(ctx, loop)
 }
 
-// shortestInLanes are the tables with the shortest paths, for lanes that depend on more than the
-// destination, and with other service levels where need be, if the verifier finds no credit loop, or if
-// they must be taken. Nil: it finds one.
+// shortestInLanes returns the tables with the shortest paths, for lanes that depend on more than the
+// destination, if necessary with other service levels, if the verifier finds no credit loop, or if they
+// must be taken. Nil: it finds one.
 func (a *patching) shortestInLanes(ctx context.Context, must bool) (*routes.Routes, error) {
 	if err := a.shortest(ctx, true); err != nil {
 		return nil, err
@@ -107,8 +108,8 @@ func (a *patching) shortestInLanes(ctx context.Context, must bool) (*routes.Rout
 	return a.r, nil
 }
 
-// levelByLID are the service levels of tables with one for all paths to a LID; nil: there are several.
-// Ports that the older graph does not have get the same ones.
+// levelByLID returns the service levels of tables that have one for all paths to a LID; nil: there are
+// several. Paths from ports that the older graph does not have get these levels too.
 func levelByLID(t *routes.Routes, old *graph.Graph) *routes.SL {
 	g := t.Graph()
 	var known, fresh []int // terminals
@@ -130,7 +131,7 @@ func levelByLID(t *routes.Routes, old *graph.Graph) *routes.SL {
 	return by
 }
 
-// begin finds the paths that do not arrive, and reports whether the others close a credit loop.
+// begin finds the paths that do not arrive, and reports whether all other paths close a credit loop.
 func (a *patching) begin(ctx context.Context, old *graph.Graph) (loop bool, err error) {
 	a.cas, a.switches, a.dropped, a.graphs = nil, nil, nil, nil
 	if err := a.findBroken(ctx, old); err != nil {
@@ -188,7 +189,7 @@ type patching struct {
 	load    []int64                   // routes, by channel
 }
 
-// lanes are how many lanes are in use.
+// lanes returns how many lanes are in use.
 func (a *patching) lanes() int {
 	if sl := a.r.SL; sl != nil && sl.Pair == nil && a.r.SL2VL.Direct() && len(sl.Dest) > 0 {
 		return int(slices.Max(sl.Dest)) + 1
@@ -196,7 +197,7 @@ func (a *patching) lanes() int {
 	return 1
 }
 
-// lane is that of the paths to a LID.
+// lane returns the lane of the paths to a LID.
 func (a *patching) lane(lid mad.LID) int {
 	if a.lanes() == 1 {
 		return 0
@@ -204,7 +205,7 @@ func (a *patching) lane(lid mad.LID) int {
 	return int(a.r.SL.Of(-1, lid))
 }
 
-// onLane are the endpoints with the LIDs on a lane.
+// onLane returns the endpoints with the LIDs on a lane.
 func (a *patching) onLane(lane int) *verify.Endpoints {
 	e := verify.SelectEndpoints(a.r.Graph(), 0)
 	if a.lanes() == 1 {
@@ -243,9 +244,9 @@ func (a *patching) closeAll(ctx context.Context) (err error) {
 }
 
 // findBroken drops the entries for packets that do not arrive, of all switches, and
-// lists the LIDs that have such, for those of CAs and for others. What packets of CAs do
-// not pass through counts as dropped in the gaps: its dependencies are in no graph. So
-// does what a switch has that had no CAs in the older graph.
+// lists the LIDs that have such entries, LIDs of CAs and of switches. Entries that no packets of CAs
+// take count as dropped in the gaps, because their dependencies are in no graph. So do the entries of
+// a switch that had no CAs in the older graph.
 func (a *patching) findBroken(ctx context.Context, old *graph.Graph) error {
 	g := a.r.Graph()
 	endpoints, w := g.Endpoints(), verify.NewWalk(g)
@@ -344,4 +345,314 @@ func (a *patching) shortest(ctx context.Context, all bool) error {
 		}
 	}
 	return nil
+}
+
+// closeSwitches searches for the paths to LIDs of switches that are missing from switches with CAs.
+func (a *patching) closeSwitches(ctx context.Context) error {
+	before, list := a.changed.clone(), slices.Clone(a.switches)
+	given, err := a.searchToSwitches(ctx, false)
+	if err != nil || a.allowed == 0 {
+		return err
+	}
+	most := mostBlocks * a.least
+	if a.toSwitches.missing > 0 {
+		most = a.tooMany()
+	}
+	if a.changed.size > most { // first the LIDs for which no further block changes
+		a.changed, a.switches, a.toSwitches = before, list, tally{}
+		a.restore(list)
+		if _, err := a.searchToSwitches(ctx, true); err != nil || a.toSwitches.missing == 0 {
+			return err
+		}
+		if given, err = a.closeFew(ctx); err != nil {
+			return err
+		}
+	}
+	a.toSwitches.missing = 0 // shortest reaches the LIDs that are left
+	if len(a.switches) == 0 {
+		return nil
+	}
+	if err := a.turnFew(ctx, given); err != nil {
+		return err
+	}
+	left := 0
+	for _, x := range a.switches {
+		for s, n := range a.r.Graph().Endpoints() {
+			if n > 0 && a.r.Row(s)[x.dest.LID] == routes.NoPort && a.connected.Distance(s, x.d) >= 0 {
+				left++
+			}
+		}
+	}
+	if left > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf("repair: %s to LIDs of switches, which management packets take, may close a credit loop with others", plural.Count(left, "path", "paths")))
+	}
+	return nil
+}
+
+// searchToSwitches searches for the paths to LIDs of switches beside all other paths, keeps the LIDs that
+// still lack some, and returns the dependencies. Thrifty: no further blocks change.
+func (a *patching) searchToSwitches(ctx context.Context, thrifty bool) (*verify.DependencyGraph, error) {
+	given, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
+	if err != nil {
+		return nil, err
+	}
+	given, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch { return a.beginToSwitches(given, thrifty) })
+	a.switches = a.open
+	return given, err
+}
+
+// beginToSwitches begins a search beside given dependencies with a bound of cycle tests.
+func (a *patching) beginToSwitches(given *verify.DependencyGraph, thrifty bool) *nueSearch {
+	n := newNueSearch(a.r, given, given.Positions())
+	n.changed, n.fresh, n.thrifty = a.changed, freshOfMany, thrifty
+	n.order.Budget = testsOfLast * len(n.g.Channels())
+	return n
+}
+
+// closeFew searches for all paths to the LIDs of switches that are left, as long as not too many blocks
+// change; from then on it adds only paths that change no further blocks.
+func (a *patching) closeFew(ctx context.Context) (*verify.DependencyGraph, error) {
+	a.restore(a.switches)
+	given, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
+	if err != nil {
+		return nil, err
+	}
+	n := a.beginToSwitches(given, false)
+	var left []gap
+	for _, x := range a.switches {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		n.thrifty = false
+		had := n.resume(x)
+		n.search()
+		if n.left == 0 && a.changed.size+n.countChanges(x) <= a.tooMany() {
+			a.keepFound(n, x, had, &a.toSwitches)
+			continue
+		}
+		n.order.Commit(func(v, w int32) bool { return false })
+		if n.thrifty = true; !a.close(n, x, &a.toSwitches) {
+			left = append(left, x)
+		}
+	}
+	a.switches = left
+	return n.order.DependencyGraph, nil
+}
+
+// turnFew is byTurning, unless too many blocks change by it.
+func (a *patching) turnFew(ctx context.Context, given *verify.DependencyGraph) error {
+	list, before := slices.Clone(a.switches), make([][]uint8, len(a.switches))
+	for i, x := range list {
+		before[i] = a.r.Column(x.dest.LID)
+	}
+	if err := a.byTurning(ctx, newDownUp(a.r, given)); err != nil {
+		return err
+	}
+	changed := a.changed.clone()
+	if changed.addChanged(a.r, list); changed.size <= a.tooMany() {
+		a.changed = changed
+		return nil
+	}
+	for i, x := range list {
+		for s, port := range before[i] {
+			a.r.Row(s)[x.dest.LID] = port
+		}
+	}
+	a.switches = list
+	return nil
+}
+
+// maxLevelled is the number of paths up to which levels are chosen again.
+const maxLevelled = 1 << 22
+
+// relevelled returns the tables with other service levels for paths that changed, if the verifier then
+// finds no credit loop; else nil.
+func (a *patching) relevelled(ctx context.Context) (*routes.Routes, error) {
+	x := *a
+	x.r = a.r.Clone()
+	moved, ok, err := x.relevel(ctx)
+	if !ok || err != nil {
+		return nil, err
+	}
+	v, err := verify.Tables(ctx, x.r, verify.Options{})
+	if err != nil || !v.Acyclic {
+		return nil, err
+	}
+	x.r.Notes = append(x.r.Notes, fmt.Sprintf("repair: %s another service level; hosts read path records again", plural.Count(moved, "path has", "paths have")))
+	return x.r, nil
+}
+
+// relevel gives paths that changed other service levels among the levels in use, if they close a credit
+// loop with the levels that they had, and returns how many. Lanes may depend on ports of switches.
+// False: one of them closes a loop with each level.
+//
+// Time: O(P*H) for P paths of H links, and a search of the dependency graph for each dependency of paths
+// that changed.
+func (a *patching) relevel(ctx context.Context) (moved int, ok bool, err error) {
+	g, t := a.r.Graph(), a.r
+	if len(g.Terminals())*len(g.Dests()) > maxLevelled || !t.SL.Any() {
+		return 0, false, nil
+	}
+	changed := map[mad.LID][]bool{} // by switch: the entry
+	for _, x := range a.dropped {
+		entries := make([]bool, len(g.Switches()))
+		for s, port := range t.Column(x.dest.LID) {
+			entries[s] = port != x.old[s]
+		}
+		changed[x.dest.LID] = entries
+	}
+	type open struct {
+		from int
+		lid  mad.LID
+	}
+	var list []open
+	d := verify.NewDependencyGraph(g, t.Lanes())
+	for i := range g.Terminals() {
+		if ctx.Err() != nil {
+			return 0, false, context.Cause(ctx)
+		}
+		if x := &g.Terminals()[i]; x.Switch < 0 || !x.IsEndpoint(0) {
+			continue
+		}
+		for _, dest := range g.Dests() {
+			if dest.Out == 0 || int(dest.Terminal) == i {
+				continue
+			}
+			edges, by, _ := a.dependencies(d, i, dest.LID, t.SL.Of(i, dest.LID), changed[dest.LID])
+			if by {
+				list = append(list, open{i, dest.LID})
+				continue
+			}
+			for _, e := range edges {
+				d.Add(e[0], e[1])
+			}
+		}
+	}
+	for _, o := range list {
+		if ctx.Err() != nil {
+			return 0, false, context.Cause(ctx)
+		}
+		was, fits := t.SL.Of(o.from, o.lid), false
+		levels := []uint8{was}
+		for left := t.SL.Used(); left != 0; left &= left - 1 {
+			levels = append(levels, uint8(bits.TrailingZeros16(left)))
+		}
+		for _, level := range levels {
+			edges, _, arrives := a.dependencies(d, o.from, o.lid, level, nil)
+			if fits = arrives && addAll(d, edges); !fits {
+				continue
+			}
+			if level != was {
+				moved++
+				if err := t.SetSL([]int{o.from}, []mad.LID{o.lid}, level); err != nil {
+					return 0, false, err
+				}
+			}
+			break
+		}
+		if !fits {
+			return 0, false, nil
+		}
+	}
+	return moved, true, nil
+}
+
+// dependencies returns the dependencies of a path with a service level, whether it uses an entry that
+// changed, and whether no switch drops its packets.
+func (a *patching) dependencies(d *verify.DependencyGraph, from int, lid mad.LID, sl uint8, changed []bool) (edges [][2]int32, by, arrives bool) {
+	g, t := a.r.Graph(), a.r
+	at, in, last := int32(g.Terminals()[from].Switch), g.Terminals()[from].Out, int32(-1)
+	for range g.Switches() {
+		port := t.Row(int(at)).Port(lid)
+		by = by || changed != nil && changed[at]
+		c := g.Target(at, port).Channel()
+		if c < 0 {
+			return edges, by, g.Target(at, port) != graph.NoTarget
+		}
+		vl := t.SL2VL.VL(int(at), in, port, sl)
+		if int(vl) >= t.Lanes() {
+			return edges, by, false
+		}
+		v := d.Vertex(c, vl)
+		if last >= 0 {
+			edges = append(edges, [2]int32{last, v})
+		}
+		at, in, last = g.ChannelTo(c), g.Channels()[g.Channels()[c].Reverse].Port, v
+	}
+	return edges, by, false
+}
+
+// addAll adds edges to d, or none of them if they close a cycle.
+func addAll(d *verify.DependencyGraph, edges [][2]int32) bool {
+	for i, e := range edges {
+		switch {
+		case d.Has(e[0], e[1]):
+			edges[i][0] = -1 // it stays
+		case d.Path(e[1], e[0]) != nil:
+			for _, e := range edges[:i] {
+				if e[0] >= 0 {
+					d.Remove(e[0], e[1])
+				}
+			}
+			return false
+		default:
+			d.Add(e[0], e[1])
+		}
+	}
+	return true
+}
+
+// blockSet is a set of blocks of forwarding tables: of a switch, the entries of LFTBlock LIDs. A
+// table is written by blocks, so another change in one that changes already costs nothing.
+type blockSet struct {
+	each int // blocks of a switch
+	in   []bool
+	size int
+}
+
+func newBlockSet(r *routes.Routes) *blockSet {
+	each := int(r.Top())/mad.LFTBlock + 1
+	return &blockSet{each: each, in: make([]bool, each*len(r.Graph().Switches()))}
+}
+
+func (b *blockSet) clone() *blockSet {
+	c := *b
+	c.in = slices.Clone(b.in)
+	return &c
+}
+
+// has reports whether the block of an entry is in the set. A nil set is empty.
+func (b *blockSet) has(s int, lid mad.LID) bool {
+	return b != nil && b.in[s*b.each+int(lid)/mad.LFTBlock]
+}
+
+// add adds the block of an entry.
+func (b *blockSet) add(s int, lid mad.LID) {
+	if i := s*b.each + int(lid)/mad.LFTBlock; !b.in[i] {
+		b.in[i] = true
+		b.size++
+	}
+}
+
+// addLost adds the blocks that change whatever is done: where an entry leads nowhere.
+func (b *blockSet) addLost(a *addition, gaps []gap) {
+	g := a.r.Graph()
+	for _, x := range gaps {
+		for s, port := range x.old {
+			if port != routes.NoPort && g.Target(int32(s), port) == graph.NoTarget && a.connected.Distance(s, x.d) >= 0 {
+				b.add(s, x.dest.LID)
+			}
+		}
+	}
+}
+
+// addChanged adds the blocks of entries of gaps that differ from the entries before.
+func (b *blockSet) addChanged(r *routes.Routes, gaps []gap) {
+	for _, x := range gaps {
+		for s, port := range r.Column(x.dest.LID) {
+			if port != x.old[s] && port != routes.NoPort {
+				b.add(s, x.dest.LID)
+			}
+		}
+	}
 }

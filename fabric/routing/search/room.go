@@ -16,9 +16,9 @@ import (
 	"fabsh/mad"
 )
 
-// room makes room on a lane for an escape tree. What the dependencies of the paths allow of one
-// are the trees of a forest, for of the tree that there was a few links are gone. These are
-// joined by the links for which the fewest other LIDs lose a dependency.
+// room makes room on a lane for an escape tree. A few links of the tree that existed are gone, so
+// that the dependencies of the paths allow only the trees of a forest. These are joined by the links
+// for which the fewest other LIDs lose a dependency.
 type room struct {
 	*patching
 	d     *verify.DependencyGraph
@@ -30,7 +30,7 @@ type room struct {
 	join  int32 // the channel that is tried
 	work  int   // channels that searches may still go through
 
-	others int // LIDs beside those of the gaps that change
+	others int // LIDs that change and have no gaps
 }
 
 // dependency is an edge of the channel dependency graph.
@@ -39,17 +39,16 @@ type dependency [2]int32
 // maxRoomWork bounds the searches for the best links to some seconds.
 const maxRoomWork = 1 << 27
 
-// maxLinks is how many links to join the first trees are tried.
+// maxLinks is how many links are tried to join the first trees.
 const maxLinks = 16
 
 // makeRoom closes all gaps on a lane, beside an escape tree that begins at root. Other LIDs whose
-// paths close a cycle with its turns get other paths from the switches that take these. Of
-// several links that make the forest a tree, it takes that by which few blocks of tables change, and the
-// fewest of these LIDs.
-// False: no links make it one.
+// paths close a cycle with its turns get other paths from the switches that take these. Among several
+// links that make the forest a tree, it takes the link by which few blocks of tables, and the fewest
+// other LIDs, change. False: no links make it a tree.
 //
 // Time: for each link between two trees of the forest, a search of the dependency graph for
-// each turn, and each dependency that is in its way; and searches as of nue, for each that is tried.
+// each turn, and for each dependency in its way; and searches of nue for each link that is tried.
 func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok bool, err error) {
 	d, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
@@ -105,7 +104,7 @@ func (m *room) isWhole() bool {
 	return true
 }
 
-// clone is a copy that writes tables of its own.
+// clone returns a copy that writes tables of its own.
 func (m *room) clone() *room {
 	t := *m
 	t.patching, t.d, t.at, t.tree = m.patching.clone(), m.d.Clone(), slices.Clone(m.at), slices.Clone(m.tree)
@@ -188,8 +187,8 @@ func (m *room) follow(w *verify.Walk, dest graph.Dest, entries []uint8) {
 	}
 }
 
-// growForest grows trees whose turns close no cycle with the dependencies that there are, the
-// first from root.
+// growForest grows trees whose turns close no cycle with the present dependencies, the first from
+// root.
 func (m *room) growForest(root int) {
 	g := m.r.Graph()
 	m.at, m.tree = slices.Repeat([]int32{-1}, len(g.Switches())), slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
@@ -209,8 +208,8 @@ func (m *room) growForest(root int) {
 	}
 }
 
-// links are links between two trees, at most so many: those for which the fewest LIDs lose a
-// dependency, the best first. When ctx ends, the list is empty.
+// links returns at most so many links between two trees: the links for which the fewest LIDs lose a
+// dependency, the best first. If ctx ends, the list is empty.
 func (m *room) links(ctx context.Context, most int) (best []int32) {
 	g := m.r.Graph()
 	var users []int
@@ -248,7 +247,7 @@ func (m *room) joinBy(c int32) {
 			m.gone[lid] = true
 		}
 	}
-	// The tree that the link begins at gets its root there.
+	// The tree where the link begins gets its root there.
 	s, from := g.Channels()[c].From, m.at[g.Channels()[c].From]
 	for up := c; up >= 0; {
 		next := m.tree[s]
@@ -303,7 +302,7 @@ func (m *room) tryLink(c int32, limit int) (users int, undo func()) {
 	return users, undo
 }
 
-// inTree reports whether a channel is one of the forest, or of the link that is tried.
+// inTree reports whether a channel is in the forest, or on the link that is tried.
 func (m *room) inTree(c int32) bool {
 	ch := &m.r.Graph().Channels()[c]
 	return c == m.join || ch.Reverse == m.join || m.tree[ch.From] == c || m.tree[ch.To] == ch.Reverse
@@ -367,7 +366,7 @@ func (m *room) dropCut(gaps []gap) (others []gap) {
 			}
 		}
 		x.before[x.d] = x.dest.Out
-		for s, port := range x.before { // that of switches without CAs is set by shortest
+		for s, port := range x.before { // shortest sets the entries of switches without CAs
 			m.r.Row(s)[x.dest.LID] = port
 		}
 		m.dropped = append(m.dropped, x)

@@ -1,38 +1,97 @@
-// Package search finds paths that close no credit loop with those that are there, as the
-// routing engine nue does (Domke, Hoefler, Matsuoka, 2016), and completes tables by them.
+// Package search finds paths that close no credit loop with the paths that already exist, as
+// the routing engine nue does (Domke, Hoefler, Matsuoka, 2016), and completes tables by them.
 //
-//	search.go   the search for the paths to one LID after the other
-//	levels.go   the same without cycle tests, and the lane on which it finds shortest paths
-//	resume.go   of the paths that are missing only, or apart from those to the same port
-//	escape.go   the spanning tree that leaves no LID without a path
-//	lane.go     InLanes: all tables, on one virtual lane or more
-//	refine.go   other paths for LIDs, now that the load of all is known
-//	beside.go   Nue: some LIDs, beside given turns
-//	complete.go Complete: tables of up*/down*, where some paths are missing
-//	addition.go the paths that are missing, and how often they are searched for
-//	downup.go   paths to switches that turn from down to up once
-//	patch.go    Patch: tables of which nothing is known, and those of nue, after a change;
-//	ways.go     in the way by which the fewest blocks change; blocks.go: which these are
-//	toswitches.go paths to switches that are missing then, by few blocks
-//	relevel.go  service levels of paths that change, where lanes depend on ports of switches
-//	room.go     where a lane has no room for the paths that change; move.go: on others
-//	compatible.go Compatible: tables near those of an engine that those in force can be
-//	            replaced by
+// Nue gives some LIDs paths beside given turns; InLanes computes all tables, on one virtual lane
+// or more. Complete and CompleteAll add the paths that up*/down* does not have. Patch and
+// PatchLIDs repair tables after a change by few blocks, and Compatible makes tables by which the
+// tables in force can be replaced without a credit loop on the way. All use nueSearch: Dijkstra's
+// algorithm for one LID after the other, with a cycle test for each new dependency, if needed
+// beside an escape tree, which leaves no LID without a path.
 //
-// The functions write the tables that they are given, so no others may use these meanwhile.
+// The functions write the tables that they are given, so nothing else may use these meanwhile.
 // Package graph explains the letters of times.
 package search
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
+	"fabsh/mad"
 )
 
-// nueSearch finds the paths to one LID after the other, such that all of them
-// together close no cycle in the channel dependency graph.
+// Nue gives lids (nil: all) paths as the engine nue does, such that all of them together close no
+// cycle in the channel dependency graph with turns; nil: with the turns of the paths to all other
+// LIDs in r. LIDs to which some switch with CAs has no such path get no entries; unreached is
+// their number. It is 0 if turns is empty, but not nil, as for LIDs that have a virtual lane of
+// their own, and the network is connected.
+//
+// Time: the time of the engine nue.
+func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Turn) (unreached int, err error) {
+	g := r.Graph()
+	if len(g.Switches()) == 0 {
+		return 0, errors.New("nue: the fabric has no switch")
+	}
+	if lids == nil {
+		lids = g.LIDs(0)
+	}
+	wanted := make([]bool, int(g.Top())+1)
+	for _, lid := range lids {
+		t := g.TerminalByLID(lid)
+		if t < 0 || g.Terminals()[t].Switch < 0 {
+			return 0, fmt.Errorf("nue: no port on a switch has LID %d", lid)
+		}
+		wanted[lid] = true
+	}
+	r.ForgetOrigin()
+	r.CopyShared()
+	var given *verify.DependencyGraph
+	if turns == nil {
+		given, err = verify.Dependencies(ctx, r, verify.SelectEndpoints(g, 0).Without(wanted))
+	} else {
+		given, err = turnGraph(g, turns)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if cycle := given.Cycle(); cycle != nil {
+		return 0, fmt.Errorf("nue: the existing turns already close a credit loop, through %s", g.ChannelPort(int(cycle[0])).Label())
+	}
+	n, err := newNueBeside(ctx, r, given)
+	if err != nil {
+		return 0, err
+	}
+	for _, toSwitches := range []bool{false, true} {
+		if toSwitches {
+			n.order.Budget = testsOfLast * len(g.Channels())
+		}
+		for d := range g.Switches() {
+			for _, dest := range g.DestsOf(d) {
+				if !wanted[dest.LID] || (dest.Out == 0) != toSwitches {
+					continue
+				}
+				if ctx.Err() != nil {
+					return 0, context.Cause(ctx)
+				}
+				for s := range g.Switches() {
+					r.Row(s)[dest.LID] = routes.NoPort
+				}
+				n.avoidSiblings(dest)
+				if !n.route(d, dest) {
+					unreached++
+				}
+			}
+		}
+	}
+	return unreached, fillSome(ctx, r, wanted)
+}
+
+// nueSearch finds the paths to LIDs, one after the other, such that all paths together close no
+// cycle in the channel dependency graph.
 type nueSearch struct {
 	g         *graph.Graph
 	routes    *routes.Routes
@@ -44,7 +103,7 @@ type nueSearch struct {
 	escaped   int                     // LIDs that took the escape tree
 	tests     int                     // channels that the cycle tests of a LID go through, as far as it has paths without more; -1: none; 0: all
 	port      int32                   // terminal of the present LID
-	dear      []int32                 // channels that cost siblingCost more
+	sibling   []int32                 // channels that cost siblingCost more
 
 	// Of the present LID:
 	home     int     // the switch it is on
@@ -52,14 +111,14 @@ type nueSearch struct {
 	cost     []int64 // by switch, of the best path known
 	settled  []bool  // by switch: its path is final
 	left     int     // switches with CAs in home's component that are not settled
-	bound    []int   // by switch: hops from the nearest of these, when it began, at least; nil: 0
+	bound    []int   // by switch: at least so many hops from the nearest of these, when it began; nil: 0
 	blocked  []bool  // by channel: its dependency would close a cycle
 	rejected []int32 // those channels
 	patient  bool    // see search
 	queue    graph.CostHeap
 	done     []int32      // switches that have a path, nearest first
 	flow     []int64      // by switch: CAs and routers whose packets pass through
-	walk     *verify.Walk // of tables that there are already
+	walk     *verify.Walk // of the tables before
 	kept     []int32      // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
 	behind   []int32      // by switch: see linksBehind; with kept
 	changed  *blockSet    // where entries change already
@@ -69,11 +128,11 @@ type nueSearch struct {
 	levels                // without cycle tests
 }
 
-// hopCost is the cost of a hop: more than that of the routes on any path, so that
-// a short path goes before one with few routes.
+// hopCost is the cost of a hop: more than the cost of the routes on any path, so that a short
+// path goes before one with few routes.
 const hopCost = graph.MaxWeight
 
-// changeCost is what it costs to change an entry in force that may stay: detours of some hops are
+// changeCost is the cost of changing an entry in force that may stay: detours of some hops are
 // better.
 const changeCost = 8 * hopCost
 
@@ -135,7 +194,7 @@ func (n *nueSearch) fix(s, via int32, cost int64) {
 	n.settled[s], n.via[s], n.cost[s] = true, via, cost
 }
 
-// item is the path over channel c as the queue orders it: by its cost, and a lower
+// item returns the path over channel c as the queue orders it: by its cost, and a lower
 // bound of the cost from there to a switch that is not settled.
 func (n *nueSearch) item(c int32) graph.CostItem {
 	s := n.g.Channels()[c].From
@@ -145,8 +204,8 @@ func (n *nueSearch) item(c int32) graph.CostItem {
 	return graph.CostItem{Cost: n.cost[s] + hopCost*int64(n.bound[s]), Channel: c, Bound: int32(n.bound[s])}
 }
 
-// relax puts the path over channel c in the queue if it is the best one known for
-// the switch that c begins at. beyond is the cost of the rest of the path.
+// relax puts the path over channel c in the queue if it is the best known path of the switch
+// where c begins. beyond is the cost of the rest of the path.
 func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.Channels()[c].From
 	if n.settled[s] || n.blocked[c] {
@@ -164,8 +223,8 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 	n.queue.Push(n.item(c))
 }
 
-// change is what it costs that the entry of s leads to channel c. It counts once, when s is
-// settled: what is behind s, as before, does not change.
+// change returns the cost if the entry of s leads to channel c. It counts once, when s is
+// settled: what is behind s does not change.
 func (n *nueSearch) change(s, c int32) int64 {
 	if n.kept == nil || n.kept[s] < 0 || n.kept[s] == c {
 		return 0
@@ -279,8 +338,8 @@ func (n *nueSearch) reroute(c, v int32) bool {
 	return false
 }
 
-// takesOlder reports whether packets that an entry in force sent to the switch that channel
-// c begins at may go on over c.
+// takesOlder reports whether packets that an entry in force sent to the switch where channel c
+// begins may go on over c.
 func (n *nueSearch) takesOlder(c int32) bool {
 	if n.older == nil {
 		return true
@@ -341,5 +400,221 @@ func (n *nueSearch) finish(dest graph.Dest) {
 	n.order.Commit(func(v, w int32) bool {
 		from, to := n.g.Channels()[v].From, n.g.ChannelTo(v)
 		return n.via[to] == w && (n.via[from] == v && n.flow[from] > 0 || n.older != nil && slices.Contains(n.older[to], v))
+	})
+}
+
+// resume starts the search for a LID with the switches settled by which packets of CAs already
+// arrive, and returns these switches. Entries that none of these packets take have dependencies that
+// were not tested.
+func (n *nueSearch) resume(x gap) []bool {
+	n.prepare(x.d)
+	n.fix(int32(x.d), graph.NoChannel, 0)
+	n.keep(x)
+	if n.walk == nil {
+		n.walk = verify.NewWalk(n.g)
+	}
+	w := n.walk
+	w.Begin()
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 {
+			w.From(int32(s), x.before, x.dest.Terminal)
+		}
+	}
+	for _, s := range w.Order {
+		if w.State[s] >= 0 {
+			n.fix(s, w.Via[s], hopCost*int64(w.State[s]))
+		}
+	}
+	var unsettled []int
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 && !n.settled[s] {
+			unsettled = append(unsettled, s)
+		}
+	}
+	n.bound = graph.DistancesFrom(n.g, unsettled)
+	had := slices.Clone(n.settled)
+	for s, has := range had {
+		for c := n.g.FirstChannel(s); has && c < n.g.FirstChannel(s+1); c++ {
+			n.relax(n.g.Channels()[c].Reverse, n.cost[s])
+		}
+	}
+	return had
+}
+
+// keep makes it cost more to change entries in force that still lead to a switch, unless their
+// block changes anyway: the more, the farther away from what is lost, so that packets from there
+// take their way again. Without entries in force, as for Complete, it does not matter.
+func (n *nueSearch) keep(x gap) {
+	if n.kept = n.kept[:0]; x.old == nil {
+		n.kept = nil
+		return
+	}
+	for s, port := range x.old {
+		c := int32(graph.NoChannel)
+		if !n.changed.has(s, x.dest.LID) {
+			c = max(c, n.g.Target(int32(s), port).Channel())
+		}
+		n.kept = append(n.kept, c)
+	}
+	n.behind = linksBehind(n.g, x, n.behind)
+}
+
+// freshCost is the cost of a dependency that no other path has: if it agrees with the topological
+// order, and if not, so that it may close a cycle. LIDs that must change then share ways, and leave
+// each other more of them.
+type freshCost struct{ agrees, other int64 }
+
+var (
+	freshOfMany = freshCost{hopCost, 4 * hopCost}      // many LIDs must find room on a lane
+	freshOfOne  = freshCost{hopCost * 3 / 10, hopCost} // one LID must find room, with few changes
+)
+
+// newDependencies returns the cost of the dependencies that packets get by an entry of s to channel c,
+// including packets that come by entries in force.
+func (n *nueSearch) newDependencies(s, c int32) (cost int64) {
+	if n.kept == nil || n.fresh == (freshCost{}) {
+		return 0
+	}
+	add := func(v, w int32) {
+		switch {
+		case n.order.Has(v, w):
+		case n.order.Agrees(v, w):
+			cost += n.fresh.agrees
+		default:
+			cost += n.fresh.other
+		}
+	}
+	if next := n.via[n.g.ChannelTo(c)]; next >= 0 {
+		add(c, next)
+	}
+	if n.kept[s] == c {
+		return cost
+	}
+	for out := n.g.FirstChannel(int(s)); out < n.g.FirstChannel(int(s+1)); out++ {
+		if in := n.g.Channels()[out].Reverse; n.kept[n.g.ChannelTo(out)] == in {
+			add(in, c)
+		}
+	}
+	return cost
+}
+
+// linksBehind returns, by switch, how many links packets took by the entries before to a switch from
+// which these now lead nowhere; 0: they come to no such switch. It uses the memory of list.
+func linksBehind(g *graph.Graph, x gap, list []int32) []int32 {
+	list = append(list[:0], make([]int32, len(x.old))...)
+	list[x.d] = -1
+	var path []int32
+	for s := range list {
+		at := int32(s)
+		for path = path[:0]; list[at] == 0; {
+			path = append(path, at)
+			list[at] = -1 // a loop ends there
+			c := g.Target(at, x.old[at]).Channel()
+			if c < 0 {
+				list[at] = 1
+				path = path[:len(path)-1]
+				break
+			}
+			at = g.ChannelTo(c)
+		}
+		for _, t := range slices.Backward(path) {
+			if list[t] = list[at]; list[t] > 0 {
+				list[t]++
+			}
+			at = t
+		}
+	}
+	for s, n := range list { // 1 is where they lead nowhere
+		list[s] = max(0, n-1)
+	}
+	return list
+}
+
+// siblingCost is the additional cost of a channel in a search for the LID of a port, if the path
+// to another of its LIDs takes it: more than all routes on a channel, and on no path as much as
+// hopCost.
+const siblingCost = 1 << 32
+
+// avoidSiblings adds siblingCost to the channels on the paths to the LIDs of the port of next, and
+// removes it from the channels of the port before.
+func (n *nueSearch) avoidSiblings(next graph.Dest) {
+	if next.Terminal == n.port {
+		for s, via := range n.via {
+			if via >= 0 && n.flow[s] > 0 && n.load[via] < siblingCost {
+				n.load[via] += siblingCost
+				n.sibling = append(n.sibling, via)
+			}
+		}
+		return
+	}
+	n.forgetSiblings()
+	n.port = next.Terminal
+}
+
+// forgetSiblings removes siblingCost from all channels.
+func (n *nueSearch) forgetSiblings() {
+	for _, c := range n.sibling {
+		n.load[c] -= siblingCost
+	}
+	n.sibling, n.port = n.sibling[:0], -1
+}
+
+// turnGraph returns the channel dependency graph of turns.
+func turnGraph(g *graph.Graph, turns []graph.Turn) (*verify.DependencyGraph, error) {
+	d := verify.NewDependencyGraph(g, 1)
+	for _, t := range turns {
+		channels, err := t.Channels(g)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range channels {
+			d.Use(c[0])
+			d.Use(c[1])
+			d.Add(c[0], c[1])
+		}
+	}
+	return d, nil
+}
+
+// newNueBeside begins a search beside given dependencies. Without such dependencies it has an escape
+// tree, so that it finds a path to every LID.
+func newNueBeside(ctx context.Context, r *routes.Routes, given *verify.DependencyGraph) (*nueSearch, error) {
+	if _, edges := given.Size(); edges > 0 {
+		return newNueSearch(r, given, given.Positions()), nil
+	}
+	root, ranks, err := EscapeRoot(ctx, r.Graph(), nil)
+	if err != nil {
+		return nil, err
+	}
+	n := newNueSearch(r, given, verify.UpDownOrder(r.Graph(), ranks))
+	n.addTree(root)
+	return n, nil
+}
+
+// fillSome gives switches without CAs, which send only their own management packets, shortest
+// paths to the LIDs that are wanted, where they have no path.
+func fillSome(ctx context.Context, r *routes.Routes, wanted []bool) error {
+	g := r.Graph()
+	connected, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return err
+	}
+	endpoints := g.Endpoints()
+	return graph.Each(ctx, g.Workers(), len(g.Switches()), func(_, s int) {
+		for d := range g.Switches() {
+			if endpoints[s] > 0 || connected.Distance(s, d) < 0 || s == d {
+				continue
+			}
+			var ports []uint8
+			for _, dest := range g.DestsOf(d) {
+				if !wanted[dest.LID] || r.Row(s)[dest.LID] != routes.NoPort {
+					continue
+				}
+				if ports == nil {
+					ports = connected.Next(s, d)
+				}
+				r.Row(s)[dest.LID] = ports[int(dest.LID)%len(ports)]
+			}
+		}
 	})
 }

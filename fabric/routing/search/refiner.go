@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// refiner gives LIDs other paths than those that they have, where that evens out the load. The
+// refiner gives LIDs other paths than before, where that evens out the load. The
 // channels of each lane are in a fixed order. As long as all paths agree with it, they close
 // no cycle, so that no test is needed.
 type refiner struct {
@@ -22,28 +22,28 @@ type refiner struct {
 	load      []int64   // routes, by channel
 	squares   float64   // the sum of the squares of load
 	hop       float64   // what a link costs beside its load, in mean squares of the load
-	into      []arc     // the channels into each switch, as Channels has those out of it
+	into      []arc     // the channels into each switch, in the order of Channels, which lead out of it
 
 	// Of the present LID:
 	home     int32
-	via, was []int32 // by switch: the channel of its path, and of the one before
+	via, was []int32 // by switch: the channel of its path, and of its path before
 	cost     []int64
 	settled  []bool
 	left     int     // switches with CAs that had a path, and have none yet
 	flow     []int64 // by switch
-	done     []int32 // switches that have a path, each after those that it leads to
+	done     []int32 // switches that have a path, each after the switches on it
 	children []int32 // by switch: paths that lead there next
 	queue    graph.CostHeap
 }
 
-// arc is a channel, and what its place among those into a switch does not say.
+// arc is a channel into a switch.
 type arc struct {
 	channel, from int32
 	weight        int64
 }
 
-// Costs of a link, in mean squares of the load: with the first, few paths are longer than they
-// have to be; with the other, some are, around the busiest links.
+// Costs of a link, in mean squares of the load: with the first, few paths are longer than
+// necessary; with the second, some paths around the busiest links are.
 const (
 	shortHop  = 1000
 	detourHop = 4
@@ -94,8 +94,8 @@ func (f *refiner) run(ctx context.Context) error {
 	return nil
 }
 
-// again gives a LID the cheapest paths, now that the load of all others is known, or leaves
-// it those that it has, where these leave some switch with CAs without one.
+// again gives a LID the cheapest paths, now that the load of all other LIDs is known, or leaves its
+// paths unchanged if some switch with CAs would get none.
 func (f *refiner) again(d int32, dest graph.Dest) {
 	f.read(d, dest)
 	f.count(-1)
@@ -208,8 +208,8 @@ func (f *refiner) relax(s int32, link int64, position []int32) {
 	}
 }
 
-// write writes the entries of switches that packets of CAs pass through, and leaves the others
-// to FillIn.
+// write writes the entries of switches that packets of CAs pass through; FillIn writes the entries
+// of other switches.
 func (f *refiner) write(dest graph.Dest) {
 	for s := range f.via {
 		port := uint8(routes.NoPort)
@@ -222,7 +222,7 @@ func (f *refiner) write(dest graph.Dest) {
 	}
 }
 
-// dependencies are those of the paths of CAs on the first lane.
+// dependencies returns the dependencies of the paths of CAs on the first lane.
 func (f *refiner) dependencies() *verify.DependencyGraph {
 	all := verify.NewDependencyGraph(f.g, 1)
 	for d := range f.g.Switches() {

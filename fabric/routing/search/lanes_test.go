@@ -12,7 +12,7 @@ import (
 	"fabsh/fabric/routing/verify"
 )
 
-// byQueue finds the same paths as sweep, by search, and returns the links beyond shortest paths.
+// byQueue finds the paths of sweep by search, and returns the links beyond shortest paths.
 func (n *nueSearch) byQueue(d int, connected *graph.Hops) (excess int64) {
 	n.order.Budget = -1
 	n.begin(d)
@@ -31,8 +31,8 @@ func (n *nueSearch) byQueue(d int, connected *graph.Hops) (excess int64) {
 	return excess
 }
 
-// TestLevels: searches without cycle tests find the same paths level by level as by a queue, and the
-// lane with the shortest, be the weights of links and the loads what they may.
+// TestLevels: searches without cycle tests find equal paths level by level and by a queue, and the
+// lane with the shortest, whatever the weights of links and the loads are.
 func TestLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
 	for _, net := range []string{"torus:dims=4/4/3,hosts=2", "random:n=30,degree=4,hosts=3,remove_links=10%", "dragonfly:a=4,p=2,h=2", "pgft:m=4/4,w=1/2,p=1/3"} {
