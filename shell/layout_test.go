@@ -72,7 +72,7 @@ var reserved = map[string][]string{
 	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcp.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run"},
-	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/reader.go", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/process.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
+	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/reader.go", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*"},
