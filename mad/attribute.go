@@ -61,7 +61,7 @@ type Attribute struct {
 	Required bool
 
 	offset int      // in the MAD, bytes; 0: the class's data offset
-	lazy   *derived // made at first use
+	lazy   *derived // filled at first use
 }
 
 // Offset returns the offset of the attribute in a MAD of its class version, in bytes.
@@ -169,7 +169,7 @@ func Lookup(c Class, id AttributeID) *Attribute {
 // LookupVersion returns the attribute of one version of a class with a number; nil
 // if it is unknown.
 func LookupVersion(c Class, version uint8, id AttributeID) *Attribute {
-	return index[attributeNumber{c.Family(), version, id}]
+	return byNumber()[attributeNumber{c.Family(), version, id}]
 }
 
 // LookupName returns the attribute with a class and an exact name or alias; nil if
@@ -200,23 +200,16 @@ type attributeName struct {
 	name  string
 }
 
-// index is all attributes by number, made once from the generated tables.
-var index = makeIndex(attributes, headers)
-
-func makeIndex(attributes, headers []*Attribute) map[attributeNumber]*Attribute {
+// byNumber is all attributes by number. Many runs request none.
+var byNumber = sync.OnceValue(func() map[attributeNumber]*Attribute {
 	x := make(map[attributeNumber]*Attribute, len(attributes))
-	lazy := make([]derived, len(headers)+len(attributes))
-	for i, a := range headers {
-		a.lazy = &lazy[i]
-	}
-	for i, a := range attributes {
+	for _, a := range attributes {
 		if !a.Older {
 			x[attributeNumber{a.Class, a.Version, a.ID}] = a
 		}
-		a.lazy = &lazy[len(headers)+i]
 	}
 	return x
-}
+})
 
 // byName is all attributes by name; of several versions the current one. Many runs
 // name none.

@@ -226,6 +226,7 @@ func (t *ClassPortInfo) Encode(data []byte) {
 // AttrSubnAdmClassPortInfo describes ClassPortInfo.
 var AttrSubnAdmClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0001,
@@ -288,6 +289,7 @@ var AttrSubnAdmClassPortInfo = &Attribute{
 // AttrPerfClassPortInfo describes ClassPortInfo.
 var AttrPerfClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0001,
@@ -348,6 +350,7 @@ var AttrPerfClassPortInfo = &Attribute{
 // AttrBMClassPortInfo describes ClassPortInfo.
 var AttrBMClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassBM,
 	Version:   1,
 	ID:        0x0001,
@@ -408,6 +411,7 @@ var AttrBMClassPortInfo = &Attribute{
 // AttrDevMgtClassPortInfo describes ClassPortInfo.
 var AttrDevMgtClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassDevMgt,
 	Version:   1,
 	ID:        0x0001,
@@ -468,6 +472,7 @@ var AttrDevMgtClassPortInfo = &Attribute{
 // AttrComMgtClassPortInfo describes ClassPortInfo.
 var AttrComMgtClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassComMgt,
 	Version:   2,
 	ID:        0x0001,
@@ -528,6 +533,7 @@ var AttrComMgtClassPortInfo = &Attribute{
 // AttrSNMPClassPortInfo describes ClassPortInfo.
 var AttrSNMPClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassSNMP,
 	Version:   1,
 	ID:        0x0001,
@@ -588,6 +594,7 @@ var AttrSNMPClassPortInfo = &Attribute{
 // AttrVendor0AClassPortInfo describes ClassPortInfo.
 var AttrVendor0AClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassVendor0A,
 	Version:   1,
 	ID:        0x0001,
@@ -649,6 +656,7 @@ var AttrVendor0AClassPortInfo = &Attribute{
 // AttrVendor0CClassPortInfo describes ClassPortInfo.
 var AttrVendor0CClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassVendor0C,
 	Version:   1,
 	ID:        0x0001,
@@ -710,6 +718,7 @@ var AttrVendor0CClassPortInfo = &Attribute{
 // AttrCCClassPortInfo describes ClassPortInfo.
 var AttrCCClassPortInfo = &Attribute{
 	Name:      "ClassPortInfo",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0001,

@@ -94,6 +94,7 @@ func (t *CongestionInfo) Encode(data []byte) {
 // AttrCongestionInfo describes CongestionInfo.
 var AttrCongestionInfo = &Attribute{
 	Name:      "CongestionInfo",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0011,
@@ -145,6 +146,7 @@ func (t *CongestionKeyInfo) Encode(data []byte) {
 // AttrCongestionKeyInfo describes CongestionKeyInfo.
 var AttrCongestionKeyInfo = &Attribute{
 	Name:      "CongestionKeyInfo",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0012,
@@ -198,6 +200,7 @@ func (t *CongestionLog) Encode(data []byte) {
 // AttrCongestionLog describes CongestionLog.
 var AttrCongestionLog = &Attribute{
 	Name:      "CongestionLog",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0013,
@@ -265,6 +268,7 @@ func (t *SwitchCongestionLog) Encode(data []byte) {
 // LayoutSwitchCongestionLog describes SwitchCongestionLog.
 var LayoutSwitchCongestionLog = &Attribute{
 	Name:      "SwitchCongestionLog",
+	lazy:      &derived{},
 	Size:      218,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLog (Switch) fields", "opensm include/iba/ib_types.h ib_cong_log_t log_sw"},
@@ -316,6 +320,7 @@ func (t *SwitchCongestionEvent) Encode(data []byte) {
 // LayoutSwitchCongestionEvent describes SwitchCongestionEvent.
 var LayoutSwitchCongestionEvent = &Attribute{
 	Name:      "SwitchCongestionEvent",
+	lazy:      &derived{},
 	Size:      12,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLogEvent (Switch) fields", "opensm include/iba/ib_types.h ib_cong_log_event_sw_t"},
@@ -376,6 +381,7 @@ func (t *CACongestionLog) Encode(data []byte) {
 // LayoutCACongestionLog describes CACongestionLog.
 var LayoutCACongestionLog = &Attribute{
 	Name:      "CACongestionLog",
+	lazy:      &derived{},
 	Size:      218,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLog (CA) fields", "opensm include/iba/ib_types.h ib_cong_log_t log_ca"},
@@ -438,6 +444,7 @@ func (t *CACongestionEvent) Encode(data []byte) {
 // LayoutCACongestionEvent describes CACongestionEvent.
 var LayoutCACongestionEvent = &Attribute{
 	Name:      "CACongestionEvent",
+	lazy:      &derived{},
 	Size:      16,
 	Section:   "A10.4.3.5",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionLogEvent (CA) fields", "opensm include/iba/ib_types.h ib_cong_log_event_ca_t"},
@@ -495,6 +502,7 @@ func (t *SwitchCongestionSetting) Encode(data []byte) {
 // AttrSwitchCongestionSetting describes SwitchCongestionSetting.
 var AttrSwitchCongestionSetting = &Attribute{
 	Name:      "SwitchCongestionSetting",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0014,
@@ -562,6 +570,7 @@ func (t *SwitchPortCongestionSetting) Encode(data []byte) {
 // AttrSwitchPortCongestionSetting describes SwitchPortCongestionSetting.
 var AttrSwitchPortCongestionSetting = &Attribute{
 	Name:    "SwitchPortCongestionSetting",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0x0015,
@@ -614,6 +623,7 @@ func (t *SwitchPortCongestionElement) Encode(data []byte) {
 // LayoutSwitchPortCongestionElement describes SwitchPortCongestionElement.
 var LayoutSwitchPortCongestionElement = &Attribute{
 	Name:      "SwitchPortCongestionElement",
+	lazy:      &derived{},
 	Size:      4,
 	Section:   "A10.4.3.7",
 	Sources:   []string{"rdma-core libibmad/fields.c SwitchPortCongestionSettingElement fields", "opensm include/iba/ib_types.h ib_sw_port_cong_setting_element_t"},
@@ -674,6 +684,7 @@ func (t *CACongestionSetting) Encode(data []byte) {
 // AttrCACongestionSetting describes CACongestionSetting.
 var AttrCACongestionSetting = &Attribute{
 	Name:      "CACongestionSetting",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0016,
@@ -728,6 +739,7 @@ func (t *CACongestionEntry) Encode(data []byte) {
 // LayoutCACongestionEntry describes CACongestionEntry.
 var LayoutCACongestionEntry = &Attribute{
 	Name:      "CACongestionEntry",
+	lazy:      &derived{},
 	Size:      8,
 	Section:   "A10.4.3.8",
 	Sources:   []string{"rdma-core libibmad/fields.c CACongestionEntry fields", "opensm include/iba/ib_types.h ib_ca_cong_entry_t"},
@@ -783,6 +795,7 @@ func (t *CongestionControlTable) Encode(data []byte) {
 // AttrCongestionControlTable describes CongestionControlTable.
 var AttrCongestionControlTable = &Attribute{
 	Name:    "CongestionControlTable",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0x0017,
@@ -832,6 +845,7 @@ func (t *CongestionControlEntry) Encode(data []byte) {
 // LayoutCongestionControlEntry describes CongestionControlEntry.
 var LayoutCongestionControlEntry = &Attribute{
 	Name:      "CongestionControlEntry",
+	lazy:      &derived{},
 	Size:      2,
 	Section:   "A10.4.3.9",
 	Sources:   []string{"rdma-core libibmad/fields.c CongestionControlTableEntry fields", "opensm include/iba/ib_types.h ib_cc_tbl_entry_t"},
@@ -873,6 +887,7 @@ func (t *TimeStamp) Encode(data []byte) {
 // AttrTimeStamp describes TimeStamp.
 var AttrTimeStamp = &Attribute{
 	Name:      "TimeStamp",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0018,
@@ -919,6 +934,7 @@ func (t *EnhancedCongestionInfo) Encode(data []byte) {
 // AttrEnhancedCongestionInfo describes EnhancedCongestionInfo.
 var AttrEnhancedCongestionInfo = &Attribute{
 	Name:         "EnhancedCongestionInfo",
+	lazy:         &derived{},
 	Class:        ClassCongestion,
 	Version:      2,
 	ID:           0xff00,
@@ -977,6 +993,7 @@ func (t *CongestionSwitchGeneralSettings) Encode(data []byte) {
 // AttrCongestionSwitchGeneralSettings describes CongestionSwitchGeneralSettings.
 var AttrCongestionSwitchGeneralSettings = &Attribute{
 	Name:         "CongestionSwitchGeneralSettings",
+	lazy:         &derived{},
 	Class:        ClassCongestion,
 	Version:      2,
 	ID:           0xff08,
@@ -1042,6 +1059,7 @@ func (t *CongestionPortProfileSettings) Encode(data []byte) {
 // AttrCongestionPortProfileSettings describes CongestionPortProfileSettings.
 var AttrCongestionPortProfileSettings = &Attribute{
 	Name:    "CongestionPortProfileSettings",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0xff09,
@@ -1104,6 +1122,7 @@ func (t *CongestionProfile) Encode(data []byte) {
 // LayoutCongestionProfile describes CongestionProfile.
 var LayoutCongestionProfile = &Attribute{
 	Name:    "CongestionProfile",
+	lazy:    &derived{},
 	Size:    8,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_cc_port_profile_t"},
@@ -1151,6 +1170,7 @@ func (t *CongestionSLMappingSettings) Encode(data []byte) {
 // AttrCongestionSLMappingSettings describes CongestionSLMappingSettings.
 var AttrCongestionSLMappingSettings = &Attribute{
 	Name:    "CongestionSLMappingSettings",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0xff10,
@@ -1200,6 +1220,7 @@ func (t *CongestionHCAGeneralSettings) Encode(data []byte) {
 // AttrCongestionHCAGeneralSettings describes CongestionHCAGeneralSettings.
 var AttrCongestionHCAGeneralSettings = &Attribute{
 	Name:    "CongestionHCAGeneralSettings",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0xff20,
@@ -1282,6 +1303,7 @@ func (t *CongestionHCARPParameters) Encode(data []byte) {
 // AttrCongestionHCARPParameters describes CongestionHCARPParameters.
 var AttrCongestionHCARPParameters = &Attribute{
 	Name:    "CongestionHCARPParameters",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0xff21,
@@ -1367,6 +1389,7 @@ func (t *CongestionHCANPParameters) Encode(data []byte) {
 // AttrCongestionHCANPParameters describes CongestionHCANPParameters.
 var AttrCongestionHCANPParameters = &Attribute{
 	Name:    "CongestionHCANPParameters",
+	lazy:    &derived{},
 	Class:   ClassCongestion,
 	Version: 2,
 	ID:      0xff22,
@@ -1434,6 +1457,7 @@ func (t *CongestionHCAAlgoConfig) Encode(data []byte) {
 // AttrCongestionHCAAlgoConfig describes CongestionHCAAlgoConfig.
 var AttrCongestionHCAAlgoConfig = &Attribute{
 	Name:            "CongestionHCAAlgoConfig",
+	lazy:            &derived{},
 	Class:           ClassCongestion,
 	Version:         2,
 	ID:              0xff24,
@@ -1505,6 +1529,7 @@ func (t *PPCCAlgorithms) Encode(data []byte) {
 // LayoutPPCCAlgorithms describes PPCCAlgorithms.
 var LayoutPPCCAlgorithms = &Attribute{
 	Name:    "PPCCAlgorithms",
+	lazy:    &derived{},
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_ppcc_hca_algo_config_t encap_algo_info"},
@@ -1547,6 +1572,7 @@ func (t *PPCCAlgorithm) Encode(data []byte) {
 // LayoutPPCCAlgorithm describes PPCCAlgorithm.
 var LayoutPPCCAlgorithm = &Attribute{
 	Name:    "PPCCAlgorithm",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_ppcc_algo_info_t"},
@@ -1601,6 +1627,7 @@ func (t *CongestionHCAConfigParams) Encode(data []byte) {
 // AttrCongestionHCAConfigParams describes CongestionHCAConfigParams.
 var AttrCongestionHCAConfigParams = &Attribute{
 	Name:            "CongestionHCAConfigParams",
+	lazy:            &derived{},
 	Class:           ClassCongestion,
 	Version:         2,
 	ID:              0xff25,

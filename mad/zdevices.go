@@ -94,6 +94,7 @@ func (t *IOUnitInfo) Encode(data []byte) {
 // AttrIOUnitInfo describes IOUnitInfo.
 var AttrIOUnitInfo = &Attribute{
 	Name:      "IOUnitInfo",
+	lazy:      &derived{},
 	Class:     ClassDevMgt,
 	Version:   1,
 	ID:        0x0010,
@@ -195,6 +196,7 @@ func (t *IOControllerProfile) Encode(data []byte) {
 // AttrIOControllerProfile describes IOControllerProfile.
 var AttrIOControllerProfile = &Attribute{
 	Name:    "IOControllerProfile",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0011,
@@ -280,6 +282,7 @@ func (t *ServiceEntries) Encode(data []byte) {
 // AttrServiceEntries describes ServiceEntries.
 var AttrServiceEntries = &Attribute{
 	Name:    "ServiceEntries",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0012,
@@ -330,6 +333,7 @@ func (t *ServiceEntry) Encode(data []byte) {
 // LayoutServiceEntry describes ServiceEntry.
 var LayoutServiceEntry = &Attribute{
 	Name:      "ServiceEntry",
+	lazy:      &derived{},
 	Size:      48,
 	Section:   "16.3.3.5",
 	Sources:   []string{"python-rdma codegen/iba_16_3.xml DMServiceEntry", "opensm include/iba/ib_types.h ib_svc_entry_t"},
@@ -371,6 +375,7 @@ func (t *DiagnosticTimeout) Encode(data []byte) {
 // AttrDiagnosticTimeout describes DiagnosticTimeout.
 var AttrDiagnosticTimeout = &Attribute{
 	Name:    "DiagnosticTimeout",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0020,
@@ -408,6 +413,7 @@ func (t *DiagnosticTest) Encode(data []byte) {
 // AttrDevMgtPrepareToTest describes DiagnosticTest.
 var AttrDevMgtPrepareToTest = &Attribute{
 	Name:    "PrepareToTest",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0021,
@@ -426,6 +432,7 @@ var AttrDevMgtPrepareToTest = &Attribute{
 // AttrDevMgtTestDeviceOnce describes DiagnosticTest.
 var AttrDevMgtTestDeviceOnce = &Attribute{
 	Name:    "TestDeviceOnce",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0022,
@@ -444,6 +451,7 @@ var AttrDevMgtTestDeviceOnce = &Attribute{
 // AttrDevMgtTestDeviceLoop describes DiagnosticTest.
 var AttrDevMgtTestDeviceLoop = &Attribute{
 	Name:    "TestDeviceLoop",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0023,
@@ -488,6 +496,7 @@ func (t *DiagCode) Encode(data []byte) {
 // AttrDiagCode describes DiagCode.
 var AttrDiagCode = &Attribute{
 	Name:    "DiagCode",
+	lazy:    &derived{},
 	Class:   ClassDevMgt,
 	Version: 1,
 	ID:      0x0024,
@@ -536,6 +545,7 @@ func (t *BKeyInfo) Encode(data []byte) {
 // AttrBKeyInfo describes BKeyInfo.
 var AttrBKeyInfo = &Attribute{
 	Name:    "BKeyInfo",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0010,
@@ -586,6 +596,7 @@ func (t *BMParameters) Encode(data []byte) {
 // AttrBMWriteVPD describes BMParameters.
 var AttrBMWriteVPD = &Attribute{
 	Name:    "WriteVPD",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0020,
@@ -616,6 +627,7 @@ var AttrBMWriteVPD = &Attribute{
 // AttrBMReadVPD describes BMParameters.
 var AttrBMReadVPD = &Attribute{
 	Name:    "ReadVPD",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0021,
@@ -646,6 +658,7 @@ var AttrBMReadVPD = &Attribute{
 // AttrBMResetIBML describes BMParameters.
 var AttrBMResetIBML = &Attribute{
 	Name:    "ResetIBML",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0022,
@@ -673,6 +686,7 @@ var AttrBMResetIBML = &Attribute{
 // AttrBMSetModulePMControl describes BMParameters.
 var AttrBMSetModulePMControl = &Attribute{
 	Name:    "SetModulePMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0023,
@@ -700,6 +714,7 @@ var AttrBMSetModulePMControl = &Attribute{
 // AttrBMGetModulePMControl describes BMParameters.
 var AttrBMGetModulePMControl = &Attribute{
 	Name:    "GetModulePMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0024,
@@ -727,6 +742,7 @@ var AttrBMGetModulePMControl = &Attribute{
 // AttrBMSetUnitPMControl describes BMParameters.
 var AttrBMSetUnitPMControl = &Attribute{
 	Name:    "SetUnitPMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0025,
@@ -754,6 +770,7 @@ var AttrBMSetUnitPMControl = &Attribute{
 // AttrBMGetUnitPMControl describes BMParameters.
 var AttrBMGetUnitPMControl = &Attribute{
 	Name:    "GetUnitPMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0026,
@@ -781,6 +798,7 @@ var AttrBMGetUnitPMControl = &Attribute{
 // AttrBMSetIOCPMControl describes BMParameters.
 var AttrBMSetIOCPMControl = &Attribute{
 	Name:    "SetIOCPMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0027,
@@ -808,6 +826,7 @@ var AttrBMSetIOCPMControl = &Attribute{
 // AttrBMGetIOCPMControl describes BMParameters.
 var AttrBMGetIOCPMControl = &Attribute{
 	Name:    "GetIOCPMControl",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0028,
@@ -835,6 +854,7 @@ var AttrBMGetIOCPMControl = &Attribute{
 // AttrBMSetModuleState describes BMParameters.
 var AttrBMSetModuleState = &Attribute{
 	Name:    "SetModuleState",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x0029,
@@ -862,6 +882,7 @@ var AttrBMSetModuleState = &Attribute{
 // AttrBMSetModuleAttention describes BMParameters.
 var AttrBMSetModuleAttention = &Attribute{
 	Name:    "SetModuleAttention",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002a,
@@ -889,6 +910,7 @@ var AttrBMSetModuleAttention = &Attribute{
 // AttrBMGetModuleStatus describes BMParameters.
 var AttrBMGetModuleStatus = &Attribute{
 	Name:    "GetModuleStatus",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002b,
@@ -916,6 +938,7 @@ var AttrBMGetModuleStatus = &Attribute{
 // AttrBMIB2IBML describes BMParameters.
 var AttrBMIB2IBML = &Attribute{
 	Name:    "IB2IBML",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002c,
@@ -943,6 +966,7 @@ var AttrBMIB2IBML = &Attribute{
 // AttrBMIB2CME describes BMParameters.
 var AttrBMIB2CME = &Attribute{
 	Name:    "IB2CME",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002d,
@@ -970,6 +994,7 @@ var AttrBMIB2CME = &Attribute{
 // AttrBMIB2MME describes BMParameters.
 var AttrBMIB2MME = &Attribute{
 	Name:    "IB2MME",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002e,
@@ -997,6 +1022,7 @@ var AttrBMIB2MME = &Attribute{
 // AttrBMOEM describes BMParameters.
 var AttrBMOEM = &Attribute{
 	Name:    "OEM",
+	lazy:    &derived{},
 	Class:   ClassBM,
 	Version: 1,
 	ID:      0x002f,
@@ -1055,6 +1081,7 @@ func (t *VPDRequest) Encode(data []byte) {
 // LayoutVPDRequest describes VPDRequest.
 var LayoutVPDRequest = &Attribute{
 	Name:      "VPDRequest",
+	lazy:      &derived{},
 	Size:      188,
 	Section:   "16.2.3",
 	Sources:   []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BM_REQ_GET_VPD_*", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
@@ -1106,6 +1133,7 @@ func (t *SNMPHeader) Encode(data []byte) {
 // LayoutSNMPHeader describes SNMPHeader.
 var LayoutSNMPHeader = &Attribute{
 	Name:    "SNMPHeader",
+	lazy:    &derived{},
 	Size:    8,
 	Section: "16.4.1",
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPFormat"},
@@ -1152,6 +1180,7 @@ func (t *SNMPData) Encode(data []byte) {
 // AttrSNMPCommunityInfo describes SNMPData.
 var AttrSNMPCommunityInfo = &Attribute{
 	Name:    "CommunityInfo",
+	lazy:    &derived{},
 	Class:   ClassSNMP,
 	Version: 1,
 	ID:      0x0010,
@@ -1169,6 +1198,7 @@ var AttrSNMPCommunityInfo = &Attribute{
 // AttrSNMPPDUInfo describes SNMPData.
 var AttrSNMPPDUInfo = &Attribute{
 	Name:    "PDUInfo",
+	lazy:    &derived{},
 	Class:   ClassSNMP,
 	Version: 1,
 	ID:      0x0011,
@@ -1213,6 +1243,7 @@ func (t *HostPing) Encode(data []byte) {
 // AttrHostPing describes HostPing.
 var AttrHostPing = &Attribute{
 	Name:    "HostPing",
+	lazy:    &derived{},
 	Class:   ClassPing,
 	Version: 1,
 	ID:      0x0000,
@@ -1256,6 +1287,7 @@ func (t *SysStat) Encode(data []byte) {
 // AttrSysStatSysStatPing describes SysStat.
 var AttrSysStatSysStatPing = &Attribute{
 	Name:      "SysStatPing",
+	lazy:      &derived{},
 	Class:     ClassSysStat,
 	Version:   1,
 	ID:        0x0010,
@@ -1275,6 +1307,7 @@ var AttrSysStatSysStatPing = &Attribute{
 // AttrSysStatHostInfo describes SysStat.
 var AttrSysStatHostInfo = &Attribute{
 	Name:      "HostInfo",
+	lazy:      &derived{},
 	Class:     ClassSysStat,
 	Version:   1,
 	ID:        0x0011,
@@ -1294,6 +1327,7 @@ var AttrSysStatHostInfo = &Attribute{
 // AttrSysStatCPUInfo describes SysStat.
 var AttrSysStatCPUInfo = &Attribute{
 	Name:      "CPUInfo",
+	lazy:      &derived{},
 	Class:     ClassSysStat,
 	Version:   1,
 	ID:        0x0012,

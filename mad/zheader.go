@@ -129,6 +129,7 @@ func (t *MADHeader) Encode(data []byte) {
 // LayoutMADHeader describes MADHeader.
 var LayoutMADHeader = &Attribute{
 	Name:      "MADHeader",
+	lazy:      &derived{},
 	Size:      24,
 	Section:   "13.4.3",
 	Sources:   []string{"python-rdma codegen/iba_13_4.xml MADHeader", "rdma-core libibumad/umad_types.h umad_hdr"},
@@ -207,6 +208,7 @@ func (t *DirectedMADHeader) Encode(data []byte) {
 // LayoutDirectedMADHeader describes DirectedMADHeader.
 var LayoutDirectedMADHeader = &Attribute{
 	Name:      "DirectedMADHeader",
+	lazy:      &derived{},
 	Size:      24,
 	Section:   "14.2.1.2",
 	Sources:   []string{"python-rdma codegen/iba_13_4.xml MADHeaderDirected", "rdma-core libibumad/umad_sm.h umad_smp"},
@@ -269,6 +271,7 @@ func (t *SMPHeader) Encode(data []byte) {
 // LayoutSMPHeader describes SMPHeader.
 var LayoutSMPHeader = &Attribute{
 	Name:      "SMPHeader",
+	lazy:      &derived{},
 	Size:      40,
 	Section:   "14.2.1.1",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPFormat", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_class_hdr_t"},
@@ -313,6 +316,7 @@ func (t *DirectedSMPHeader) Encode(data []byte) {
 // LayoutDirectedSMPHeader describes DirectedSMPHeader.
 var LayoutDirectedSMPHeader = &Attribute{
 	Name:      "DirectedSMPHeader",
+	lazy:      &derived{},
 	Size:      40,
 	Section:   "14.2.1.2",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPFormatDirected", "rdma-core libibumad/umad_sm.h umad_smp"},
@@ -358,6 +362,7 @@ func (t *DirectedPaths) Encode(data []byte) {
 // LayoutDirectedPaths describes DirectedPaths.
 var LayoutDirectedPaths = &Attribute{
 	Name:      "DirectedPaths",
+	lazy:      &derived{},
 	Size:      128,
 	Section:   "14.2.1.2",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPFormatDirected", "rdma-core libibumad/umad_sm.h umad_smp"},
@@ -399,6 +404,7 @@ func (t *CCHeader) Encode(data []byte) {
 // LayoutCCHeader describes CCHeader.
 var LayoutCCHeader = &Attribute{
 	Name:      "CCHeader",
+	lazy:      &derived{},
 	Size:      8,
 	Section:   "A10.4.1",
 	Sources:   []string{"rdma-core libibmad/fields.c IB_CC_CCKEY_F", "opensm include/iba/ib_types.h ib_cc_mad_t"},
@@ -438,6 +444,7 @@ func (t *BMHeader) Encode(data []byte) {
 // LayoutBMHeader describes BMHeader.
 var LayoutBMHeader = &Attribute{
 	Name:      "BMHeader",
+	lazy:      &derived{},
 	Size:      8,
 	Section:   "16.2.1",
 	Sources:   []string{"rdma-core libibmad/bm.c bm_call_via", "ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t"},
@@ -483,6 +490,7 @@ func (t *VendorHeader) Encode(data []byte) {
 // LayoutVendorHeader describes VendorHeader.
 var LayoutVendorHeader = &Attribute{
 	Name:      "VendorHeader",
+	lazy:      &derived{},
 	Size:      4,
 	Section:   "16.5.1",
 	Sources:   []string{"python-rdma codegen/iba_16_5.xml VendOUIFormat", "rdma-core libibmad/fields.c IB_VEND2_OUI_F"},
@@ -533,6 +541,7 @@ func (t *RMPPHeader) Encode(data []byte) {
 // LayoutRMPPHeader describes RMPPHeader.
 var LayoutRMPPHeader = &Attribute{
 	Name:      "RMPPHeader",
+	lazy:      &derived{},
 	Size:      12,
 	Section:   "13.6.2.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_rmpp_mad_t", "rdma-core libibumad/umad_types.h umad_rmpp_hdr"},

@@ -88,6 +88,7 @@ func (t *VSKeyInfo) Encode(data []byte) {
 // AttrVSKeyInfo describes VSKeyInfo.
 var AttrVSKeyInfo = &Attribute{
 	Name:    "KeyInfo",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000f,
@@ -147,6 +148,7 @@ func (t *N2NKeyInfo) Encode(data []byte) {
 // AttrN2NKeyInfo describes N2NKeyInfo.
 var AttrN2NKeyInfo = &Attribute{
 	Name:    "KeyInfo",
+	lazy:    &derived{},
 	Class:   ClassVendor0C,
 	Version: 1,
 	ID:      0x000f,
@@ -208,6 +210,7 @@ func (t *NeighborsInfo) Encode(data []byte) {
 // AttrNeighborsInfo describes NeighborsInfo.
 var AttrNeighborsInfo = &Attribute{
 	Name:    "NeighborsInfo",
+	lazy:    &derived{},
 	Class:   ClassVendor0C,
 	Version: 1,
 	ID:      0x0010,
@@ -261,6 +264,7 @@ func (t *NeighborRecord) Encode(data []byte) {
 // LayoutNeighborRecord describes NeighborRecord.
 var LayoutNeighborRecord = &Attribute{
 	Name:    "NeighborRecord",
+	lazy:    &derived{},
 	Size:    16,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_neighbor_record_t"},
@@ -312,6 +316,7 @@ func (t *MlnxPrivateLFTMap) Encode(data []byte) {
 // AttrMlnxPrivateLFTMap describes MlnxPrivateLFTMap.
 var AttrMlnxPrivateLFTMap = &Attribute{
 	Name:    "MlnxPrivateLFTMap",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff10,
@@ -364,6 +369,7 @@ func (t *PrivateLFTPort) Encode(data []byte) {
 // LayoutPrivateLFTPort describes PrivateLFTPort.
 var LayoutPrivateLFTPort = &Attribute{
 	Name:    "PrivateLFTPort",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t"},
@@ -408,6 +414,7 @@ func (t *MlnxConfigSpace) Encode(data []byte) {
 // AttrMlnxConfigSpace describes MlnxConfigSpace.
 var AttrMlnxConfigSpace = &Attribute{
 	Name:    "MlnxConfigSpace",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff50,
@@ -467,6 +474,7 @@ func (t *MlnxConfigWords) Encode(data []byte) {
 // LayoutMlnxConfigWords describes MlnxConfigWords.
 var LayoutMlnxConfigWords = &Attribute{
 	Name:    "MlnxConfigWords",
+	lazy:    &derived{},
 	Size:    56,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
@@ -513,6 +521,7 @@ func (t *MlnxConfigRecords) Encode(data []byte) {
 // LayoutMlnxConfigRecords describes MlnxConfigRecords.
 var LayoutMlnxConfigRecords = &Attribute{
 	Name:    "MlnxConfigRecords",
+	lazy:    &derived{},
 	Size:    48,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2"},
@@ -551,6 +560,7 @@ func (t *MlnxSemaphore) Encode(data []byte) {
 // AttrMlnxSemaphore describes MlnxSemaphore.
 var AttrMlnxSemaphore = &Attribute{
 	Name:    "MlnxSemaphore",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff53,
@@ -624,6 +634,7 @@ func (t *VSGeneralInfo) Encode(data []byte) {
 // AttrVSGeneralInfo describes VSGeneralInfo.
 var AttrVSGeneralInfo = &Attribute{
 	Name:      "GeneralInfo",
+	lazy:      &derived{},
 	Class:     ClassVendor0A,
 	Version:   1,
 	ID:        0x0017,
@@ -704,6 +715,7 @@ func (t *GeneralInfoIS3) Encode(data []byte) {
 // LayoutGeneralInfoIS3 describes GeneralInfoIS3.
 var LayoutGeneralInfoIS3 = &Attribute{
 	Name:      "GeneralInfoIS3",
+	lazy:      &derived{},
 	Size:      4,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t, IS3_DEVICE_ID, ext_fw_info_device (it lacks these)", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo", "linux include/linux/pci_ids.h PCI_DEVICE_ID_MELLANOX_* (the numbers alone)", "ibutils ibdm/ibnl/Buffalo.ibnl MT43132 (the number alone)", "mstflint mtcr_freebsd/mtcr_ul.c mtcr_check_signature (the numbers alone)"},
@@ -759,6 +771,7 @@ func (t *GeneralInfoIS4) Encode(data []byte) {
 // LayoutGeneralInfoIS4 describes GeneralInfoIS4.
 var LayoutGeneralInfoIS4 = &Attribute{
 	Name:      "GeneralInfoIS4",
+	lazy:      &derived{},
 	Size:      32,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is4_general_info_t", "mstflint tools_layouts/reg_access_hca_layouts.h reg_access_hca_mgir_ext: mgir_fw_info_ext, mgir_sw_info_ext", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)"},
@@ -810,6 +823,7 @@ func (t *ConfigSpace) Encode(data []byte) {
 // AttrVendor09ConfigSpace describes ConfigSpace.
 var AttrVendor09ConfigSpace = &Attribute{
 	Name:    "ConfigSpace",
+	lazy:    &derived{},
 	Class:   ClassVendor09,
 	Version: 1,
 	ID:      0x0050,
@@ -840,6 +854,7 @@ var AttrVendor09ConfigSpace = &Attribute{
 // AttrVendor0AConfigSpace describes ConfigSpace.
 var AttrVendor0AConfigSpace = &Attribute{
 	Name:    "ConfigSpace",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0050,
@@ -899,6 +914,7 @@ func (t *ConfigWords) Encode(data []byte) {
 // LayoutConfigWords describes ConfigWords.
 var LayoutConfigWords = &Attribute{
 	Name:      "ConfigWords",
+	lazy:      &derived{},
 	Size:      216,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_0", "ibutils ibis/src/ibcr_base.h ib_cr_space_t"},
@@ -946,6 +962,7 @@ func (t *ConfigRecords) Encode(data []byte) {
 // LayoutConfigRecords describes ConfigRecords.
 var LayoutConfigRecords = &Attribute{
 	Name:      "ConfigRecords",
+	lazy:      &derived{},
 	Size:      216,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_2, set_mad_data_for_mode_2", "rdma-core infiniband-diags/vendstat.c is3_config_space_t"},
@@ -989,6 +1006,7 @@ func (t *ConfigRecord) Encode(data []byte) {
 // LayoutConfigRecord describes ConfigRecord.
 var LayoutConfigRecord = &Attribute{
 	Name:      "ConfigRecord",
+	lazy:      &derived{},
 	Size:      12,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/mtcr_ib_ofed.c set_mad_data_for_mode_2", "rdma-core infiniband-diags/vendstat.c is3_config_space_t is3_record"},
@@ -1034,6 +1052,7 @@ func (t *VendorData) Encode(data []byte) {
 // AttrVendor09ConfigSpaceMode describes VendorData.
 var AttrVendor09ConfigSpaceMode = &Attribute{
 	Name:    "ConfigSpaceMode",
+	lazy:    &derived{},
 	Class:   ClassVendor09,
 	Version: 1,
 	ID:      0x0051,
@@ -1053,6 +1072,7 @@ var AttrVendor09ConfigSpaceMode = &Attribute{
 // AttrVendor0ASoftReset describes VendorData.
 var AttrVendor0ASoftReset = &Attribute{
 	Name:    "SoftReset",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0012,
@@ -1072,6 +1092,7 @@ var AttrVendor0ASoftReset = &Attribute{
 // AttrVendor0AVSMulticastForwardingTable describes VendorData.
 var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 	Name:    "VSMulticastForwardingTable",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0015,
@@ -1091,6 +1112,7 @@ var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 // AttrVendor0AIBPortConfig describes VendorData.
 var AttrVendor0AIBPortConfig = &Attribute{
 	Name:    "IBPortConfig",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0016,
@@ -1110,6 +1132,7 @@ var AttrVendor0AIBPortConfig = &Attribute{
 // AttrVendor0AMirror describes VendorData.
 var AttrVendor0AMirror = &Attribute{
 	Name:    "Mirror",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0018,
@@ -1156,6 +1179,7 @@ func (t *MlnxAccessRegister) Encode(data []byte) {
 // AttrMlnxAccessRegister describes MlnxAccessRegister.
 var AttrMlnxAccessRegister = &Attribute{
 	Name:         "MlnxAccessRegister",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff52,
@@ -1211,6 +1235,7 @@ func (t *AccessRegisterLong) Encode(data []byte) {
 // AttrAccessRegisterLong describes AccessRegisterLong.
 var AttrAccessRegisterLong = &Attribute{
 	Name:         "AccessRegisterLong",
+	lazy:         &derived{},
 	Class:        ClassVendor0A,
 	Version:      1,
 	ID:           0xff52,
@@ -1287,6 +1312,7 @@ func (t *RegisterOperation) Encode(data []byte) {
 // LayoutRegisterOperation describes RegisterOperation.
 var LayoutRegisterOperation = &Attribute{
 	Name:      "RegisterOperation",
+	lazy:      &derived{},
 	Size:      20,
 	Section:   "vendor",
 	Sources:   []string{"mstflint mtcr_ul/packets_layout.h OperationTlv, reg_tlv", "linux drivers/net/ethernet/mellanox/mlxsw/emad.h and core.c emad_op_tlv, emad_reg_tlv", "linux drivers/net/ethernet/mellanox/mlx4/fw.c mlx4_access_reg (reserved: DR, TID)"},
@@ -1351,6 +1377,7 @@ func (t *AccessRegister) Encode(data []byte) {
 // AttrAccessRegister describes AccessRegister.
 var AttrAccessRegister = &Attribute{
 	Name:    "AccessRegister",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0051,
@@ -1416,6 +1443,7 @@ func (t *ExtPortAccess) Encode(data []byte) {
 // AttrExtPortAccess describes ExtPortAccess.
 var AttrExtPortAccess = &Attribute{
 	Name:    "ExtPortAccess",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0013,
@@ -1472,6 +1500,7 @@ func (t *I2CAccess) Encode(data []byte) {
 // LayoutI2CAccess describes I2CAccess.
 var LayoutI2CAccess = &Attribute{
 	Name:    "I2CAccess",
+	lazy:    &derived{},
 	Size:    224,
 	Section: "vendor",
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_i2c_t"},
@@ -1522,6 +1551,7 @@ func (t *FlashAccess) Encode(data []byte) {
 // AttrVendor0AFlashOpen describes FlashAccess.
 var AttrVendor0AFlashOpen = &Attribute{
 	Name:    "FlashOpen",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000a,
@@ -1548,6 +1578,7 @@ var AttrVendor0AFlashOpen = &Attribute{
 // AttrVendor0AFlashClose describes FlashAccess.
 var AttrVendor0AFlashClose = &Attribute{
 	Name:    "FlashClose",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000b,
@@ -1574,6 +1605,7 @@ var AttrVendor0AFlashClose = &Attribute{
 // AttrVendor0AFlashSetBank describes FlashAccess.
 var AttrVendor0AFlashSetBank = &Attribute{
 	Name:    "FlashSetBank",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000c,
@@ -1597,6 +1629,7 @@ var AttrVendor0AFlashSetBank = &Attribute{
 // AttrVendor0AFlashReadSector describes FlashAccess.
 var AttrVendor0AFlashReadSector = &Attribute{
 	Name:    "FlashReadSector",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000d,
@@ -1620,6 +1653,7 @@ var AttrVendor0AFlashReadSector = &Attribute{
 // AttrVendor0AFlashWriteSector describes FlashAccess.
 var AttrVendor0AFlashWriteSector = &Attribute{
 	Name:    "FlashWriteSector",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000e,
@@ -1643,6 +1677,7 @@ var AttrVendor0AFlashWriteSector = &Attribute{
 // AttrVendor0AFlashEraseSector describes FlashAccess.
 var AttrVendor0AFlashEraseSector = &Attribute{
 	Name:    "FlashEraseSector",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x000f,
@@ -1702,6 +1737,7 @@ func (t *CounterGroupInfo) Encode(data []byte) {
 // AttrCounterGroupInfo describes CounterGroupInfo.
 var AttrCounterGroupInfo = &Attribute{
 	Name:    "CounterGroupInfo",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0090,
@@ -1758,6 +1794,7 @@ func (t *ConfigCounterGroup) Encode(data []byte) {
 // AttrConfigCounterGroup describes ConfigCounterGroup.
 var AttrConfigCounterGroup = &Attribute{
 	Name:    "ConfigCounterGroup",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0091,

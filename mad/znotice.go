@@ -121,6 +121,7 @@ func (t *Notice) Encode(data []byte) {
 // AttrSubnNotice describes Notice.
 var AttrSubnNotice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassSubn,
 	Version:   1,
 	ID:        0x0002,
@@ -165,6 +166,7 @@ var AttrSubnNotice = &Attribute{
 // AttrSubnAdmNotice describes Notice.
 var AttrSubnAdmNotice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0002,
@@ -210,6 +212,7 @@ var AttrSubnAdmNotice = &Attribute{
 // AttrSubnAdm1Notice describes Notice.
 var AttrSubnAdm1Notice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   1,
 	ID:        0x0002,
@@ -251,6 +254,7 @@ var AttrSubnAdm1Notice = &Attribute{
 // AttrBMNotice describes Notice.
 var AttrBMNotice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassBM,
 	Version:   1,
 	ID:        0x0002,
@@ -289,6 +293,7 @@ var AttrBMNotice = &Attribute{
 // AttrDevMgtNotice describes Notice.
 var AttrDevMgtNotice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassDevMgt,
 	Version:   1,
 	ID:        0x0002,
@@ -326,6 +331,7 @@ var AttrDevMgtNotice = &Attribute{
 // AttrVendor0ANotice describes Notice.
 var AttrVendor0ANotice = &Attribute{
 	Name:    "Notice",
+	lazy:    &derived{},
 	Class:   ClassVendor0A,
 	Version: 1,
 	ID:      0x0002,
@@ -363,6 +369,7 @@ var AttrVendor0ANotice = &Attribute{
 // AttrVendor0CNotice describes Notice.
 var AttrVendor0CNotice = &Attribute{
 	Name:    "Notice",
+	lazy:    &derived{},
 	Class:   ClassVendor0C,
 	Version: 1,
 	ID:      0x0002,
@@ -400,6 +407,7 @@ var AttrVendor0CNotice = &Attribute{
 // AttrCCNotice describes Notice.
 var AttrCCNotice = &Attribute{
 	Name:      "Notice",
+	lazy:      &derived{},
 	Class:     ClassCongestion,
 	Version:   2,
 	ID:        0x0002,
@@ -465,6 +473,7 @@ func (t *NoticePort1) Encode(data []byte) {
 // LayoutNoticePort1 describes NoticePort1.
 var LayoutNoticePort1 = &Attribute{
 	Name:    "NoticePort1",
+	lazy:    &derived{},
 	Size:    3,
 	Section: "14.2.5.1",
 	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-8"},
@@ -506,6 +515,7 @@ func (t *NoticeGID) Encode(data []byte) {
 // LayoutNoticeGID describes NoticeGID.
 var LayoutNoticeGID = &Attribute{
 	Name:      "NoticeGID",
+	lazy:      &derived{},
 	Size:      22,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_64_67", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_64_t", "opa-ff IbAccess/Common/Inc/ib_mad.h TRAPS_64_65_66_67_DETAILS"},
@@ -545,6 +555,7 @@ func (t *NoticeSwitch) Encode(data []byte) {
 // LayoutNoticeSwitch describes NoticeSwitch.
 var LayoutNoticeSwitch = &Attribute{
 	Name:      "NoticeSwitch",
+	lazy:      &derived{},
 	Size:      2,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_128", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_128_t"},
@@ -587,6 +598,7 @@ func (t *NoticePort) Encode(data []byte) {
 // LayoutNoticePort describes NoticePort.
 var LayoutNoticePort = &Attribute{
 	Name:      "NoticePort",
+	lazy:      &derived{},
 	Size:      5,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_129_131", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_129_t"},
@@ -643,6 +655,7 @@ func (t *NoticeLocalChange) Encode(data []byte) {
 // LayoutNoticeLocalChange describes NoticeLocalChange.
 var LayoutNoticeLocalChange = &Attribute{
 	Name:      "NoticeLocalChange",
+	lazy:      &derived{},
 	Size:      14,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_144, TRAP_144_MASK_*", "python-rdma codegen/iba_14.xml MADNoticeTrap144"},
@@ -704,6 +717,7 @@ func (t *NoticeSystemImage) Encode(data []byte) {
 // LayoutNoticeSystemImage describes NoticeSystemImage.
 var LayoutNoticeSystemImage = &Attribute{
 	Name:      "NoticeSystemImage",
+	lazy:      &derived{},
 	Size:      14,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_145", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_145_t"},
@@ -764,6 +778,7 @@ func (t *NoticeBadMKey) Encode(data []byte) {
 // LayoutNoticeBadMKey describes NoticeBadMKey.
 var LayoutNoticeBadMKey = &Attribute{
 	Name:      "NoticeBadMKey",
+	lazy:      &derived{},
 	Size:      54,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_256", "python-rdma codegen/iba_14.xml MADNoticeTrap256"},
@@ -832,6 +847,7 @@ func (t *NoticeBadMKey1) Encode(data []byte) {
 // LayoutNoticeBadMKey1 describes NoticeBadMKey1.
 var LayoutNoticeBadMKey1 = &Attribute{
 	Name:    "NoticeBadMKey1",
+	lazy:    &derived{},
 	Size:    22,
 	Section: "14.2.5.1",
 	Sources: []string{"Shanley, InfiniBand Network Architecture, table 29-11"},
@@ -904,6 +920,7 @@ func (t *NoticeBadKey) Encode(data []byte) {
 // LayoutNoticeBadKey describes NoticeBadKey.
 var LayoutNoticeBadKey = &Attribute{
 	Name:      "NoticeBadKey",
+	lazy:      &derived{},
 	Size:      50,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_257_258", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_257_t"},
@@ -988,6 +1005,7 @@ func (t *NoticeSwitchBadPKey) Encode(data []byte) {
 // LayoutNoticeSwitchBadPKey describes NoticeSwitchBadPKey.
 var LayoutNoticeSwitchBadPKey = &Attribute{
 	Name:      "NoticeSwitchBadPKey",
+	lazy:      &derived{},
 	Size:      51,
 	Section:   "14.2.5.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_259", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_259_t"},
@@ -1066,6 +1084,7 @@ func (t *NoticeBadBKey) Encode(data []byte) {
 // LayoutNoticeBadBKey describes NoticeBadBKey.
 var LayoutNoticeBadBKey = &Attribute{
 	Name:      "NoticeBadBKey",
+	lazy:      &derived{},
 	Size:      38,
 	Section:   "16.2.3.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_bkey_259", "opa-ff IbAccess/Common/Inc/ib_bm.h BMA_TRAP_DATA_BAD_BKEY"},
@@ -1137,6 +1156,7 @@ func (t *NoticeBadCCKey) Encode(data []byte) {
 // LayoutNoticeBadCCKey describes NoticeBadCCKey.
 var LayoutNoticeBadCCKey = &Attribute{
 	Name:      "NoticeBadCCKey",
+	lazy:      &derived{},
 	Size:      40,
 	Section:   "A10.4.3.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_cckey_0", "ibutils ibis/src/ibcc.i ccNotice"},
@@ -1218,6 +1238,7 @@ func (t *InformInfo) Encode(data []byte) {
 // AttrInformInfo describes InformInfo.
 var AttrInformInfo = &Attribute{
 	Name:      "InformInfo",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0003,
@@ -1286,6 +1307,7 @@ func (t *InformInfoRecord) Encode(data []byte) {
 // AttrInformInfoRecord describes InformInfoRecord.
 var AttrInformInfoRecord = &Attribute{
 	Name:          "InformInfoRecord",
+	lazy:          &derived{},
 	Aliases:       []string{"InformRecord"},
 	Class:         ClassSubnAdm,
 	Version:       2,

@@ -229,6 +229,7 @@ func (t *GeneralInfo) Encode(data []byte) {
 // AttrGeneralInfo describes GeneralInfo.
 var AttrGeneralInfo = &Attribute{
 	Name:    "GeneralInfo",
+	lazy:    &derived{},
 	Aliases: []string{"MlnxGeneralInfo"},
 	Class:   ClassSubn,
 	Version: 1,
@@ -285,6 +286,7 @@ func (t *GeneralInfoCapabilities) Encode(data []byte) {
 // LayoutGeneralInfoCapabilities describes GeneralInfoCapabilities.
 var LayoutGeneralInfoCapabilities = &Attribute{
 	Name:    "GeneralInfoCapabilities",
+	lazy:    &derived{},
 	Size:    16,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_general_info_is_cap_enabled, IB_GENERAL_INFO_CAP_ATTRIBUTE_MODIFIER"},
@@ -382,6 +384,7 @@ func (t *ExtendedPortInfo) Encode(data []byte) {
 // AttrExtendedPortInfo describes ExtendedPortInfo.
 var AttrExtendedPortInfo = &Attribute{
 	Name:    "ExtendedPortInfo",
+	lazy:    &derived{},
 	Aliases: []string{"MlnxExtPortInfo"},
 	Class:   ClassSubn,
 	Version: 1,
@@ -496,6 +499,7 @@ func (t *ExtendedNodeInfo) Encode(data []byte) {
 // AttrExtendedNodeInfo describes ExtendedNodeInfo.
 var AttrExtendedNodeInfo = &Attribute{
 	Name:         "ExtendedNodeInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff91,
@@ -579,6 +583,7 @@ func (t *ExtendedSwitchInfo) Encode(data []byte) {
 // AttrExtendedSwitchInfo describes ExtendedSwitchInfo.
 var AttrExtendedSwitchInfo = &Attribute{
 	Name:         "ExtendedSwitchInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff92,
@@ -646,6 +651,7 @@ func (t *ChassisInfo) Encode(data []byte) {
 // AttrChassisInfo describes ChassisInfo.
 var AttrChassisInfo = &Attribute{
 	Name:         "ChassisInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff18,
@@ -700,6 +706,7 @@ func (t *MlnxCableInfo) Encode(data []byte) {
 // AttrMlnxCableInfo describes MlnxCableInfo.
 var AttrMlnxCableInfo = &Attribute{
 	Name:            "MlnxCableInfo",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff60,

@@ -201,6 +201,7 @@ func (t *NVIDIANotice) Encode(data []byte) {
 // LayoutNVIDIANotice describes NVIDIANotice.
 var LayoutNVIDIANotice = &Attribute{
 	Name:    "NVIDIANotice",
+	lazy:    &derived{},
 	Size:    54,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_mad_notice_attr_t vendor_data_details"},
@@ -280,6 +281,7 @@ func (t *NVIDIANoticeNodeGUID) Encode(data []byte) {
 // LayoutNVIDIANoticeNodeGUID describes NVIDIANoticeNodeGUID.
 var LayoutNVIDIANoticeNodeGUID = &Attribute{
 	Name:    "NVIDIANoticeNodeGUID",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1310"},
@@ -340,6 +342,7 @@ func (t *NVIDIANoticePortGUID) Encode(data []byte) {
 // LayoutNVIDIANoticePortGUID describes NVIDIANoticePortGUID.
 var LayoutNVIDIANoticePortGUID = &Attribute{
 	Name:    "NVIDIANoticePortGUID",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1311"},
@@ -397,6 +400,7 @@ func (t *NVIDIANoticeReboot) Encode(data []byte) {
 // LayoutNVIDIANoticeReboot describes NVIDIANoticeReboot.
 var LayoutNVIDIANoticeReboot = &Attribute{
 	Name:    "NVIDIANoticeReboot",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1312"},
@@ -450,6 +454,7 @@ func (t *NVIDIANoticeRouterLID) Encode(data []byte) {
 // LayoutNVIDIANoticeRouterLID describes NVIDIANoticeRouterLID.
 var LayoutNVIDIANoticeRouterLID = &Attribute{
 	Name:    "NVIDIANoticeRouterLID",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1313"},
@@ -527,6 +532,7 @@ func (t *NVIDIANoticeFastRecovery) Encode(data []byte) {
 // LayoutNVIDIANoticeFastRecovery describes NVIDIANoticeFastRecovery.
 var LayoutNVIDIANoticeFastRecovery = &Attribute{
 	Name:    "NVIDIANoticeFastRecovery",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1314, ib_fast_recovery_threshold_type_t"},
@@ -588,6 +594,7 @@ func (t *NVIDIANoticeTopologyFile) Encode(data []byte) {
 // LayoutNVIDIANoticeTopologyFile describes NVIDIANoticeTopologyFile.
 var LayoutNVIDIANoticeTopologyFile = &Attribute{
 	Name:    "NVIDIANoticeTopologyFile",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1315, osm_vs_trap_topoconfig_parsing_error_syndrom_t"},
@@ -641,6 +648,7 @@ func (t *NVIDIANoticeTopologyLink) Encode(data []byte) {
 // LayoutNVIDIANoticeTopologyLink describes NVIDIANoticeTopologyLink.
 var LayoutNVIDIANoticeTopologyLink = &Attribute{
 	Name:    "NVIDIANoticeTopologyLink",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1316"},
@@ -697,6 +705,7 @@ func (t *NVIDIANoticeContainAndDrain) Encode(data []byte) {
 // LayoutNVIDIANoticeContainAndDrain describes NVIDIANoticeContainAndDrain.
 var LayoutNVIDIANoticeContainAndDrain = &Attribute{
 	Name:    "NVIDIANoticeContainAndDrain",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1317"},
@@ -767,6 +776,7 @@ func (t *NVIDIANoticeUnauthorized) Encode(data []byte) {
 // LayoutNVIDIANoticeUnauthorized describes NVIDIANoticeUnauthorized.
 var LayoutNVIDIANoticeUnauthorized = &Attribute{
 	Name:    "NVIDIANoticeUnauthorized",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1318, IB_TRAP_UNAUTHORIZED_PACKETS_*"},
@@ -821,6 +831,7 @@ func (t *NVIDIANoticeISSU) Encode(data []byte) {
 // LayoutNVIDIANoticeISSU describes NVIDIANoticeISSU.
 var LayoutNVIDIANoticeISSU = &Attribute{
 	Name:    "NVIDIANoticeISSU",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1319"},
@@ -863,6 +874,7 @@ func (t *NVIDIANoticeRecovered) Encode(data []byte) {
 // LayoutNVIDIANoticeRecovered describes NVIDIANoticeRecovered.
 var LayoutNVIDIANoticeRecovered = &Attribute{
 	Name:    "NVIDIANoticeRecovered",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1320"},
@@ -911,6 +923,7 @@ func (t *NVIDIANoticeLinkFlap) Encode(data []byte) {
 // LayoutNVIDIANoticeLinkFlap describes NVIDIANoticeLinkFlap.
 var LayoutNVIDIANoticeLinkFlap = &Attribute{
 	Name:    "NVIDIANoticeLinkFlap",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1321"},
@@ -968,6 +981,7 @@ func (t *NVIDIANoticeReportedKey) Encode(data []byte) {
 // LayoutNVIDIANoticeReportedKey describes NVIDIANoticeReportedKey.
 var LayoutNVIDIANoticeReportedKey = &Attribute{
 	Name:    "NVIDIANoticeReportedKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1600"},
@@ -1029,6 +1043,7 @@ func (t *NVIDIANoticeTenant) Encode(data []byte) {
 // LayoutNVIDIANoticeTenant describes NVIDIANoticeTenant.
 var LayoutNVIDIANoticeTenant = &Attribute{
 	Name:    "NVIDIANoticeTenant",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1601"},
@@ -1078,6 +1093,7 @@ func (t *NVIDIANoticeRouting) Encode(data []byte) {
 // LayoutNVIDIANoticeRouting describes NVIDIANoticeRouting.
 var LayoutNVIDIANoticeRouting = &Attribute{
 	Name:    "NVIDIANoticeRouting",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1605, ntc_1606"},
@@ -1119,6 +1135,7 @@ func (t *NVIDIANoticeISSUIsolation) Encode(data []byte) {
 // LayoutNVIDIANoticeISSUIsolation describes NVIDIANoticeISSUIsolation.
 var LayoutNVIDIANoticeISSUIsolation = &Attribute{
 	Name:    "NVIDIANoticeISSUIsolation",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1609, ntc_1610"},
@@ -1179,6 +1196,7 @@ func (t *NVIDIANoticeClassKey) Encode(data []byte) {
 // LayoutNVIDIANoticeClassKey describes NVIDIANoticeClassKey.
 var LayoutNVIDIANoticeClassKey = &Attribute{
 	Name:    "NVIDIANoticeClassKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_vskey"},
@@ -1240,6 +1258,7 @@ func (t *NVIDIANoticeVPort) Encode(data []byte) {
 // LayoutNVIDIANoticeVPort describes NVIDIANoticeVPort.
 var LayoutNVIDIANoticeVPort = &Attribute{
 	Name:    "NVIDIANoticeVPort",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1144"},
@@ -1288,6 +1307,7 @@ func (t *NVIDIANoticeVPortState) Encode(data []byte) {
 // LayoutNVIDIANoticeVPortState describes NVIDIANoticeVPortState.
 var LayoutNVIDIANoticeVPortState = &Attribute{
 	Name:    "NVIDIANoticeVPortState",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1146"},
@@ -1354,6 +1374,7 @@ func (t *NVIDIANoticeVPortKey) Encode(data []byte) {
 // LayoutNVIDIANoticeVPortKey describes NVIDIANoticeVPortKey.
 var LayoutNVIDIANoticeVPortKey = &Attribute{
 	Name:    "NVIDIANoticeVPortKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1257, ntc_1258"},
@@ -1420,6 +1441,7 @@ func (t *NVIDIANoticeSAKey) Encode(data []byte) {
 // LayoutNVIDIANoticeSAKey describes NVIDIANoticeSAKey.
 var LayoutNVIDIANoticeSAKey = &Attribute{
 	Name:    "NVIDIANoticeSAKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1300"},
@@ -1478,6 +1500,7 @@ func (t *NVIDIANoticeSpoofed) Encode(data []byte) {
 // LayoutNVIDIANoticeSpoofed describes NVIDIANoticeSpoofed.
 var LayoutNVIDIANoticeSpoofed = &Attribute{
 	Name:    "NVIDIANoticeSpoofed",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1301"},
@@ -1528,6 +1551,7 @@ func (t *NVIDIANoticeRateLimit) Encode(data []byte) {
 // LayoutNVIDIANoticeRateLimit describes NVIDIANoticeRateLimit.
 var LayoutNVIDIANoticeRateLimit = &Attribute{
 	Name:    "NVIDIANoticeRateLimit",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1302"},
@@ -1576,6 +1600,7 @@ func (t *NVIDIANoticeLimit) Encode(data []byte) {
 // LayoutNVIDIANoticeLimit describes NVIDIANoticeLimit.
 var LayoutNVIDIANoticeLimit = &Attribute{
 	Name:    "NVIDIANoticeLimit",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1303_1305"},
@@ -1632,6 +1657,7 @@ func (t *NVIDIANoticeSMGUID) Encode(data []byte) {
 // LayoutNVIDIANoticeSMGUID describes NVIDIANoticeSMGUID.
 var LayoutNVIDIANoticeSMGUID = &Attribute{
 	Name:    "NVIDIANoticeSMGUID",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1306_1307"},
@@ -1697,6 +1723,7 @@ func (t *NVIDIANoticeMKey) Encode(data []byte) {
 // LayoutNVIDIANoticeMKey describes NVIDIANoticeMKey.
 var LayoutNVIDIANoticeMKey = &Attribute{
 	Name:    "NVIDIANoticeMKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1308"},
@@ -1764,6 +1791,7 @@ func (t *NVIDIANoticeSMKey) Encode(data []byte) {
 // LayoutNVIDIANoticeSMKey describes NVIDIANoticeSMKey.
 var LayoutNVIDIANoticeSMKey = &Attribute{
 	Name:    "NVIDIANoticeSMKey",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ntc_1309"},

@@ -221,6 +221,7 @@ func (t *QoSConfigSL) Encode(data []byte) {
 // AttrQoSConfigSL describes QoSConfigSL.
 var AttrQoSConfigSL = &Attribute{
 	Name:    "QoSConfigSL",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff82,
@@ -270,6 +271,7 @@ func (t *QoSBandwidth) Encode(data []byte) {
 // LayoutQoSBandwidth describes QoSBandwidth.
 var LayoutQoSBandwidth = &Attribute{
 	Name:    "QoSBandwidth",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_bw_layout_t"},
@@ -319,6 +321,7 @@ func (t *QoSConfigVL) Encode(data []byte) {
 // AttrQoSConfigVL describes QoSConfigVL.
 var AttrQoSConfigVL = &Attribute{
 	Name:    "QoSConfigVL",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff85,
@@ -371,6 +374,7 @@ func (t *QoSLane) Encode(data []byte) {
 // LayoutQoSLane describes QoSLane.
 var LayoutQoSLane = &Attribute{
 	Name:    "QoSLane",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_vl_config_block_t"},
@@ -419,6 +423,7 @@ func (t *ProfilesConfig) Encode(data []byte) {
 // AttrProfilesConfig describes ProfilesConfig.
 var AttrProfilesConfig = &Attribute{
 	Name:            "ProfilesConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff73,
@@ -481,6 +486,7 @@ func (t *CreditWatchdogConfig) Encode(data []byte) {
 // AttrCreditWatchdogConfig describes CreditWatchdogConfig.
 var AttrCreditWatchdogConfig = &Attribute{
 	Name:    "CreditWatchdogConfig",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff71,
@@ -583,6 +589,7 @@ func (t *BERConfig) Encode(data []byte) {
 // AttrBERConfig describes BERConfig.
 var AttrBERConfig = &Attribute{
 	Name:    "BERConfig",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff72,
@@ -664,6 +671,7 @@ func (t *PortRecoveryPolicyConfig) Encode(data []byte) {
 // AttrPortRecoveryPolicyConfig describes PortRecoveryPolicyConfig.
 var AttrPortRecoveryPolicyConfig = &Attribute{
 	Name:            "PortRecoveryPolicyConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffda,
@@ -721,6 +729,7 @@ func (t *SwitchPortStateTable) Encode(data []byte) {
 // AttrSwitchPortStateTable describes SwitchPortStateTable.
 var AttrSwitchPortStateTable = &Attribute{
 	Name:    "SwitchPortStateTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0034,
@@ -778,6 +787,7 @@ func (t *EnhQoSArbiterInfo) Encode(data []byte) {
 // AttrEnhQoSArbiterInfo describes EnhQoSArbiterInfo.
 var AttrEnhQoSArbiterInfo = &Attribute{
 	Name:    "EnhQoSArbiterInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0050,
@@ -835,6 +845,7 @@ func (t *EnhPortVLArbiter) Encode(data []byte) {
 // AttrEnhPortVLArbiter describes EnhPortVLArbiter.
 var AttrEnhPortVLArbiter = &Attribute{
 	Name:    "EnhPortVLArbiter",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0051,
@@ -905,6 +916,7 @@ func (t *VLGroupArbiter) Encode(data []byte) {
 // LayoutVLGroupArbiter describes VLGroupArbiter.
 var LayoutVLGroupArbiter = &Attribute{
 	Name:    "VLGroupArbiter",
+	lazy:    &derived{},
 	Size:    64,
 	Section: "14.2.6.22",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_vl_groups_arbiter_config_t"},
@@ -959,6 +971,7 @@ func (t *VLArbiter) Encode(data []byte) {
 // LayoutVLArbiter describes VLArbiter.
 var LayoutVLArbiter = &Attribute{
 	Name:    "VLArbiter",
+	lazy:    &derived{},
 	Size:    64,
 	Section: "14.2.6.22",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_vl_arbiter_config_t"},
@@ -1000,6 +1013,7 @@ func (t *BandwidthShare) Encode(data []byte) {
 // LayoutBandwidthShare describes BandwidthShare.
 var LayoutBandwidthShare = &Attribute{
 	Name:    "BandwidthShare",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "14.2.6.22",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_enh_bw_per_element_t, IB_ENH_BW_PER_ELEMENT_*"},
@@ -1047,6 +1061,7 @@ func (t *EnhSLArbiter) Encode(data []byte) {
 // AttrEnhSLArbiter describes EnhSLArbiter.
 var AttrEnhSLArbiter = &Attribute{
 	Name:    "EnhSLArbiter",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0052,
@@ -1092,6 +1107,7 @@ func (t *EnhVPortData) Encode(data []byte) {
 // AttrSubnEnhVPortQoSArbiterInfo describes EnhVPortData.
 var AttrSubnEnhVPortQoSArbiterInfo = &Attribute{
 	Name:            "EnhVPortQoSArbiterInfo",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0x0053,
@@ -1110,6 +1126,7 @@ var AttrSubnEnhVPortQoSArbiterInfo = &Attribute{
 // AttrSubnEnhVPortSLArbiter describes EnhVPortData.
 var AttrSubnEnhVPortSLArbiter = &Attribute{
 	Name:            "EnhVPortSLArbiter",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0x0054,
@@ -1164,6 +1181,7 @@ func (t *VirtualizationInfo) Encode(data []byte) {
 // AttrVirtualizationInfo describes VirtualizationInfo.
 var AttrVirtualizationInfo = &Attribute{
 	Name:    "VirtualizationInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffb0,
@@ -1242,6 +1260,7 @@ func (t *VPortInfo) Encode(data []byte) {
 // AttrVPortInfo describes VPortInfo.
 var AttrVPortInfo = &Attribute{
 	Name:            "VPortInfo",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb1,
@@ -1314,6 +1333,7 @@ func (t *VNodeInfo) Encode(data []byte) {
 // AttrVNodeInfo describes VNodeInfo.
 var AttrVNodeInfo = &Attribute{
 	Name:            "VNodeInfo",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb2,
@@ -1371,6 +1391,7 @@ func (t *VPortState) Encode(data []byte) {
 // AttrVPortState describes VPortState.
 var AttrVPortState = &Attribute{
 	Name:            "VPortState",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb3,
@@ -1416,6 +1437,7 @@ func (t *VPortData) Encode(data []byte) {
 // AttrSubnVNodeDescription describes VPortData.
 var AttrSubnVNodeDescription = &Attribute{
 	Name:            "VNodeDescription",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb4,
@@ -1436,6 +1458,7 @@ var AttrSubnVNodeDescription = &Attribute{
 // AttrSubnVPortGUIDInfo describes VPortData.
 var AttrSubnVPortGUIDInfo = &Attribute{
 	Name:            "VPortGUIDInfo",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb5,
@@ -1456,6 +1479,7 @@ var AttrSubnVPortGUIDInfo = &Attribute{
 // AttrSubnVPortPKeyTable describes VPortData.
 var AttrSubnVPortPKeyTable = &Attribute{
 	Name:            "VPortPKeyTable",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb6,
@@ -1501,6 +1525,7 @@ func (t *NVLinkData) Encode(data []byte) {
 // AttrSubnLinearForwardingTableSplit describes NVLinkData.
 var AttrSubnLinearForwardingTableSplit = &Attribute{
 	Name:         "LinearForwardingTableSplit",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff26,
@@ -1520,6 +1545,7 @@ var AttrSubnLinearForwardingTableSplit = &Attribute{
 // AttrSubnNVLHBFConfig describes NVLinkData.
 var AttrSubnNVLHBFConfig = &Attribute{
 	Name:    "NVLHBFConfig",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff27,
@@ -1543,6 +1569,7 @@ var AttrSubnNVLHBFConfig = &Attribute{
 // AttrSubnEndPortPlaneFilterConfig describes NVLinkData.
 var AttrSubnEndPortPlaneFilterConfig = &Attribute{
 	Name:            "EndPortPlaneFilterConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff54,
@@ -1562,6 +1589,7 @@ var AttrSubnEndPortPlaneFilterConfig = &Attribute{
 // AttrSubnContainAndDrainInfo describes NVLinkData.
 var AttrSubnContainAndDrainInfo = &Attribute{
 	Name:    "ContainAndDrainInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff87,
@@ -1584,6 +1612,7 @@ var AttrSubnContainAndDrainInfo = &Attribute{
 // AttrSubnContainAndDrainPortState describes NVLinkData.
 var AttrSubnContainAndDrainPortState = &Attribute{
 	Name:    "ContainAndDrainPortState",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff88,
@@ -1606,6 +1635,7 @@ var AttrSubnContainAndDrainPortState = &Attribute{
 // AttrSubnAnycastLIDInfo describes NVLinkData.
 var AttrSubnAnycastLIDInfo = &Attribute{
 	Name:    "AnycastLIDInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff89,
@@ -1629,6 +1659,7 @@ var AttrSubnAnycastLIDInfo = &Attribute{
 // AttrSubnRailFilterConfig describes NVLinkData.
 var AttrSubnRailFilterConfig = &Attribute{
 	Name:            "RailFilterConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff8a,
@@ -1649,6 +1680,7 @@ var AttrSubnRailFilterConfig = &Attribute{
 // AttrSubnFabricManagerInfo describes NVLinkData.
 var AttrSubnFabricManagerInfo = &Attribute{
 	Name:         "FabricManagerInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff8e,

@@ -181,6 +181,7 @@ func (t *AdaptiveRoutingInfo) Encode(data []byte) {
 // AttrAdaptiveRoutingInfo describes AdaptiveRoutingInfo.
 var AttrAdaptiveRoutingInfo = &Attribute{
 	Name:         "AdaptiveRoutingInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff20,
@@ -309,6 +310,7 @@ func (t *AdaptiveRoutingGroupTable) Encode(data []byte) {
 // AttrAdaptiveRoutingGroupTable describes AdaptiveRoutingGroupTable.
 var AttrAdaptiveRoutingGroupTable = &Attribute{
 	Name:    "AdaptiveRoutingGroupTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff21,
@@ -368,6 +370,7 @@ func (t *AdaptiveRoutingLFT) Encode(data []byte) {
 // AttrAdaptiveRoutingLFT describes AdaptiveRoutingLFT.
 var AttrAdaptiveRoutingLFT = &Attribute{
 	Name:    "AdaptiveRoutingLFT",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff23,
@@ -421,6 +424,7 @@ func (t *AdaptiveRoutingEntry) Encode(data []byte) {
 // LayoutAdaptiveRoutingEntry describes AdaptiveRoutingEntry.
 var LayoutAdaptiveRoutingEntry = &Attribute{
 	Name:    "AdaptiveRoutingEntry",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_ar_lft_entry_t, IB_AR_LID_STATE_*"},
@@ -472,6 +476,7 @@ func (t *HBFConfig) Encode(data []byte) {
 // AttrHBFConfig describes HBFConfig.
 var AttrHBFConfig = &Attribute{
 	Name:            "HBFConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff24,
@@ -532,6 +537,7 @@ func (t *WeightedHBFConfig) Encode(data []byte) {
 // AttrWeightedHBFConfig describes WeightedHBFConfig.
 var AttrWeightedHBFConfig = &Attribute{
 	Name:            "WeightedHBFConfig",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xff25,
@@ -583,6 +589,7 @@ func (t *HBFWeights) Encode(data []byte) {
 // LayoutHBFWeights describes HBFWeights.
 var LayoutHBFWeights = &Attribute{
 	Name:    "HBFWeights",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_ar_group_hbf_weight_t"},
@@ -632,6 +639,7 @@ func (t *AdaptiveRoutingGroupTableCopy) Encode(data []byte) {
 // AttrAdaptiveRoutingGroupTableCopy describes AdaptiveRoutingGroupTableCopy.
 var AttrAdaptiveRoutingGroupTableCopy = &Attribute{
 	Name:    "AdaptiveRoutingGroupTableCopy",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffbd,
@@ -681,6 +689,7 @@ func (t *ARGroupRange) Encode(data []byte) {
 // LayoutARGroupRange describes ARGroupRange.
 var LayoutARGroupRange = &Attribute{
 	Name:    "ARGroupRange",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_ar_group_copy_entry_t (whose comments have the two the other way round)"},
@@ -735,6 +744,7 @@ func (t *PrivateLFTInfo) Encode(data []byte) {
 // AttrPrivateLFTInfo describes PrivateLFTInfo.
 var AttrPrivateLFTInfo = &Attribute{
 	Name:         "PrivateLFTInfo",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff10,
@@ -787,6 +797,7 @@ func (t *PrivateLFTMode) Encode(data []byte) {
 // LayoutPrivateLFTMode describes PrivateLFTMode.
 var LayoutPrivateLFTMode = &Attribute{
 	Name:    "PrivateLFTMode",
+	lazy:    &derived{},
 	Size:    2,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_plft_bank_entry_t"},
@@ -835,6 +846,7 @@ func (t *PrivateLFTDef) Encode(data []byte) {
 // AttrPrivateLFTDef describes PrivateLFTDef.
 var AttrPrivateLFTDef = &Attribute{
 	Name:    "PrivateLFTDef",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff11,
@@ -887,6 +899,7 @@ func (t *PrivateLFTPlace) Encode(data []byte) {
 // LayoutPrivateLFTPlace describes PrivateLFTPlace.
 var LayoutPrivateLFTPlace = &Attribute{
 	Name:    "PrivateLFTPlace",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_plft_def_element_t"},
@@ -936,6 +949,7 @@ func (t *PrivateLFTMap) Encode(data []byte) {
 // AttrPrivateLFTMap describes PrivateLFTMap.
 var AttrPrivateLFTMap = &Attribute{
 	Name:    "PrivateLFTMap",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff12,
@@ -989,6 +1003,7 @@ func (t *PortSLToPrivateLFTMap) Encode(data []byte) {
 // AttrPortSLToPrivateLFTMap describes PortSLToPrivateLFTMap.
 var AttrPortSLToPrivateLFTMap = &Attribute{
 	Name:    "PortSLToPrivateLFTMap",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xff14,
@@ -1045,6 +1060,7 @@ func (t *PFRNConfig) Encode(data []byte) {
 // AttrPFRNConfig describes PFRNConfig.
 var AttrPFRNConfig = &Attribute{
 	Name:         "pFRNConfig",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xff61,
@@ -1102,6 +1118,7 @@ func (t *RNGenStringTable) Encode(data []byte) {
 // AttrRNGenStringTable describes RNGenStringTable.
 var AttrRNGenStringTable = &Attribute{
 	Name:            "RNGenStringTable",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb8,
@@ -1156,6 +1173,7 @@ func (t *RNRcvString) Encode(data []byte) {
 // AttrRNRcvString describes RNRcvString.
 var AttrRNRcvString = &Attribute{
 	Name:            "RNRcvString",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffb9,
@@ -1206,6 +1224,7 @@ func (t *RNRcvEntry) Encode(data []byte) {
 // LayoutRNRcvEntry describes RNRcvEntry.
 var LayoutRNRcvEntry = &Attribute{
 	Name:    "RNRcvEntry",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_rn_rcv_string_entry_t"},
@@ -1248,6 +1267,7 @@ func (t *RNSubGroupDirectionTable) Encode(data []byte) {
 // AttrRNSubGroupDirectionTable describes RNSubGroupDirectionTable.
 var AttrRNSubGroupDirectionTable = &Attribute{
 	Name:            "RNSubGroupDirectionTable",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffba,
@@ -1294,6 +1314,7 @@ func (t *RNXmitPortMask) Encode(data []byte) {
 // AttrRNXmitPortMask describes RNXmitPortMask.
 var AttrRNXmitPortMask = &Attribute{
 	Name:            "RNXmitPortMask",
+	lazy:            &derived{},
 	Class:           ClassSubn,
 	Version:         1,
 	ID:              0xffbc,
@@ -1347,6 +1368,7 @@ func (t *RNGenBySubGroupPriority) Encode(data []byte) {
 // AttrRNGenBySubGroupPriority describes RNGenBySubGroupPriority.
 var AttrRNGenBySubGroupPriority = &Attribute{
 	Name:         "RNGenBySubGroupPriority",
+	lazy:         &derived{},
 	Class:        ClassSubn,
 	Version:      1,
 	ID:           0xffbe,
@@ -1393,6 +1415,7 @@ func (t *RNGenPriority) Encode(data []byte) {
 // LayoutRNGenPriority describes RNGenPriority.
 var LayoutRNGenPriority = &Attribute{
 	Name:    "RNGenPriority",
+	lazy:    &derived{},
 	Size:    4,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h IB_RN_GEN_BY_SUB_GROUP_PRIORITY_*"},
@@ -1467,6 +1490,7 @@ func (t *RouterInfo) Encode(data []byte) {
 // AttrRouterInfo describes RouterInfo.
 var AttrRouterInfo = &Attribute{
 	Name:        "RouterInfo",
+	lazy:        &derived{},
 	Class:       ClassSubn,
 	Version:     1,
 	ID:          0xffd0,
@@ -1557,6 +1581,7 @@ func (t *NextHopTable) Encode(data []byte) {
 // AttrNextHopTable describes NextHopTable.
 var AttrNextHopTable = &Attribute{
 	Name:    "NextHopTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffd1,
@@ -1610,6 +1635,7 @@ func (t *NextHop) Encode(data []byte) {
 // LayoutNextHop describes NextHop.
 var LayoutNextHop = &Attribute{
 	Name:    "NextHop",
+	lazy:    &derived{},
 	Size:    16,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h rtr_next_hop_record_t"},
@@ -1661,6 +1687,7 @@ func (t *AdjSiteLocalSubnetsTable) Encode(data []byte) {
 // AttrAdjSiteLocalSubnetsTable describes AdjSiteLocalSubnetsTable.
 var AttrAdjSiteLocalSubnetsTable = &Attribute{
 	Name:    "AdjSiteLocalSubnetsTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffd2,
@@ -1714,6 +1741,7 @@ func (t *AdjSubnet) Encode(data []byte) {
 // LayoutAdjSubnet describes AdjSubnet.
 var LayoutAdjSubnet = &Attribute{
 	Name:    "AdjSubnet",
+	lazy:    &derived{},
 	Size:    8,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h rtr_adj_site_local_subn_record_t"},
@@ -1766,6 +1794,7 @@ func (t *AdjSubnetsRouterLIDInfo) Encode(data []byte) {
 // AttrAdjSubnetsRouterLIDInfo describes AdjSubnetsRouterLIDInfo.
 var AttrAdjSubnetsRouterLIDInfo = &Attribute{
 	Name:    "AdjSubnetsRouterLIDInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffd5,
@@ -1825,6 +1854,7 @@ func (t *AdjSubnetLIDs) Encode(data []byte) {
 // LayoutAdjSubnetLIDs describes AdjSubnetLIDs.
 var LayoutAdjSubnetLIDs = &Attribute{
 	Name:    "AdjSubnetLIDs",
+	lazy:    &derived{},
 	Size:    8,
 	Section: "vendor",
 	Sources: []string{"opensm-mlnx include/iba/ib_types.h ib_rtr_adj_subnets_lid_info_tbl_get_subnet_prefix, ib_rtr_adj_subnets_lid_info_tbl_get_local_lid_start, ib_rtr_adj_subnets_lid_info_tbl_get_local_lid_end"},
@@ -1871,6 +1901,7 @@ func (t *RouterLIDTable) Encode(data []byte) {
 // AttrRouterLIDTable describes RouterLIDTable.
 var AttrRouterLIDTable = &Attribute{
 	Name:    "RouterLIDTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffd6,
@@ -1923,6 +1954,7 @@ func (t *ARGroupToRouterLIDTable) Encode(data []byte) {
 // AttrARGroupToRouterLIDTable describes ARGroupToRouterLIDTable.
 var AttrARGroupToRouterLIDTable = &Attribute{
 	Name:    "ARGroupToRouterLIDTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0xffd7,

@@ -114,6 +114,7 @@ func (t *PortCounters) Encode(data []byte) {
 // AttrPortCounters describes PortCounters.
 var AttrPortCounters = &Attribute{
 	Name:      "PortCounters",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0012,
@@ -246,6 +247,7 @@ func (t *PortCountersExtended) Encode(data []byte) {
 // AttrPortCountersExtended describes PortCountersExtended.
 var AttrPortCountersExtended = &Attribute{
 	Name:      "PortCountersExtended",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x001d,
@@ -344,6 +346,7 @@ func (t *PortRcvConCtrl) Encode(data []byte) {
 // AttrPortRcvConCtrl describes PortRcvConCtrl.
 var AttrPortRcvConCtrl = &Attribute{
 	Name:    "PortRcvConCtrl",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0031,
@@ -401,6 +404,7 @@ func (t *PortSLRcvFECN) Encode(data []byte) {
 // AttrPortSLRcvFECN describes PortSLRcvFECN.
 var AttrPortSLRcvFECN = &Attribute{
 	Name:    "PortSLRcvFECN",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0032,
@@ -456,6 +460,7 @@ func (t *PortSLRcvBECN) Encode(data []byte) {
 // AttrPortSLRcvBECN describes PortSLRcvBECN.
 var AttrPortSLRcvBECN = &Attribute{
 	Name:    "PortSLRcvBECN",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0033,
@@ -507,6 +512,7 @@ func (t *PortXmitConCtrl) Encode(data []byte) {
 // AttrPortXmitConCtrl describes PortXmitConCtrl.
 var AttrPortXmitConCtrl = &Attribute{
 	Name:    "PortXmitConCtrl",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0034,
@@ -562,6 +568,7 @@ func (t *PortVLXmitTimeCong) Encode(data []byte) {
 // AttrPortVLXmitTimeCong describes PortVLXmitTimeCong.
 var AttrPortVLXmitTimeCong = &Attribute{
 	Name:    "PortVLXmitTimeCong",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0035,
@@ -618,6 +625,7 @@ func (t *PortExtendedSpeedsCounters) Encode(data []byte) {
 // AttrPortExtendedSpeedsCounters describes PortExtendedSpeedsCounters.
 var AttrPortExtendedSpeedsCounters = &Attribute{
 	Name:    "PortExtendedSpeedsCounters",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x001f,
@@ -688,6 +696,7 @@ func (t *LaneFECCounters) Encode(data []byte) {
 // LayoutLaneFECCounters describes LaneFECCounters.
 var LayoutLaneFECCounters = &Attribute{
 	Name:    "LaneFECCounters",
+	lazy:    &derived{},
 	Size:    120,
 	Section: "16.1.4",
 	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters fields"},
@@ -742,6 +751,7 @@ func (t *RSFECCounters) Encode(data []byte) {
 // LayoutRSFECCounters describes RSFECCounters.
 var LayoutRSFECCounters = &Attribute{
 	Name:    "RSFECCounters",
+	lazy:    &derived{},
 	Size:    132,
 	Section: "16.1.4",
 	Sources: []string{"rdma-core libibmad/fields.c PortExtendedSpeedsCounters RSFEC Active fields"},
@@ -801,6 +811,7 @@ func (t *PortRcvErrorDetails) Encode(data []byte) {
 // AttrPortRcvErrorDetails describes PortRcvErrorDetails.
 var AttrPortRcvErrorDetails = &Attribute{
 	Name:      "PortRcvErrorDetails",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0015,
@@ -869,6 +880,7 @@ func (t *PortXmitDiscardDetails) Encode(data []byte) {
 // AttrPortXmitDiscardDetails describes PortXmitDiscardDetails.
 var AttrPortXmitDiscardDetails = &Attribute{
 	Name:      "PortXmitDiscardDetails",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0016,
@@ -930,6 +942,7 @@ func (t *PortOpRcvCounters) Encode(data []byte) {
 // AttrPortOpRcvCounters describes PortOpRcvCounters.
 var AttrPortOpRcvCounters = &Attribute{
 	Name:      "PortOpRcvCounters",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0017,
@@ -988,6 +1001,7 @@ func (t *PortFlowCtlCounters) Encode(data []byte) {
 // AttrPortFlowCtlCounters describes PortFlowCtlCounters.
 var AttrPortFlowCtlCounters = &Attribute{
 	Name:      "PortFlowCtlCounters",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0018,
@@ -1047,6 +1061,7 @@ func (t *PortVLOpPackets) Encode(data []byte) {
 // AttrPortVLOpPackets describes PortVLOpPackets.
 var AttrPortVLOpPackets = &Attribute{
 	Name:      "PortVLOpPackets",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0019,
@@ -1106,6 +1121,7 @@ func (t *PortVLOpData) Encode(data []byte) {
 // AttrPortVLOpData describes PortVLOpData.
 var AttrPortVLOpData = &Attribute{
 	Name:      "PortVLOpData",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x001a,
@@ -1165,6 +1181,7 @@ func (t *PortVLXmitFlowCtlUpdateErrors) Encode(data []byte) {
 // AttrPortVLXmitFlowCtlUpdateErrors describes PortVLXmitFlowCtlUpdateErrors.
 var AttrPortVLXmitFlowCtlUpdateErrors = &Attribute{
 	Name:      "PortVLXmitFlowCtlUpdateErrors",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x001b,
@@ -1221,6 +1238,7 @@ func (t *PortVLXmitWaitCounters) Encode(data []byte) {
 // AttrPortVLXmitWaitCounters describes PortVLXmitWaitCounters.
 var AttrPortVLXmitWaitCounters = &Attribute{
 	Name:      "PortVLXmitWaitCounters",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x001c,
@@ -1277,6 +1295,7 @@ func (t *SwPortVLCongestion) Encode(data []byte) {
 // AttrSwPortVLCongestion describes SwPortVLCongestion.
 var AttrSwPortVLCongestion = &Attribute{
 	Name:      "SwPortVLCongestion",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0030,
@@ -1333,6 +1352,7 @@ func (t *PortXmitDataSL) Encode(data []byte) {
 // AttrPortXmitDataSL describes PortXmitDataSL.
 var AttrPortXmitDataSL = &Attribute{
 	Name:      "PortXmitDataSL",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0036,
@@ -1389,6 +1409,7 @@ func (t *PortRcvDataSL) Encode(data []byte) {
 // AttrPortRcvDataSL describes PortRcvDataSL.
 var AttrPortRcvDataSL = &Attribute{
 	Name:      "PortRcvDataSL",
+	lazy:      &derived{},
 	Class:     ClassPerf,
 	Version:   1,
 	ID:        0x0037,
@@ -1470,6 +1491,7 @@ func (t *PortSamplesControl) Encode(data []byte) {
 // AttrPortSamplesControl describes PortSamplesControl.
 var AttrPortSamplesControl = &Attribute{
 	Name:    "PortSamplesControl",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0010,
@@ -1554,6 +1576,7 @@ func (t *PortSamplesResult) Encode(data []byte) {
 // AttrPortSamplesResult describes PortSamplesResult.
 var AttrPortSamplesResult = &Attribute{
 	Name:    "PortSamplesResult",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x0011,
@@ -1614,6 +1637,7 @@ func (t *PortSamplesResultExtended) Encode(data []byte) {
 // AttrPortSamplesResultExtended describes PortSamplesResultExtended.
 var AttrPortSamplesResultExtended = &Attribute{
 	Name:    "PortSamplesResultExtended",
+	lazy:    &derived{},
 	Class:   ClassPerf,
 	Version: 1,
 	ID:      0x001e,

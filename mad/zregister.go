@@ -55,6 +55,7 @@ func (t *MTMP) Encode(data []byte) {
 // LayoutMTMP describes MTMP.
 var LayoutMTMP = &Attribute{
 	Name:      "MTMP",
+	lazy:      &derived{},
 	Register:  0x900a,
 	Size:      32,
 	Section:   "vendor",
@@ -117,6 +118,7 @@ func (t *MTCAP) Encode(data []byte) {
 // LayoutMTCAP describes MTCAP.
 var LayoutMTCAP = &Attribute{
 	Name:      "MTCAP",
+	lazy:      &derived{},
 	Register:  0x9009,
 	Size:      16,
 	Section:   "vendor",
@@ -165,6 +167,7 @@ func (t *MFCR) Encode(data []byte) {
 // LayoutMFCR describes MFCR.
 var LayoutMFCR = &Attribute{
 	Name:      "MFCR",
+	lazy:      &derived{},
 	Register:  0x9001,
 	Size:      8,
 	Section:   "vendor",
@@ -212,6 +215,7 @@ func (t *MFSM) Encode(data []byte) {
 // LayoutMFSM describes MFSM.
 var LayoutMFSM = &Attribute{
 	Name:      "MFSM",
+	lazy:      &derived{},
 	Register:  0x9003,
 	Size:      8,
 	Section:   "vendor",
@@ -256,6 +260,7 @@ func (t *MSPS) Encode(data []byte) {
 // LayoutMSPS describes MSPS.
 var LayoutMSPS = &Attribute{
 	Name:     "MSPS",
+	lazy:     &derived{},
 	Register: 0x900d,
 	Size:     160,
 	Section:  "vendor",
@@ -338,6 +343,7 @@ func (t *MGIR) Encode(data []byte) {
 // LayoutMGIR describes MGIR.
 var LayoutMGIR = &Attribute{
 	Name:      "MGIR",
+	lazy:      &derived{},
 	Register:  0x9020,
 	Size:      160,
 	Section:   "vendor",
@@ -423,6 +429,7 @@ func (t *MSGI) Encode(data []byte) {
 // LayoutMSGI describes MSGI.
 var LayoutMSGI = &Attribute{
 	Name:     "MSGI",
+	lazy:     &derived{},
 	Register: 0x9021,
 	Size:     128,
 	Section:  "vendor",

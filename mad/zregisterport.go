@@ -550,6 +550,7 @@ func (t *PDDRModule) Encode(data []byte) {
 // LayoutPDDRModule describes PDDRModule.
 var LayoutPDDRModule = &Attribute{
 	Name:    "PDDRModule",
+	lazy:    &derived{},
 	Size:    196,
 	Section: "vendor",
 	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_module_info_ext"},
@@ -649,6 +650,7 @@ func (t *MCIA) Encode(data []byte) {
 // LayoutMCIA describes MCIA.
 var LayoutMCIA = &Attribute{
 	Name:      "MCIA",
+	lazy:      &derived{},
 	Register:  0x9014,
 	Size:      148,
 	Section:   "vendor",
@@ -716,6 +718,7 @@ func (t *PDDR) Encode(data []byte) {
 // LayoutPDDR describes PDDR.
 var LayoutPDDR = &Attribute{
 	Name:      "PDDR",
+	lazy:      &derived{},
 	Register:  0x5031,
 	Size:      220,
 	Section:   "vendor",
@@ -776,6 +779,7 @@ func (t *PDDRTroubleshooting) Encode(data []byte) {
 // LayoutPDDRTroubleshooting describes PDDRTroubleshooting.
 var LayoutPDDRTroubleshooting = &Attribute{
 	Name:      "PDDRTroubleshooting",
+	lazy:      &derived{},
 	Size:      212,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_troubleshooting_page_ext", "freebsd sys/dev/mlx5/mlx5_ifc.h mlx5_ifc_troubleshooting_info_page_layout_bits", "linux drivers/net/ethernet/mellanox/mlxsw/reg.h pddr (trblsh_group_opcode, trblsh_status_opcode)"},
@@ -827,6 +831,7 @@ func (t *PDDRLinkDown) Encode(data []byte) {
 // LayoutPDDRLinkDown describes PDDRLinkDown.
 var LayoutPDDRLinkDown = &Attribute{
 	Name:    "PDDRLinkDown",
+	lazy:    &derived{},
 	Size:    52,
 	Section: "vendor",
 	Sources: []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb pddr_link_down_info_page_ext"},
@@ -962,6 +967,7 @@ func (t *SFF8636) Encode(data []byte) {
 // LayoutSFF8636 describes SFF8636.
 var LayoutSFF8636 = &Attribute{
 	Name:      "SFF8636",
+	lazy:      &derived{},
 	Size:      256,
 	Section:   "SFF-8636",
 	Sources:   []string{"ethtool qsfp.h SFF8636_*", "sonic-platform-common sonic_platform_base/sonic_xcvr/mem_maps/public/sff8636.py Sff8636MemMap"},
@@ -1137,6 +1143,7 @@ func (t *CMIS) Encode(data []byte) {
 // LayoutCMIS describes CMIS.
 var LayoutCMIS = &Attribute{
 	Name:      "CMIS",
+	lazy:      &derived{},
 	Size:      384,
 	Section:   "CMIS",
 	Sources:   []string{"ethtool qsfp-dd.h QSFP_DD_*, cmis.h CMIS_*", "sonic-platform-common sonic_platform_base/sonic_xcvr/mem_maps/public/cmis/pages page00_lower.py, page00_upper.py, page11.py"},
@@ -1252,6 +1259,7 @@ func (t *PPCNT) Encode(data []byte) {
 // LayoutPPCNT describes PPCNT.
 var LayoutPPCNT = &Attribute{
 	Name:      "PPCNT",
+	lazy:      &derived{},
 	Register:  0x5008,
 	Size:      220,
 	Section:   "vendor",
@@ -1352,6 +1360,7 @@ func (t *PPCNTPhysicalLayer) Encode(data []byte) {
 // LayoutPPCNTPhysicalLayer describes PPCNTPhysicalLayer.
 var LayoutPPCNTPhysicalLayer = &Attribute{
 	Name:      "PPCNTPhysicalLayer",
+	lazy:      &derived{},
 	Size:      200,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_cntrs_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_cntrs_bits"},
@@ -1427,6 +1436,7 @@ func (t *PPCNTStatistical) Encode(data []byte) {
 // LayoutPPCNTStatistical describes PPCNTStatistical.
 var LayoutPPCNTStatistical = &Attribute{
 	Name:      "PPCNTStatistical",
+	lazy:      &derived{},
 	Size:      64,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there)"},
@@ -1478,6 +1488,7 @@ func (t *PPCNTHistogram) Encode(data []byte) {
 // LayoutPPCNTHistogram describes PPCNTHistogram.
 var LayoutPPCNTHistogram = &Attribute{
 	Name:      "PPCNTHistogram",
+	lazy:      &derived{},
 	Size:      128,
 	Section:   "vendor",
 	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb ppcnt_rs_fec_histograms_counters_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_rs_histogram_cntrs_bits"},
@@ -1530,6 +1541,7 @@ func (t *PPLM) Encode(data []byte) {
 // LayoutPPLM describes PPLM.
 var LayoutPPLM = &Attribute{
 	Name:     "PPLM",
+	lazy:     &derived{},
 	Register: 0x5023,
 	Size:     128,
 	Section:  "vendor",

@@ -201,6 +201,7 @@ func (t *SAHeader) Encode(data []byte) {
 // LayoutSAHeader describes SAHeader.
 var LayoutSAHeader = &Attribute{
 	Name:      "SAHeader",
+	lazy:      &derived{},
 	Size:      20,
 	Section:   "15.2.1.1",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_sa_mad_t", "rdma-core libibumad/umad_sa.h umad_sa_packet"},
@@ -249,6 +250,7 @@ func (t *NodeRecord) Encode(data []byte) {
 // AttrNodeRecord describes NodeRecord.
 var AttrNodeRecord = &Attribute{
 	Name:      "NodeRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0011,
@@ -305,6 +307,7 @@ func (t *PortInfoRecord) Encode(data []byte) {
 // AttrPortInfoRecord describes PortInfoRecord.
 var AttrPortInfoRecord = &Attribute{
 	Name:     "PortInfoRecord",
+	lazy:     &derived{},
 	Class:    ClassSubnAdm,
 	Version:  2,
 	ID:       0x0012,
@@ -363,6 +366,7 @@ func (t *SwitchInfoRecord) Encode(data []byte) {
 // AttrSwitchInfoRecord describes SwitchInfoRecord.
 var AttrSwitchInfoRecord = &Attribute{
 	Name:      "SwitchInfoRecord",
+	lazy:      &derived{},
 	Aliases:   []string{"SwitchRecord"},
 	Class:     ClassSubnAdm,
 	Version:   2,
@@ -416,6 +420,7 @@ func (t *LinearForwardingTableRecord) Encode(data []byte) {
 // AttrLinearForwardingTableRecord describes LinearForwardingTableRecord.
 var AttrLinearForwardingTableRecord = &Attribute{
 	Name:      "LinearForwardingTableRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0015,
@@ -468,6 +473,7 @@ func (t *SMInfoRecord) Encode(data []byte) {
 // AttrSMInfoRecord describes SMInfoRecord.
 var AttrSMInfoRecord = &Attribute{
 	Name:      "SMInfoRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0018,
@@ -522,6 +528,7 @@ func (t *LinkRecord) Encode(data []byte) {
 // AttrLinkRecord describes LinkRecord.
 var AttrLinkRecord = &Attribute{
 	Name:      "LinkRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0020,
@@ -613,6 +620,7 @@ func (t *PathRecord) Encode(data []byte) {
 // AttrPathRecord describes PathRecord.
 var AttrPathRecord = &Attribute{
 	Name:      "PathRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0035,
@@ -706,6 +714,7 @@ func (t *SLtoVLMappingTableRecord) Encode(data []byte) {
 // AttrSLtoVLMappingTableRecord describes SLtoVLMappingTableRecord.
 var AttrSLtoVLMappingTableRecord = &Attribute{
 	Name:      "SLtoVLMappingTableRecord",
+	lazy:      &derived{},
 	Aliases:   []string{"SltoVlMappingTableRecord"},
 	Class:     ClassSubnAdm,
 	Version:   2,
@@ -764,6 +773,7 @@ func (t *RandomForwardingTableRecord) Encode(data []byte) {
 // AttrRandomForwardingTableRecord describes RandomForwardingTableRecord.
 var AttrRandomForwardingTableRecord = &Attribute{
 	Name:      "RandomForwardingTableRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0016,
@@ -819,6 +829,7 @@ func (t *MulticastForwardingTableRecord) Encode(data []byte) {
 // AttrMulticastForwardingTableRecord describes MulticastForwardingTableRecord.
 var AttrMulticastForwardingTableRecord = &Attribute{
 	Name:      "MulticastForwardingTableRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0017,
@@ -876,6 +887,7 @@ func (t *PortInfoExtendedRecord) Encode(data []byte) {
 // AttrPortInfoExtendedRecord describes PortInfoExtendedRecord.
 var AttrPortInfoExtendedRecord = &Attribute{
 	Name:    "PortInfoExtendedRecord",
+	lazy:    &derived{},
 	Class:   ClassSubnAdm,
 	Version: 2,
 	ID:      0x003e,
@@ -924,6 +936,7 @@ func (t *LinkSpeedWidthPairsTableRecord) Encode(data []byte) {
 // AttrLinkSpeedWidthPairsTableRecord describes LinkSpeedWidthPairsTableRecord.
 var AttrLinkSpeedWidthPairsTableRecord = &Attribute{
 	Name:    "LinkSpeedWidthPairsTableRecord",
+	lazy:    &derived{},
 	Class:   ClassSubnAdm,
 	Version: 2,
 	ID:      0x0019,
@@ -972,6 +985,7 @@ func (t *GUIDInfoRecord) Encode(data []byte) {
 // AttrGUIDInfoRecord describes GUIDInfoRecord.
 var AttrGUIDInfoRecord = &Attribute{
 	Name:      "GUIDInfoRecord",
+	lazy:      &derived{},
 	Aliases:   []string{"GuidInfoRecord"},
 	Class:     ClassSubnAdm,
 	Version:   2,
@@ -1029,6 +1043,7 @@ func (t *PKeyTableRecord) Encode(data []byte) {
 // AttrPKeyTableRecord describes PKeyTableRecord.
 var AttrPKeyTableRecord = &Attribute{
 	Name:      "P_KeyTableRecord",
+	lazy:      &derived{},
 	Aliases:   []string{"PartitionRecord"},
 	Class:     ClassSubnAdm,
 	Version:   2,
@@ -1089,6 +1104,7 @@ func (t *VLArbitrationTableRecord) Encode(data []byte) {
 // AttrVLArbitrationTableRecord describes VLArbitrationTableRecord.
 var AttrVLArbitrationTableRecord = &Attribute{
 	Name:      "VLArbitrationTableRecord",
+	lazy:      &derived{},
 	Aliases:   []string{"VLArbitrationRecord"},
 	Class:     ClassSubnAdm,
 	Version:   2,
@@ -1142,6 +1158,7 @@ func (t *RecordData) Encode(data []byte) {
 // AttrSubnAdmHierarchyInfoRecord describes RecordData.
 var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Name:    "HierarchyInfoRecord",
+	lazy:    &derived{},
 	Class:   ClassSubnAdm,
 	Version: 2,
 	ID:      0x003c,
@@ -1159,6 +1176,7 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 // AttrSubnAdmCableInfoRecord describes RecordData.
 var AttrSubnAdmCableInfoRecord = &Attribute{
 	Name:    "CableInfoRecord",
+	lazy:    &derived{},
 	Class:   ClassSubnAdm,
 	Version: 2,
 	ID:      0x003d,
@@ -1201,6 +1219,7 @@ func (t *RecordData1) Encode(data []byte) {
 // AttrSubnAdm1RangeRecord describes RecordData1.
 var AttrSubnAdm1RangeRecord = &Attribute{
 	Name:          "RangeRecord",
+	lazy:          &derived{},
 	Class:         ClassSubnAdm,
 	Version:       1,
 	ID:            0x0034,
@@ -1221,6 +1240,7 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 // AttrSubnAdm1MCGroupRecord describes RecordData1.
 var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Name:          "MCGroupRecord",
+	lazy:          &derived{},
 	Class:         ClassSubnAdm,
 	Version:       1,
 	ID:            0x0037,
@@ -1240,6 +1260,7 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 // AttrSubnAdm1NoticeRecord describes RecordData1.
 var AttrSubnAdm1NoticeRecord = &Attribute{
 	Name:     "NoticeRecord",
+	lazy:     &derived{},
 	Class:    ClassSubnAdm,
 	Version:  1,
 	ID:       0x00f4,
@@ -1258,6 +1279,7 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 // AttrSubnAdm1SAResponse describes RecordData1.
 var AttrSubnAdm1SAResponse = &Attribute{
 	Name:     "SAResponse",
+	lazy:     &derived{},
 	Class:    ClassSubnAdm,
 	Version:  1,
 	ID:       0x8001,
@@ -1339,6 +1361,7 @@ func (t *MCMemberRecord) Encode(data []byte) {
 // AttrMCMemberRecord describes MCMemberRecord.
 var AttrMCMemberRecord = &Attribute{
 	Name:          "MCMemberRecord",
+	lazy:          &derived{},
 	Class:         ClassSubnAdm,
 	Version:       2,
 	ID:            0x0038,
@@ -1450,6 +1473,7 @@ func (t *ServiceRecord) Encode(data []byte) {
 // AttrServiceRecord describes ServiceRecord.
 var AttrServiceRecord = &Attribute{
 	Name:          "ServiceRecord",
+	lazy:          &derived{},
 	Class:         ClassSubnAdm,
 	Version:       2,
 	ID:            0x0031,
@@ -1517,6 +1541,7 @@ func (t *ServiceAssociationRecord) Encode(data []byte) {
 // AttrServiceAssociationRecord describes ServiceAssociationRecord.
 var AttrServiceAssociationRecord = &Attribute{
 	Name:      "ServiceAssociationRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x003b,
@@ -1579,6 +1604,7 @@ func (t *TraceRecord) Encode(data []byte) {
 // AttrTraceRecord describes TraceRecord.
 var AttrTraceRecord = &Attribute{
 	Name:      "TraceRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x0039,
@@ -1690,6 +1716,7 @@ func (t *MultiPathRecord) Encode(data []byte) {
 // AttrMultiPathRecord describes MultiPathRecord.
 var AttrMultiPathRecord = &Attribute{
 	Name:      "MultiPathRecord",
+	lazy:      &derived{},
 	Class:     ClassSubnAdm,
 	Version:   2,
 	ID:        0x003a,
@@ -1790,6 +1817,7 @@ func (t *SA1Header) Encode(data []byte) {
 // LayoutSA1Header describes SA1Header.
 var LayoutSA1Header = &Attribute{
 	Name:    "SA1Header",
+	lazy:    &derived{},
 	Size:    40,
 	Section: "15.2.1.1",
 	Sources: []string{"opensm libvendor/osm_vendor_umadt.c ib_sa_mad_t_vM3"},

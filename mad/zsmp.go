@@ -71,6 +71,7 @@ func (t *NodeDescription) Encode(data []byte) {
 // AttrNodeDescription describes NodeDescription.
 var AttrNodeDescription = &Attribute{
 	Name:      "NodeDescription",
+	lazy:      &derived{},
 	Class:     ClassSubn,
 	Version:   1,
 	ID:        0x0010,
@@ -141,6 +142,7 @@ func (t *NodeInfo) Encode(data []byte) {
 // AttrNodeInfo describes NodeInfo.
 var AttrNodeInfo = &Attribute{
 	Name:      "NodeInfo",
+	lazy:      &derived{},
 	Class:     ClassSubn,
 	Version:   1,
 	ID:        0x0011,
@@ -235,6 +237,7 @@ func (t *SwitchInfo) Encode(data []byte) {
 // AttrSwitchInfo describes SwitchInfo.
 var AttrSwitchInfo = &Attribute{
 	Name:      "SwitchInfo",
+	lazy:      &derived{},
 	Class:     ClassSubn,
 	Version:   1,
 	ID:        0x0012,
@@ -317,6 +320,7 @@ func (t *GUIDInfo) Encode(data []byte) {
 // AttrGUIDInfo describes GUIDInfo.
 var AttrGUIDInfo = &Attribute{
 	Name:    "GUIDInfo",
+	lazy:    &derived{},
 	Aliases: []string{"GuidInfo"},
 	Class:   ClassSubn,
 	Version: 1,
@@ -458,6 +462,7 @@ func (t *PortInfo) Encode(data []byte) {
 // AttrPortInfo describes PortInfo.
 var AttrPortInfo = &Attribute{
 	Name:    "PortInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0015,
@@ -616,6 +621,7 @@ func (t *PKeyTable) Encode(data []byte) {
 // AttrPKeyTable describes PKeyTable.
 var AttrPKeyTable = &Attribute{
 	Name:    "P_KeyTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0016,
@@ -670,6 +676,7 @@ func (t *SLtoVLMappingTable) Encode(data []byte) {
 // AttrSLtoVLMappingTable describes SLtoVLMappingTable.
 var AttrSLtoVLMappingTable = &Attribute{
 	Name:    "SLtoVLMappingTable",
+	lazy:    &derived{},
 	Aliases: []string{"SltoVlMappingTable"},
 	Class:   ClassSubn,
 	Version: 1,
@@ -732,6 +739,7 @@ func (t *VLArbitrationTable) Encode(data []byte) {
 // AttrVLArbitrationTable describes VLArbitrationTable.
 var AttrVLArbitrationTable = &Attribute{
 	Name:    "VLArbitrationTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0018,
@@ -790,6 +798,7 @@ func (t *SMInfo) Encode(data []byte) {
 // AttrSMInfo describes SMInfo.
 var AttrSMInfo = &Attribute{
 	Name:    "SMInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0020,
@@ -845,6 +854,7 @@ func (t *LinearForwardingTable) Encode(data []byte) {
 // AttrLinearForwardingTable describes LinearForwardingTable.
 var AttrLinearForwardingTable = &Attribute{
 	Name:    "LinearForwardingTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0019,
@@ -901,6 +911,7 @@ func (t *RandomForwardingTable) Encode(data []byte) {
 // AttrRandomForwardingTable describes RandomForwardingTable.
 var AttrRandomForwardingTable = &Attribute{
 	Name:    "RandomForwardingTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001a,
@@ -953,6 +964,7 @@ func (t *LIDPort) Encode(data []byte) {
 // LayoutLIDPort describes LIDPort.
 var LayoutLIDPort = &Attribute{
 	Name:      "LIDPort",
+	lazy:      &derived{},
 	Size:      4,
 	Section:   "14.2.5.11",
 	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLIDPortBlock", "illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_port_block_t"},
@@ -1002,6 +1014,7 @@ func (t *MulticastForwardingTable) Encode(data []byte) {
 // AttrMulticastForwardingTable describes MulticastForwardingTable.
 var AttrMulticastForwardingTable = &Attribute{
 	Name:    "MulticastForwardingTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001b,
@@ -1052,6 +1065,7 @@ func (t *VendorDiag) Encode(data []byte) {
 // AttrVendorDiag describes VendorDiag.
 var AttrVendorDiag = &Attribute{
 	Name:    "VendorDiag",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0030,
@@ -1100,6 +1114,7 @@ func (t *LedInfo) Encode(data []byte) {
 // AttrLedInfo describes LedInfo.
 var AttrLedInfo = &Attribute{
 	Name:    "LedInfo",
+	lazy:    &derived{},
 	Aliases: []string{"LEDInfo"},
 	Class:   ClassSubn,
 	Version: 1,
@@ -1166,6 +1181,7 @@ func (t *PortInfoExtended) Encode(data []byte) {
 // AttrPortInfoExtended describes PortInfoExtended.
 var AttrPortInfoExtended = &Attribute{
 	Name:    "PortInfoExtended",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0033,
@@ -1231,6 +1247,7 @@ func (t *LinkSpeedWidthPairsTable) Encode(data []byte) {
 // AttrLinkSpeedWidthPairsTable describes LinkSpeedWidthPairsTable.
 var AttrLinkSpeedWidthPairsTable = &Attribute{
 	Name:    "LinkSpeedWidthPairsTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001c,
@@ -1276,6 +1293,7 @@ func (t *VendorSpecificMadsTable) Encode(data []byte) {
 // AttrVendorSpecificMadsTable describes VendorSpecificMadsTable.
 var AttrVendorSpecificMadsTable = &Attribute{
 	Name:    "VendorSpecificMadsTable",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001d,
@@ -1333,6 +1351,7 @@ func (t *HierarchyInfo) Encode(data []byte) {
 // AttrHierarchyInfo describes HierarchyInfo.
 var AttrHierarchyInfo = &Attribute{
 	Name:    "HierarchyInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x001e,
@@ -1387,6 +1406,7 @@ func (t *CableInfo) Encode(data []byte) {
 // AttrCableInfo describes CableInfo.
 var AttrCableInfo = &Attribute{
 	Name:    "CableInfo",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0032,

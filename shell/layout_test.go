@@ -376,6 +376,25 @@ func hasState(x ast.Expr) bool {
 	return false
 }
 
+// documentPath matches a path of the module in backquotes; a * stands for any text.
+var documentPath = regexp.MustCompile("`((?:mad|fabric|builtins|shell|scripts|examples)/[a-z0-9_*./-]+)`")
+
+// TestDocumentPaths: files and folders that the documents for developers name exist.
+func TestDocumentPaths(t *testing.T) {
+	for _, document := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"} {
+		text, err := os.ReadFile(filepath.Join(root, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range documentPath.FindAllSubmatch(text, -1) {
+			found, err := filepath.Glob(filepath.Join(root, strings.TrimSuffix(string(m[1]), "/...")))
+			if err != nil || len(found) == 0 {
+				t.Errorf("%s: %s does not exist", document, m[1])
+			}
+		}
+	}
+}
+
 // TestFolders allows the top-level folders of design and no others.
 func TestFolders(t *testing.T) {
 	entries, err := os.ReadDir(root)

@@ -78,8 +78,11 @@ func (f Folder) Shipped() []Doc { return shippedIn[f]() }
 // Names lists the names of the folder's scripts.
 func (f Folder) Names() []string {
 	var names []string
-	for _, d := range f.Shipped() {
-		names = append(names, d.Name)
+	entries, _ := fs.ReadDir(library(), string(f))
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".star"); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -128,18 +131,13 @@ var shippedIn = map[Folder]func() []Doc{
 func readOnce(f Folder) func() []Doc {
 	return sync.OnceValue(func() []Doc {
 		var list []Doc
-		entries, _ := fs.ReadDir(library(), string(f))
-		for _, e := range entries {
-			name, ok := strings.CutSuffix(e.Name(), ".star")
-			if !ok {
-				continue
-			}
-			src, _ := fs.ReadFile(library(), path.Join(string(f), e.Name()))
+		for _, name := range f.Names() {
+			src, _ := f.Source(name)
 			d := Doc{Name: name}
 			if entry := entryOf[f]; entry != "" {
-				d.Options = ProgramOf(e.Name(), string(src), entry).Options
+				d.Options = ProgramOf(name+".star", src, entry).Options
 			}
-			if file, err := lang.Dialect.Parse(e.Name(), headOf(src), 0); err == nil {
+			if file, err := lang.Dialect.Parse(name+".star", headOf([]byte(src)), 0); err == nil {
 				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
 				d.Deep = setsTrue(file, "deep")
 				d.Host = setsTrue(file, "host")

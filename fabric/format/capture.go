@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
@@ -163,13 +164,15 @@ func (p *postamble) release(text []byte) {
 }
 
 // prompt matches prompts: `[root@node ~]# exit`, `root@node:~$`, `node-1>`, `sw-1 [standalone: master] >`.
-var prompt = regexp.MustCompile(`^(\[?[A-Za-z_][\w.-]*@[\w.-]+[^\s#$%>]*( [^\s#$%>]*)?|[A-Za-z_][\w.-]*( ?[\[(][^\])]*[\])])?) ?[#$%>]( |$)`)
+var prompt = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\[?[A-Za-z_][\w.-]*@[\w.-]+[^\s#$%>]*( [^\s#$%>]*)?|[A-Za-z_][\w.-]*( ?[\[(][^\])]*[\])])?) ?[#$%>]( |$)`)
+})
 
 func isPrompt(line []byte) bool {
 	if len(line) == 0 || line[0] != '[' && (line[0]|0x20 < 'a' || line[0]|0x20 > 'z') && line[0] != '_' {
 		return false // most lines
 	}
-	return prompt.Match(line) && !isRow(line)
+	return prompt().Match(line) && !isRow(line)
 }
 
 // capture counts the lines of a saved terminal session that the dump in it does not have:

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fabsh/mad"
 	"fabsh/mad/internal/erf"
@@ -439,31 +440,39 @@ func (x *identities) scrub(b []byte) {
 }
 
 // genericName are the words of descriptions that identify only a model.
-var genericName = regexp.MustCompile(`^(?i:mellanox|nvidia|technologies|infiniband|quantum(-\d)?|connectx\S*|mt\d+|switchx(-\d)?|switch-?ib(-\d)?|infiniscale\S*|infiniscale-iv|aggregation|node|hca|switch|router|sharp|-|\s)+$`)
+var genericName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:mellanox|nvidia|technologies|infiniband|quantum(-\d)?|connectx\S*|mt\d+|switchx(-\d)?|switch-?ib(-\d)?|infiniscale\S*|infiniscale-iv|aggregation|node|hca|switch|router|sharp|-|\s)+$`)
+})
 
 // managedSwitch is the description of a switch with a management processor: the name, then the
 // model and the place in a chassis.
-var managedSwitch = regexp.MustCompile(`^MF0;(.+?)(:(?:MQM|MSB|MSX|MTX|MCS|CS|SX|IS|QM|Q)[A-Z0-9]{1,9}(?:/[A-Z]\d+)*)$`)
+var managedSwitch = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^MF0;(.+?)(:(?:MQM|MSB|MSX|MTX|MCS|CS|SX|IS|QM|Q)[A-Z0-9]{1,9}(?:/[A-Z]\d+)*)$`)
+})
 
 // adapterName is what follows the name of a host.
-var adapterName = regexp.MustCompile(`^(HCA-\d+|mlx[45]_\d+|ibp\w+|qib\d+|hfi1_\d+)$`)
+var adapterName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(HCA-\d+|mlx[45]_\d+|ibp\w+|qib\d+|hfi1_\d+)$`)
+})
 
 // deviceName is the name of a device of a host, without the host's own.
-var deviceName = regexp.MustCompile(`^(mlx[45]_\d+|ibp\w+|rocep\w+|smi\d+|vib\d+|ibsim\d*|sim|file)$`)
+var deviceName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(mlx[45]_\d+|ibp\w+|rocep\w+|smi\d+|vib\d+|ibsim\d*|sim|file)$`)
+})
 
 // splitName returns the part of a description that identifies a node, and the form of the
 // rest; name is "" if the description identifies only a model.
 func splitName(kind identityKind, s string) (name, form string) {
 	escape := func(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 	switch {
-	case s == "", genericName.MatchString(s), kind == kindDevice && deviceName.MatchString(s):
+	case s == "", genericName().MatchString(s), kind == kindDevice && deviceName().MatchString(s):
 		return "", ""
 	}
-	if m := managedSwitch.FindStringSubmatch(s); m != nil {
+	if m := managedSwitch().FindStringSubmatch(s); m != nil {
 		return m[1], "MF0;%s" + escape(m[2])
 	}
 	first, rest, _ := strings.Cut(s, " ")
-	if adapterName.MatchString(rest) {
+	if adapterName().MatchString(rest) {
 		return first, "%s " + escape(rest)
 	}
 	return s, "%s"

@@ -170,24 +170,26 @@ func TestKernelUnsolicited(t *testing.T) {
 	for e.Stats().Unsolicited == 0 {
 		time.Sleep(time.Millisecond) // polls: nothing signals the count
 	}
-	calls := vendorGets(to, 500)
-	began := time.Now()
-	if err := e.Do(t.Context(), calls...); err != nil {
-		t.Fatal(err)
+	const least = 500 // Reports beside the answers
+	answers := 0
+	for began := time.Now(); answers == 0 || e.Stats().Unsolicited < least; {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d Reports in a minute", e.Stats().Unsolicited)
+		}
+		calls := vendorGets(to, 500)
+		if err := e.Do(t.Context(), calls...); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range calls {
+			if got := binary.BigEndian.Uint32(c.MAD[64:]); c.Err != nil || got != uint32(2*i) {
+				t.Fatalf("call %d: got %d, error %v", i, got, c.Err)
+			}
+		}
+		answers += len(calls)
 	}
-	took := time.Since(began)
 	close(over)
 	flood.Wait()
-	for i, c := range calls {
-		if got := binary.BigEndian.Uint32(c.MAD[64:]); c.Err != nil || got != uint32(2*i) {
-			t.Fatalf("call %d: got %d, error %v", i, got, c.Err)
-		}
-	}
-	n := e.Stats().Unsolicited
-	t.Logf("%d answers in %v, beside %d Reports", len(calls), took.Round(time.Millisecond), n)
-	if n < uint64(len(calls)) {
-		t.Error("that is no storm")
-	}
+	t.Logf("%d answers, beside %d Reports", answers, e.Stats().Unsolicited)
 }
 
 // Sessions that end in all ways leave no descriptor open.

@@ -111,7 +111,7 @@ func (w *writer) words(t *wordType) {
 // attribute writes the table of l as attribute or header a.
 func (w *writer) attribute(l *layout, a *attr) {
 	w.p("// %s describes %s.\n", a.variable, l.goName)
-	w.p("var %s = &Attribute{\nName: %q,\n", a.variable, a.name)
+	w.p("var %s = &Attribute{\nName: %q,\nlazy: &derived{},\n", a.variable, a.name)
 	if !a.header {
 		if len(a.aliases) > 0 {
 			w.p("Aliases: %#v,\n", a.aliases)
