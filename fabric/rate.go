@@ -110,7 +110,7 @@ func speedSet(caps *mad.PortInfo, first mad.LinkSpeed, ext mad.LinkSpeedExt, ext
 // WidthSet are the widths of a mask.
 func WidthSet(w mad.LinkWidth) (s RateSet) {
 	for i, word := range LinkWidths {
-		if w&mad.LinkWidth(mad.WordsLinkWidth.Code[word]) != 0 {
+		if w&mad.LinkWidth(mad.WordsLinkWidth.Code()[word]) != 0 {
 			s |= 1 << i
 		}
 	}

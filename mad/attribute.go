@@ -3,6 +3,7 @@ package mad
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"fabsh/mad/internal/snake"
 )
@@ -139,10 +140,34 @@ type Field struct {
 
 // Words are the names of an enumeration's values or of a mask's bits, in
 // lower snake case.
+//
+// It is safe for concurrent use.
 type Words struct {
-	Name string            // the Go type: "PortState"
-	Word map[uint64]string // value (of an enumeration) or bit value 1<<n (of a mask) to word
-	Code map[string]uint64 // word to value
+	Name string // the Go type: "PortState"
+
+	list []wordCode
+	once sync.Once // fills the maps: a run uses few of them
+	word map[uint64]string
+	code map[string]uint64
+}
+
+type wordCode struct {
+	code uint64 // a value of an enumeration, or a bit, 1<<n, of a mask
+	word string
+}
+
+// Word returns the words by value of an enumeration, or by bit, 1<<n, of a mask. The caller
+// must not change the map.
+func (w *Words) Word() map[uint64]string { w.once.Do(w.fill); return w.word }
+
+// Code returns the values, or bits, by word. The caller must not change the map.
+func (w *Words) Code() map[string]uint64 { w.once.Do(w.fill); return w.code }
+
+func (w *Words) fill() {
+	w.word, w.code = make(map[uint64]string, len(w.list)), make(map[string]uint64, len(w.list))
+	for _, c := range w.list {
+		w.word[c.code], w.code[c.word] = c.word, c.code
+	}
 }
 
 // SnakeName returns the script name of a component: "m_key" of "M_Key",
@@ -234,6 +259,7 @@ var byName = sync.OnceValue(func() map[attributeName]*Attribute {
 // the program.
 type derived struct {
 	once     sync.Once
+	filled   atomic.Bool
 	flat     []Field
 	script   map[string]*Field
 	variants []*Attribute // the attribute with each of Variants in its place
@@ -268,6 +294,7 @@ func (d *derived) fill(a *Attribute) {
 		d.variants = append(d.variants, a.with(&a.Variants[i]))
 	}
 	d.vendor = a.asVendors()
+	d.filled.Store(true)
 }
 
 // flatten appends a's fields to list, with each embedded attribute replaced by

@@ -239,11 +239,11 @@ func ActiveSpeed(p *PortInfo) string {
 	var word string
 	switch {
 	case p.LinkSpeedExtActive2 != 0:
-		word = WordsLinkSpeedExt2.Word[uint64(p.LinkSpeedExtActive2)]
+		word = WordsLinkSpeedExt2.Word()[uint64(p.LinkSpeedExtActive2)]
 	case p.LinkSpeedExtActive != 0:
-		word = WordsLinkSpeedExt.Word[uint64(p.LinkSpeedExtActive)]
+		word = WordsLinkSpeedExt.Word()[uint64(p.LinkSpeedExtActive)]
 	default:
-		word = WordsLinkSpeed.Word[uint64(p.LinkSpeedActive)]
+		word = WordsLinkSpeed.Word()[uint64(p.LinkSpeedActive)]
 	}
 	if SpeedGbps(word) == 0 { // not the word of one speed
 		return ""
@@ -258,7 +258,7 @@ func (t *ExtendedPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
 // ActiveWidth returns the width that p's link runs at: "1x", "2x", "4x", "8x",
 // "12x", or "" if it is unknown.
 func ActiveWidth(p *PortInfo) string {
-	word := WordsLinkWidth.Word[uint64(p.LinkWidthActive)]
+	word := WordsLinkWidth.Word()[uint64(p.LinkWidthActive)]
 	if WidthLanes(word) == 0 {
 		return ""
 	}

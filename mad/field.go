@@ -10,7 +10,16 @@ import (
 
 // Field returns the field with a script name; nil if it is unknown. In a record it
 // also finds the fields of the embedded attribute.
-func (a *Attribute) Field(script string) *Field { return a.derived().script[script] }
+func (a *Attribute) Field(script string) *Field {
+	if !a.lazy.filled.Load() { // packages find their fields at start-up, one or two of an attribute
+		for i := range a.Fields {
+			if a.Fields[i].Script == script {
+				return &a.Fields[i]
+			}
+		}
+	}
+	return a.derived().script[script]
+}
 
 // Flat lists the fields with each embedded attribute replaced by its fields,
 // whose offsets and component bits are counted from the beginning of a. The
@@ -137,7 +146,7 @@ func untilNUL(b []byte) string {
 
 // Text returns the word of v, or unknown(9).
 func (w *Words) Text(v uint64) string {
-	if s, ok := w.Word[v]; ok {
+	if s, ok := w.Word()[v]; ok {
 		return s
 	}
 	return fmt.Sprintf("unknown(%d)", v)
@@ -146,7 +155,7 @@ func (w *Words) Text(v uint64) string {
 // Split returns the words of the bits set in v, the lowest bit first. A word for
 // several bits is returned only if v is exactly these bits.
 func (w *Words) Split(v uint64) []string {
-	if s, ok := w.Word[v]; ok && v != 0 {
+	if s, ok := w.Word()[v]; ok && v != 0 {
 		return []string{s}
 	}
 	list := make([]string, 0, bits.OnesCount64(v))
@@ -159,10 +168,10 @@ func (w *Words) Split(v uint64) []string {
 // single returns w without the words for several bits. These mean all that a port
 // supports, or none, and are useful only in fields that can be set.
 func (w *Words) single() *Words {
-	s := &Words{Name: w.Name, Word: map[uint64]string{}, Code: map[string]uint64{}}
-	for v, word := range w.Word {
-		if bits.OnesCount64(v) <= 1 {
-			s.Word[v], s.Code[word] = word, v
+	s := &Words{Name: w.Name}
+	for _, c := range w.list {
+		if bits.OnesCount64(c.code) <= 1 {
+			s.list = append(s.list, c)
 		}
 	}
 	return s

@@ -127,7 +127,7 @@ func TestWords(t *testing.T) {
 		AttrPortInfo.Field("link_width_active").Words.Text(255), AttrPortInfo.Field("link_width_active").Words.Text(2),
 		AttrPortInfo.Field("link_speed_ext_active").Words.Text(30), AttrPortInfo.Field("link_width_supported").Words.Split(255),
 		AttrPortInfo.Field("link_width_enabled").Words.Split(255), Rate(25).String(),
-		WordsPortState.Code["armed"], WordsCapabilityMask.Code["is_sm"],
+		WordsPortState.Code()["armed"], WordsCapabilityMask.Code()["is_sm"],
 	}
 	want := []any{
 		"active", "link_up", "unknown(9)", "ca",

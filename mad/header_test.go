@@ -11,7 +11,7 @@ func TestRMPPStatusText(t *testing.T) {
 	var got []string
 	for s := range 256 {
 		text := RMPPStatus(s).Text()
-		_, declared := WordsRMPPStatus.Word[uint64(s)]
+		_, declared := WordsRMPPStatus.Word()[uint64(s)]
 		if known := text != "unknown" && !strings.HasSuffix(text, "specific reason"); known != (declared && s != 0) {
 			t.Errorf("status %d: %q", s, text)
 		}

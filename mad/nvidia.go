@@ -334,7 +334,7 @@ func (t *GeneralInfoCapabilities) Has(c Capability) bool {
 func (c Capability) String() string {
 	masks := []*Words{WordsCapabilities0, WordsCapabilities1, WordsCapabilities2}
 	if int(c/32) < len(masks) {
-		if word, ok := masks[c/32].Word[1<<(c%32)]; ok {
+		if word, ok := masks[c/32].Word()[1<<(c%32)]; ok {
 			return word
 		}
 	}

@@ -7,29 +7,17 @@ import "encoding/binary"
 // WordsPerfCapabilityMask are the words of PerfCapabilityMask.
 var WordsPerfCapabilityMask = &Words{
 	Name: "PerfCapabilityMask",
-	Word: map[uint64]string{
-		0x1:    "is_trap_supported",
-		0x2:    "is_get_set_notice_supported",
-		0x100:  "all_port_select",
-		0x200:  "is_extended_width_supported",
-		0x400:  "is_extended_width_supported_no_ietf",
-		0x800:  "samples_only_supported",
-		0x1000: "port_counters_xmit_wait_supported",
-		0x2000: "is_inhibit_limited_p_key_multicast_constraint_errors",
-		0x4000: "is_rsfec_mode_supported",
-		0x8000: "is_qp1_dropped_supported",
-	},
-	Code: map[string]uint64{
-		"is_trap_supported":                                    0x1,
-		"is_get_set_notice_supported":                          0x2,
-		"all_port_select":                                      0x100,
-		"is_extended_width_supported":                          0x200,
-		"is_extended_width_supported_no_ietf":                  0x400,
-		"samples_only_supported":                               0x800,
-		"port_counters_xmit_wait_supported":                    0x1000,
-		"is_inhibit_limited_p_key_multicast_constraint_errors": 0x2000,
-		"is_rsfec_mode_supported":                              0x4000,
-		"is_qp1_dropped_supported":                             0x8000,
+	list: []wordCode{
+		{0x1, "is_trap_supported"},
+		{0x2, "is_get_set_notice_supported"},
+		{0x100, "all_port_select"},
+		{0x200, "is_extended_width_supported"},
+		{0x400, "is_extended_width_supported_no_ietf"},
+		{0x800, "samples_only_supported"},
+		{0x1000, "port_counters_xmit_wait_supported"},
+		{0x2000, "is_inhibit_limited_p_key_multicast_constraint_errors"},
+		{0x4000, "is_rsfec_mode_supported"},
+		{0x8000, "is_qp1_dropped_supported"},
 	},
 }
 
@@ -42,13 +30,9 @@ func (m PerfCapabilityMask) String() string { return WordsPerfCapabilityMask.Joi
 // WordsPerfCapabilityMask2 are the words of PerfCapabilityMask2.
 var WordsPerfCapabilityMask2 = &Words{
 	Name: "PerfCapabilityMask2",
-	Word: map[uint64]string{
-		0x1: "is_pm_key_supported",
-		0x2: "is_additional_port_counters_extended_supported",
-	},
-	Code: map[string]uint64{
-		"is_pm_key_supported":                            0x1,
-		"is_additional_port_counters_extended_supported": 0x2,
+	list: []wordCode{
+		{0x1, "is_pm_key_supported"},
+		{0x2, "is_additional_port_counters_extended_supported"},
 	},
 }
 
@@ -61,29 +45,17 @@ func (m PerfCapabilityMask2) String() string { return WordsPerfCapabilityMask2.J
 // WordsSubnAdmCapabilityMask are the words of SubnAdmCapabilityMask.
 var WordsSubnAdmCapabilityMask = &Words{
 	Name: "SubnAdmCapabilityMask",
-	Word: map[uint64]string{
-		0x1:    "is_trap_supported",
-		0x2:    "is_get_set_notice_supported",
-		0x100:  "is_subnet_optional_records_supported",
-		0x200:  "is_ud_multicast_supported",
-		0x400:  "is_multi_path_supported",
-		0x800:  "is_reinit_supported",
-		0x1000: "is_gid_scoped_multi_path_supported",
-		0x2000: "is_port_info_capability_mask_match_supported",
-		0x4000: "is_link_speed_width_pairs_table_record_supported",
-		0x8000: "is_pa_services_supported",
-	},
-	Code: map[string]uint64{
-		"is_trap_supported":                                0x1,
-		"is_get_set_notice_supported":                      0x2,
-		"is_subnet_optional_records_supported":             0x100,
-		"is_ud_multicast_supported":                        0x200,
-		"is_multi_path_supported":                          0x400,
-		"is_reinit_supported":                              0x800,
-		"is_gid_scoped_multi_path_supported":               0x1000,
-		"is_port_info_capability_mask_match_supported":     0x2000,
-		"is_link_speed_width_pairs_table_record_supported": 0x4000,
-		"is_pa_services_supported":                         0x8000,
+	list: []wordCode{
+		{0x1, "is_trap_supported"},
+		{0x2, "is_get_set_notice_supported"},
+		{0x100, "is_subnet_optional_records_supported"},
+		{0x200, "is_ud_multicast_supported"},
+		{0x400, "is_multi_path_supported"},
+		{0x800, "is_reinit_supported"},
+		{0x1000, "is_gid_scoped_multi_path_supported"},
+		{0x2000, "is_port_info_capability_mask_match_supported"},
+		{0x4000, "is_link_speed_width_pairs_table_record_supported"},
+		{0x8000, "is_pa_services_supported"},
 	},
 }
 
@@ -96,39 +68,22 @@ func (m SubnAdmCapabilityMask) String() string { return WordsSubnAdmCapabilityMa
 // WordsSubnAdmCapabilityMask2 are the words of SubnAdmCapabilityMask2.
 var WordsSubnAdmCapabilityMask2 = &Words{
 	Name: "SubnAdmCapabilityMask2",
-	Word: map[uint64]string{
-		0x1:    "is_unpath_repath_supported",
-		0x2:    "is_qos_supported",
-		0x4:    "is_reverse_path_p_key_member_bit_supported",
-		0x8:    "is_multicast_top_supported",
-		0x10:   "is_hierarchy_info_supported",
-		0x20:   "is_additional_guid_supported",
-		0x40:   "is_full_port_info_record_supported",
-		0x80:   "is_extended_speeds_supported",
-		0x100:  "is_multicast_service_record_supported",
-		0x200:  "is_cable_info_record_supported",
-		0x400:  "is_port_info_capability_mask2_match_supported",
-		0x800:  "is_port_info_extended_record_supported",
-		0x1000: "is_send_only_full_member_supported",
-		0x2000: "is_link_width2x_supported",
-		0x8000: "is_link_speed_hdr_supported",
-	},
-	Code: map[string]uint64{
-		"is_unpath_repath_supported":                    0x1,
-		"is_qos_supported":                              0x2,
-		"is_reverse_path_p_key_member_bit_supported":    0x4,
-		"is_multicast_top_supported":                    0x8,
-		"is_hierarchy_info_supported":                   0x10,
-		"is_additional_guid_supported":                  0x20,
-		"is_full_port_info_record_supported":            0x40,
-		"is_extended_speeds_supported":                  0x80,
-		"is_multicast_service_record_supported":         0x100,
-		"is_cable_info_record_supported":                0x200,
-		"is_port_info_capability_mask2_match_supported": 0x400,
-		"is_port_info_extended_record_supported":        0x800,
-		"is_send_only_full_member_supported":            0x1000,
-		"is_link_width2x_supported":                     0x2000,
-		"is_link_speed_hdr_supported":                   0x8000,
+	list: []wordCode{
+		{0x1, "is_unpath_repath_supported"},
+		{0x2, "is_qos_supported"},
+		{0x4, "is_reverse_path_p_key_member_bit_supported"},
+		{0x8, "is_multicast_top_supported"},
+		{0x10, "is_hierarchy_info_supported"},
+		{0x20, "is_additional_guid_supported"},
+		{0x40, "is_full_port_info_record_supported"},
+		{0x80, "is_extended_speeds_supported"},
+		{0x100, "is_multicast_service_record_supported"},
+		{0x200, "is_cable_info_record_supported"},
+		{0x400, "is_port_info_capability_mask2_match_supported"},
+		{0x800, "is_port_info_extended_record_supported"},
+		{0x1000, "is_send_only_full_member_supported"},
+		{0x2000, "is_link_width2x_supported"},
+		{0x8000, "is_link_speed_hdr_supported"},
 	},
 }
 

@@ -7,13 +7,9 @@ import "encoding/binary"
 // WordsLogType are the words of LogType.
 var WordsLogType = &Words{
 	Name: "LogType",
-	Word: map[uint64]string{
-		0x1: "switch",
-		0x2: "ca",
-	},
-	Code: map[string]uint64{
-		"switch": 0x1,
-		"ca":     0x2,
+	list: []wordCode{
+		{0x1, "switch"},
+		{0x2, "ca"},
 	},
 }
 
@@ -23,19 +19,12 @@ func (v LogType) String() string { return WordsLogType.Text(uint64(v)) }
 // WordsCongestionCapabilities are the words of CongestionCapabilities.
 var WordsCongestionCapabilities = &Words{
 	Name: "CongestionCapabilities",
-	Word: map[uint64]string{
-		0x2:  "hca_counters",
-		0x4:  "algo_config",
-		0x8:  "granularity",
-		0x20: "dual_cc_key",
-		0x40: "per_plane",
-	},
-	Code: map[string]uint64{
-		"hca_counters": 0x2,
-		"algo_config":  0x4,
-		"granularity":  0x8,
-		"dual_cc_key":  0x20,
-		"per_plane":    0x40,
+	list: []wordCode{
+		{0x2, "hca_counters"},
+		{0x4, "algo_config"},
+		{0x8, "granularity"},
+		{0x20, "dual_cc_key"},
+		{0x40, "per_plane"},
 	},
 }
 
@@ -48,15 +37,10 @@ func (m CongestionCapabilities) String() string { return WordsCongestionCapabili
 // WordsPPCCEncapsulation are the words of PPCCEncapsulation.
 var WordsPPCCEncapsulation = &Words{
 	Name: "PPCCEncapsulation",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "text",
-		0x2: "list",
-	},
-	Code: map[string]uint64{
-		"none": 0x0,
-		"text": 0x1,
-		"list": 0x2,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "text"},
+		{0x2, "list"},
 	},
 }
 

@@ -7,15 +7,10 @@ import "encoding/binary"
 // WordsIOCSlot are the words of IOCSlot.
 var WordsIOCSlot = &Words{
 	Name: "IOCSlot",
-	Word: map[uint64]string{
-		0x0: "not_installed",
-		0x1: "present",
-		0xf: "does_not_exist",
-	},
-	Code: map[string]uint64{
-		"not_installed":  0x0,
-		"present":        0x1,
-		"does_not_exist": 0xf,
+	list: []wordCode{
+		{0x0, "not_installed"},
+		{0x1, "present"},
+		{0xf, "does_not_exist"},
 	},
 }
 
@@ -25,25 +20,15 @@ func (v IOCSlot) String() string { return WordsIOCSlot.Text(uint64(v)) }
 // WordsControllerOperations are the words of ControllerOperations.
 var WordsControllerOperations = &Words{
 	Name: "ControllerOperations",
-	Word: map[uint64]string{
-		0x1:  "send_to",
-		0x2:  "send_from",
-		0x4:  "rdma_read_to",
-		0x8:  "rdma_read_from",
-		0x10: "rdma_write_to",
-		0x20: "rdma_write_from",
-		0x40: "atomic_to",
-		0x80: "atomic_from",
-	},
-	Code: map[string]uint64{
-		"send_to":         0x1,
-		"send_from":       0x2,
-		"rdma_read_to":    0x4,
-		"rdma_read_from":  0x8,
-		"rdma_write_to":   0x10,
-		"rdma_write_from": 0x20,
-		"atomic_to":       0x40,
-		"atomic_from":     0x80,
+	list: []wordCode{
+		{0x1, "send_to"},
+		{0x2, "send_from"},
+		{0x4, "rdma_read_to"},
+		{0x8, "rdma_read_from"},
+		{0x10, "rdma_write_to"},
+		{0x20, "rdma_write_from"},
+		{0x40, "atomic_to"},
+		{0x80, "atomic_from"},
 	},
 }
 

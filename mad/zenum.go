@@ -5,15 +5,10 @@ package mad
 // WordsNodeType are the words of NodeType.
 var WordsNodeType = &Words{
 	Name: "NodeType",
-	Word: map[uint64]string{
-		0x1: "ca",
-		0x2: "switch",
-		0x3: "router",
-	},
-	Code: map[string]uint64{
-		"ca":     0x1,
-		"switch": 0x2,
-		"router": 0x3,
+	list: []wordCode{
+		{0x1, "ca"},
+		{0x2, "switch"},
+		{0x3, "router"},
 	},
 }
 
@@ -23,19 +18,12 @@ func (v NodeType) String() string { return WordsNodeType.Text(uint64(v)) }
 // WordsPortState are the words of PortState.
 var WordsPortState = &Words{
 	Name: "PortState",
-	Word: map[uint64]string{
-		0x0: "no_change",
-		0x1: "down",
-		0x2: "initialize",
-		0x3: "armed",
-		0x4: "active",
-	},
-	Code: map[string]uint64{
-		"no_change":  0x0,
-		"down":       0x1,
-		"initialize": 0x2,
-		"armed":      0x3,
-		"active":     0x4,
+	list: []wordCode{
+		{0x0, "no_change"},
+		{0x1, "down"},
+		{0x2, "initialize"},
+		{0x3, "armed"},
+		{0x4, "active"},
 	},
 }
 
@@ -45,25 +33,15 @@ func (v PortState) String() string { return WordsPortState.Text(uint64(v)) }
 // WordsPortPhysicalState are the words of PortPhysicalState.
 var WordsPortPhysicalState = &Words{
 	Name: "PortPhysicalState",
-	Word: map[uint64]string{
-		0x0: "no_change",
-		0x1: "sleep",
-		0x2: "polling",
-		0x3: "disabled",
-		0x4: "port_configuration_training",
-		0x5: "link_up",
-		0x6: "link_error_recovery",
-		0x7: "phy_test",
-	},
-	Code: map[string]uint64{
-		"no_change":                   0x0,
-		"sleep":                       0x1,
-		"polling":                     0x2,
-		"disabled":                    0x3,
-		"port_configuration_training": 0x4,
-		"link_up":                     0x5,
-		"link_error_recovery":         0x6,
-		"phy_test":                    0x7,
+	list: []wordCode{
+		{0x0, "no_change"},
+		{0x1, "sleep"},
+		{0x2, "polling"},
+		{0x3, "disabled"},
+		{0x4, "port_configuration_training"},
+		{0x5, "link_up"},
+		{0x6, "link_error_recovery"},
+		{0x7, "phy_test"},
 	},
 }
 
@@ -73,15 +51,10 @@ func (v PortPhysicalState) String() string { return WordsPortPhysicalState.Text(
 // WordsLinkDownDefaultState are the words of LinkDownDefaultState.
 var WordsLinkDownDefaultState = &Words{
 	Name: "LinkDownDefaultState",
-	Word: map[uint64]string{
-		0x0: "no_change",
-		0x1: "sleep",
-		0x2: "polling",
-	},
-	Code: map[string]uint64{
-		"no_change": 0x0,
-		"sleep":     0x1,
-		"polling":   0x2,
+	list: []wordCode{
+		{0x0, "no_change"},
+		{0x1, "sleep"},
+		{0x2, "polling"},
 	},
 }
 
@@ -91,21 +64,13 @@ func (v LinkDownDefaultState) String() string { return WordsLinkDownDefaultState
 // WordsLinkWidth are the words of LinkWidth.
 var WordsLinkWidth = &Words{
 	Name: "LinkWidth",
-	Word: map[uint64]string{
-		0x1:  "1x",
-		0x2:  "4x",
-		0x4:  "8x",
-		0x8:  "12x",
-		0x10: "2x",
-		0xff: "supported",
-	},
-	Code: map[string]uint64{
-		"1x":        0x1,
-		"4x":        0x2,
-		"8x":        0x4,
-		"12x":       0x8,
-		"2x":        0x10,
-		"supported": 0xff,
+	list: []wordCode{
+		{0x1, "1x"},
+		{0x2, "4x"},
+		{0x4, "8x"},
+		{0x8, "12x"},
+		{0x10, "2x"},
+		{0xff, "supported"},
 	},
 }
 
@@ -118,19 +83,12 @@ func (m LinkWidth) String() string { return WordsLinkWidth.Join(uint64(m)) }
 // WordsLinkSpeed are the words of LinkSpeed.
 var WordsLinkSpeed = &Words{
 	Name: "LinkSpeed",
-	Word: map[uint64]string{
-		0x0: "extended",
-		0x1: "sdr",
-		0x2: "ddr",
-		0x4: "qdr",
-		0xf: "supported",
-	},
-	Code: map[string]uint64{
-		"extended":  0x0,
-		"sdr":       0x1,
-		"ddr":       0x2,
-		"qdr":       0x4,
-		"supported": 0xf,
+	list: []wordCode{
+		{0x0, "extended"},
+		{0x1, "sdr"},
+		{0x2, "ddr"},
+		{0x4, "qdr"},
+		{0xf, "supported"},
 	},
 }
 
@@ -143,23 +101,14 @@ func (m LinkSpeed) String() string { return WordsLinkSpeed.Join(uint64(m)) }
 // WordsLinkSpeedExt are the words of LinkSpeedExt.
 var WordsLinkSpeedExt = &Words{
 	Name: "LinkSpeedExt",
-	Word: map[uint64]string{
-		0x0:  "none",
-		0x1:  "fdr",
-		0x2:  "edr",
-		0x4:  "hdr",
-		0x8:  "ndr",
-		0x1e: "disabled",
-		0x1f: "supported",
-	},
-	Code: map[string]uint64{
-		"none":      0x0,
-		"fdr":       0x1,
-		"edr":       0x2,
-		"hdr":       0x4,
-		"ndr":       0x8,
-		"disabled":  0x1e,
-		"supported": 0x1f,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "fdr"},
+		{0x2, "edr"},
+		{0x4, "hdr"},
+		{0x8, "ndr"},
+		{0x1e, "disabled"},
+		{0x1f, "supported"},
 	},
 }
 
@@ -172,13 +121,9 @@ func (m LinkSpeedExt) String() string { return WordsLinkSpeedExt.Join(uint64(m))
 // WordsLinkSpeedExt2 are the words of LinkSpeedExt2.
 var WordsLinkSpeedExt2 = &Words{
 	Name: "LinkSpeedExt2",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "xdr",
-	},
-	Code: map[string]uint64{
-		"none": 0x0,
-		"xdr":  0x1,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "xdr"},
 	},
 }
 
@@ -191,19 +136,12 @@ func (m LinkSpeedExt2) String() string { return WordsLinkSpeedExt2.Join(uint64(m
 // WordsMTU are the words of MTU.
 var WordsMTU = &Words{
 	Name: "MTU",
-	Word: map[uint64]string{
-		0x1: "256",
-		0x2: "512",
-		0x3: "1024",
-		0x4: "2048",
-		0x5: "4096",
-	},
-	Code: map[string]uint64{
-		"256":  0x1,
-		"512":  0x2,
-		"1024": 0x3,
-		"2048": 0x4,
-		"4096": 0x5,
+	list: []wordCode{
+		{0x1, "256"},
+		{0x2, "512"},
+		{0x3, "1024"},
+		{0x4, "2048"},
+		{0x5, "4096"},
 	},
 }
 
@@ -213,19 +151,12 @@ func (v MTU) String() string { return WordsMTU.Text(uint64(v)) }
 // WordsVLs are the words of VLs.
 var WordsVLs = &Words{
 	Name: "VLs",
-	Word: map[uint64]string{
-		0x1: "vl0",
-		0x2: "vl0_1",
-		0x3: "vl0_3",
-		0x4: "vl0_7",
-		0x5: "vl0_14",
-	},
-	Code: map[string]uint64{
-		"vl0":    0x1,
-		"vl0_1":  0x2,
-		"vl0_3":  0x3,
-		"vl0_7":  0x4,
-		"vl0_14": 0x5,
+	list: []wordCode{
+		{0x1, "vl0"},
+		{0x2, "vl0_1"},
+		{0x3, "vl0_3"},
+		{0x4, "vl0_7"},
+		{0x5, "vl0_14"},
 	},
 }
 
@@ -235,21 +166,13 @@ func (v VLs) String() string { return WordsVLs.Text(uint64(v)) }
 // WordsOperationalVLs are the words of OperationalVLs.
 var WordsOperationalVLs = &Words{
 	Name: "OperationalVLs",
-	Word: map[uint64]string{
-		0x0: "no_change",
-		0x1: "vl0",
-		0x2: "vl0_1",
-		0x3: "vl0_3",
-		0x4: "vl0_7",
-		0x5: "vl0_14",
-	},
-	Code: map[string]uint64{
-		"no_change": 0x0,
-		"vl0":       0x1,
-		"vl0_1":     0x2,
-		"vl0_3":     0x3,
-		"vl0_7":     0x4,
-		"vl0_14":    0x5,
+	list: []wordCode{
+		{0x0, "no_change"},
+		{0x1, "vl0"},
+		{0x2, "vl0_1"},
+		{0x3, "vl0_3"},
+		{0x4, "vl0_7"},
+		{0x5, "vl0_14"},
 	},
 }
 
@@ -259,17 +182,11 @@ func (v OperationalVLs) String() string { return WordsOperationalVLs.Text(uint64
 // WordsSMState are the words of SMState.
 var WordsSMState = &Words{
 	Name: "SMState",
-	Word: map[uint64]string{
-		0x0: "not_active",
-		0x1: "discovering",
-		0x2: "standby",
-		0x3: "master",
-	},
-	Code: map[string]uint64{
-		"not_active":  0x0,
-		"discovering": 0x1,
-		"standby":     0x2,
-		"master":      0x3,
+	list: []wordCode{
+		{0x0, "not_active"},
+		{0x1, "discovering"},
+		{0x2, "standby"},
+		{0x3, "master"},
 	},
 }
 
@@ -279,71 +196,38 @@ func (v SMState) String() string { return WordsSMState.Text(uint64(v)) }
 // WordsCapabilityMask are the words of CapabilityMask.
 var WordsCapabilityMask = &Words{
 	Name: "CapabilityMask",
-	Word: map[uint64]string{
-		0x2:        "is_sm",
-		0x4:        "is_notice_supported",
-		0x8:        "is_trap_supported",
-		0x10:       "is_optional_ipd_supported",
-		0x20:       "is_automatic_migration_supported",
-		0x40:       "is_sl_mapping_supported",
-		0x80:       "is_m_key_nvram",
-		0x100:      "is_p_key_nvram",
-		0x200:      "is_led_info_supported",
-		0x400:      "is_sm_disabled",
-		0x800:      "is_system_image_guid_supported",
-		0x1000:     "is_p_key_switch_external_port_trap_supported",
-		0x2000:     "is_cable_info_supported",
-		0x4000:     "is_extended_speeds_supported",
-		0x8000:     "is_capability_mask2_supported",
-		0x10000:    "is_communication_management_supported",
-		0x20000:    "is_snmp_tunneling_supported",
-		0x40000:    "is_reinit_supported",
-		0x80000:    "is_device_management_supported",
-		0x100000:   "is_vendor_class_supported",
-		0x200000:   "is_dr_notice_supported",
-		0x400000:   "is_capability_mask_notice_supported",
-		0x800000:   "is_boot_management_supported",
-		0x1000000:  "is_link_round_trip_latency_supported",
-		0x2000000:  "is_client_reregistration_supported",
-		0x4000000:  "is_other_local_changes_notice_supported",
-		0x8000000:  "is_link_speed_width_pairs_table_supported",
-		0x10000000: "is_vendor_specific_mads_table_supported",
-		0x20000000: "is_mcast_p_key_trap_suppression_supported",
-		0x40000000: "is_multicast_fdb_top_supported",
-		0x80000000: "is_hierarchy_info_supported",
-	},
-	Code: map[string]uint64{
-		"is_sm":                                        0x2,
-		"is_notice_supported":                          0x4,
-		"is_trap_supported":                            0x8,
-		"is_optional_ipd_supported":                    0x10,
-		"is_automatic_migration_supported":             0x20,
-		"is_sl_mapping_supported":                      0x40,
-		"is_m_key_nvram":                               0x80,
-		"is_p_key_nvram":                               0x100,
-		"is_led_info_supported":                        0x200,
-		"is_sm_disabled":                               0x400,
-		"is_system_image_guid_supported":               0x800,
-		"is_p_key_switch_external_port_trap_supported": 0x1000,
-		"is_cable_info_supported":                      0x2000,
-		"is_extended_speeds_supported":                 0x4000,
-		"is_capability_mask2_supported":                0x8000,
-		"is_communication_management_supported":        0x10000,
-		"is_snmp_tunneling_supported":                  0x20000,
-		"is_reinit_supported":                          0x40000,
-		"is_device_management_supported":               0x80000,
-		"is_vendor_class_supported":                    0x100000,
-		"is_dr_notice_supported":                       0x200000,
-		"is_capability_mask_notice_supported":          0x400000,
-		"is_boot_management_supported":                 0x800000,
-		"is_link_round_trip_latency_supported":         0x1000000,
-		"is_client_reregistration_supported":           0x2000000,
-		"is_other_local_changes_notice_supported":      0x4000000,
-		"is_link_speed_width_pairs_table_supported":    0x8000000,
-		"is_vendor_specific_mads_table_supported":      0x10000000,
-		"is_mcast_p_key_trap_suppression_supported":    0x20000000,
-		"is_multicast_fdb_top_supported":               0x40000000,
-		"is_hierarchy_info_supported":                  0x80000000,
+	list: []wordCode{
+		{0x2, "is_sm"},
+		{0x4, "is_notice_supported"},
+		{0x8, "is_trap_supported"},
+		{0x10, "is_optional_ipd_supported"},
+		{0x20, "is_automatic_migration_supported"},
+		{0x40, "is_sl_mapping_supported"},
+		{0x80, "is_m_key_nvram"},
+		{0x100, "is_p_key_nvram"},
+		{0x200, "is_led_info_supported"},
+		{0x400, "is_sm_disabled"},
+		{0x800, "is_system_image_guid_supported"},
+		{0x1000, "is_p_key_switch_external_port_trap_supported"},
+		{0x2000, "is_cable_info_supported"},
+		{0x4000, "is_extended_speeds_supported"},
+		{0x8000, "is_capability_mask2_supported"},
+		{0x10000, "is_communication_management_supported"},
+		{0x20000, "is_snmp_tunneling_supported"},
+		{0x40000, "is_reinit_supported"},
+		{0x80000, "is_device_management_supported"},
+		{0x100000, "is_vendor_class_supported"},
+		{0x200000, "is_dr_notice_supported"},
+		{0x400000, "is_capability_mask_notice_supported"},
+		{0x800000, "is_boot_management_supported"},
+		{0x1000000, "is_link_round_trip_latency_supported"},
+		{0x2000000, "is_client_reregistration_supported"},
+		{0x4000000, "is_other_local_changes_notice_supported"},
+		{0x8000000, "is_link_speed_width_pairs_table_supported"},
+		{0x10000000, "is_vendor_specific_mads_table_supported"},
+		{0x20000000, "is_mcast_p_key_trap_suppression_supported"},
+		{0x40000000, "is_multicast_fdb_top_supported"},
+		{0x80000000, "is_hierarchy_info_supported"},
 	},
 }
 
@@ -356,35 +240,20 @@ func (m CapabilityMask) String() string { return WordsCapabilityMask.Join(uint64
 // WordsCapabilityMask2 are the words of CapabilityMask2.
 var WordsCapabilityMask2 = &Words{
 	Name: "CapabilityMask2",
-	Word: map[uint64]string{
-		0x1:    "is_set_node_description_supported",
-		0x2:    "is_port_info_extended_supported",
-		0x4:    "is_virtualization_supported",
-		0x8:    "is_switch_port_state_table_supported",
-		0x10:   "is_link_width2x_supported",
-		0x20:   "is_link_speed_hdr_supported",
-		0x40:   "is_m_key_protect_bits_ext_supported",
-		0x80:   "is_enhanced_trap128_supported",
-		0x100:  "is_partition_top_supported",
-		0x200:  "is_enhanced_qos_arbiter_supported",
-		0x400:  "is_link_speed_ndr_supported",
-		0x800:  "is_extended_speeds2_supported",
-		0x1000: "is_link_speed_xdr_supported",
-	},
-	Code: map[string]uint64{
-		"is_set_node_description_supported":    0x1,
-		"is_port_info_extended_supported":      0x2,
-		"is_virtualization_supported":          0x4,
-		"is_switch_port_state_table_supported": 0x8,
-		"is_link_width2x_supported":            0x10,
-		"is_link_speed_hdr_supported":          0x20,
-		"is_m_key_protect_bits_ext_supported":  0x40,
-		"is_enhanced_trap128_supported":        0x80,
-		"is_partition_top_supported":           0x100,
-		"is_enhanced_qos_arbiter_supported":    0x200,
-		"is_link_speed_ndr_supported":          0x400,
-		"is_extended_speeds2_supported":        0x800,
-		"is_link_speed_xdr_supported":          0x1000,
+	list: []wordCode{
+		{0x1, "is_set_node_description_supported"},
+		{0x2, "is_port_info_extended_supported"},
+		{0x4, "is_virtualization_supported"},
+		{0x8, "is_switch_port_state_table_supported"},
+		{0x10, "is_link_width2x_supported"},
+		{0x20, "is_link_speed_hdr_supported"},
+		{0x40, "is_m_key_protect_bits_ext_supported"},
+		{0x80, "is_enhanced_trap128_supported"},
+		{0x100, "is_partition_top_supported"},
+		{0x200, "is_enhanced_qos_arbiter_supported"},
+		{0x400, "is_link_speed_ndr_supported"},
+		{0x800, "is_extended_speeds2_supported"},
+		{0x1000, "is_link_speed_xdr_supported"},
 	},
 }
 

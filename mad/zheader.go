@@ -7,19 +7,12 @@ import "encoding/binary"
 // WordsRMPPType are the words of RMPPType.
 var WordsRMPPType = &Words{
 	Name: "RMPPType",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "data",
-		0x2: "ack",
-		0x3: "stop",
-		0x4: "abort",
-	},
-	Code: map[string]uint64{
-		"none":  0x0,
-		"data":  0x1,
-		"ack":   0x2,
-		"stop":  0x3,
-		"abort": 0x4,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "data"},
+		{0x2, "ack"},
+		{0x3, "stop"},
+		{0x4, "abort"},
 	},
 }
 
@@ -29,15 +22,10 @@ func (v RMPPType) String() string { return WordsRMPPType.Text(uint64(v)) }
 // WordsRMPPFlags are the words of RMPPFlags.
 var WordsRMPPFlags = &Words{
 	Name: "RMPPFlags",
-	Word: map[uint64]string{
-		0x1: "active",
-		0x2: "first",
-		0x4: "last",
-	},
-	Code: map[string]uint64{
-		"active": 0x1,
-		"first":  0x2,
-		"last":   0x4,
+	list: []wordCode{
+		{0x1, "active"},
+		{0x2, "first"},
+		{0x4, "last"},
 	},
 }
 
@@ -50,33 +38,19 @@ func (m RMPPFlags) String() string { return WordsRMPPFlags.Join(uint64(m)) }
 // WordsRMPPStatus are the words of RMPPStatus.
 var WordsRMPPStatus = &Words{
 	Name: "RMPPStatus",
-	Word: map[uint64]string{
-		0x0:  "normal",
-		0x1:  "resources_exhausted",
-		0x76: "total_time_too_long",
-		0x77: "inconsistent_last_and_payload_length",
-		0x78: "inconsistent_first_and_segment_number",
-		0x79: "bad_rmpp_type",
-		0x7a: "new_window_last_too_small",
-		0x7b: "segment_number_too_big",
-		0x7c: "illegal_status",
-		0x7d: "unsupported_version",
-		0x7e: "too_many_retries",
-		0x7f: "unspecified",
-	},
-	Code: map[string]uint64{
-		"normal":                                0x0,
-		"resources_exhausted":                   0x1,
-		"total_time_too_long":                   0x76,
-		"inconsistent_last_and_payload_length":  0x77,
-		"inconsistent_first_and_segment_number": 0x78,
-		"bad_rmpp_type":                         0x79,
-		"new_window_last_too_small":             0x7a,
-		"segment_number_too_big":                0x7b,
-		"illegal_status":                        0x7c,
-		"unsupported_version":                   0x7d,
-		"too_many_retries":                      0x7e,
-		"unspecified":                           0x7f,
+	list: []wordCode{
+		{0x0, "normal"},
+		{0x1, "resources_exhausted"},
+		{0x76, "total_time_too_long"},
+		{0x77, "inconsistent_last_and_payload_length"},
+		{0x78, "inconsistent_first_and_segment_number"},
+		{0x79, "bad_rmpp_type"},
+		{0x7a, "new_window_last_too_small"},
+		{0x7b, "segment_number_too_big"},
+		{0x7c, "illegal_status"},
+		{0x7d, "unsupported_version"},
+		{0x7e, "too_many_retries"},
+		{0x7f, "unspecified"},
 	},
 }
 

@@ -7,13 +7,9 @@ import "encoding/binary"
 // WordsRegisterMethod are the words of RegisterMethod.
 var WordsRegisterMethod = &Words{
 	Name: "RegisterMethod",
-	Word: map[uint64]string{
-		0x1: "read",
-		0x2: "write",
-	},
-	Code: map[string]uint64{
-		"read":  0x1,
-		"write": 0x2,
+	list: []wordCode{
+		{0x1, "read"},
+		{0x2, "write"},
 	},
 }
 
@@ -23,31 +19,18 @@ func (v RegisterMethod) String() string { return WordsRegisterMethod.Text(uint64
 // WordsRegisterStatus are the words of RegisterStatus.
 var WordsRegisterStatus = &Words{
 	Name: "RegisterStatus",
-	Word: map[uint64]string{
-		0x0:  "ok",
-		0x1:  "busy",
-		0x2:  "version_not_supported",
-		0x3:  "unknown_tlv",
-		0x4:  "register_not_supported",
-		0x5:  "class_not_supported",
-		0x6:  "method_not_supported",
-		0x7:  "bad_parameter",
-		0x8:  "no_resources",
-		0x9:  "received",
-		0x70: "internal_error",
-	},
-	Code: map[string]uint64{
-		"ok":                     0x0,
-		"busy":                   0x1,
-		"version_not_supported":  0x2,
-		"unknown_tlv":            0x3,
-		"register_not_supported": 0x4,
-		"class_not_supported":    0x5,
-		"method_not_supported":   0x6,
-		"bad_parameter":          0x7,
-		"no_resources":           0x8,
-		"received":               0x9,
-		"internal_error":         0x70,
+	list: []wordCode{
+		{0x0, "ok"},
+		{0x1, "busy"},
+		{0x2, "version_not_supported"},
+		{0x3, "unknown_tlv"},
+		{0x4, "register_not_supported"},
+		{0x5, "class_not_supported"},
+		{0x6, "method_not_supported"},
+		{0x7, "bad_parameter"},
+		{0x8, "no_resources"},
+		{0x9, "received"},
+		{0x70, "internal_error"},
 	},
 }
 

@@ -7,21 +7,13 @@ import "encoding/binary"
 // WordsNoticeType are the words of NoticeType.
 var WordsNoticeType = &Words{
 	Name: "NoticeType",
-	Word: map[uint64]string{
-		0x0:  "fatal",
-		0x1:  "urgent",
-		0x2:  "security",
-		0x3:  "subnet_management",
-		0x4:  "informational",
-		0x7f: "empty",
-	},
-	Code: map[string]uint64{
-		"fatal":             0x0,
-		"urgent":            0x1,
-		"security":          0x2,
-		"subnet_management": 0x3,
-		"informational":     0x4,
-		"empty":             0x7f,
+	list: []wordCode{
+		{0x0, "fatal"},
+		{0x1, "urgent"},
+		{0x2, "security"},
+		{0x3, "subnet_management"},
+		{0x4, "informational"},
+		{0x7f, "empty"},
 	},
 }
 
@@ -31,19 +23,12 @@ func (v NoticeType) String() string { return WordsNoticeType.Text(uint64(v)) }
 // WordsProducerType are the words of ProducerType.
 var WordsProducerType = &Words{
 	Name: "ProducerType",
-	Word: map[uint64]string{
-		0x1:      "ca",
-		0x2:      "switch",
-		0x3:      "router",
-		0x4:      "subnet_management",
-		0xffffff: "all",
-	},
-	Code: map[string]uint64{
-		"ca":                0x1,
-		"switch":            0x2,
-		"router":            0x3,
-		"subnet_management": 0x4,
-		"all":               0xffffff,
+	list: []wordCode{
+		{0x1, "ca"},
+		{0x2, "switch"},
+		{0x3, "router"},
+		{0x4, "subnet_management"},
+		{0xffffff, "all"},
 	},
 }
 
@@ -53,21 +38,13 @@ func (v ProducerType) String() string { return WordsProducerType.Text(uint64(v))
 // WordsInformType are the words of InformType.
 var WordsInformType = &Words{
 	Name: "InformType",
-	Word: map[uint64]string{
-		0x0:    "fatal",
-		0x1:    "urgent",
-		0x2:    "security",
-		0x3:    "subnet_management",
-		0x4:    "informational",
-		0xffff: "all",
-	},
-	Code: map[string]uint64{
-		"fatal":             0x0,
-		"urgent":            0x1,
-		"security":          0x2,
-		"subnet_management": 0x3,
-		"informational":     0x4,
-		"all":               0xffff,
+	list: []wordCode{
+		{0x0, "fatal"},
+		{0x1, "urgent"},
+		{0x2, "security"},
+		{0x3, "subnet_management"},
+		{0x4, "informational"},
+		{0xffff, "all"},
 	},
 }
 

@@ -7,51 +7,28 @@ import "encoding/binary"
 // WordsCapabilities0 are the words of Capabilities0.
 var WordsCapabilities0 = &Words{
 	Name: "Capabilities0",
-	Word: map[uint64]string{
-		0x1:        "private_lft",
-		0x2:        "ar",
-		0x4:        "ar_rev1",
-		0x8:        "remote_port_mirroring",
-		0x10:       "temperature_sensing",
-		0x20:       "config_space_access",
-		0x40:       "cable_info",
-		0x80:       "eye_opening",
-		0x100:      "lossy_vl",
-		0x200:      "extended_port_info",
-		0x400:      "access_register",
-		0x800:      "inter_processor",
-		0x1000:     "port_sl_to_private_lft",
-		0x2000:     "extended_node_info",
-		0x4000:     "slave_virtual_switch",
-		0x8000:     "virtualization",
-		0x10000:    "ame",
-		0x40000:    "sharp_aggregation_node",
-		0x1000000:  "qos_config_sl_rate_limit",
-		0x2000000:  "qos_config_sl_vport_rate_limit",
-		0x40000000: "global_out_of_order",
-	},
-	Code: map[string]uint64{
-		"private_lft":                    0x1,
-		"ar":                             0x2,
-		"ar_rev1":                        0x4,
-		"remote_port_mirroring":          0x8,
-		"temperature_sensing":            0x10,
-		"config_space_access":            0x20,
-		"cable_info":                     0x40,
-		"eye_opening":                    0x80,
-		"lossy_vl":                       0x100,
-		"extended_port_info":             0x200,
-		"access_register":                0x400,
-		"inter_processor":                0x800,
-		"port_sl_to_private_lft":         0x1000,
-		"extended_node_info":             0x2000,
-		"slave_virtual_switch":           0x4000,
-		"virtualization":                 0x8000,
-		"ame":                            0x10000,
-		"sharp_aggregation_node":         0x40000,
-		"qos_config_sl_rate_limit":       0x1000000,
-		"qos_config_sl_vport_rate_limit": 0x2000000,
-		"global_out_of_order":            0x40000000,
+	list: []wordCode{
+		{0x1, "private_lft"},
+		{0x2, "ar"},
+		{0x4, "ar_rev1"},
+		{0x8, "remote_port_mirroring"},
+		{0x10, "temperature_sensing"},
+		{0x20, "config_space_access"},
+		{0x40, "cable_info"},
+		{0x80, "eye_opening"},
+		{0x100, "lossy_vl"},
+		{0x200, "extended_port_info"},
+		{0x400, "access_register"},
+		{0x800, "inter_processor"},
+		{0x1000, "port_sl_to_private_lft"},
+		{0x2000, "extended_node_info"},
+		{0x4000, "slave_virtual_switch"},
+		{0x8000, "virtualization"},
+		{0x10000, "ame"},
+		{0x40000, "sharp_aggregation_node"},
+		{0x1000000, "qos_config_sl_rate_limit"},
+		{0x2000000, "qos_config_sl_vport_rate_limit"},
+		{0x40000000, "global_out_of_order"},
 	},
 }
 
@@ -64,35 +41,20 @@ func (m Capabilities0) String() string { return WordsCapabilities0.Join(uint64(m
 // WordsCapabilities1 are the words of Capabilities1.
 var WordsCapabilities1 = &Words{
 	Name: "Capabilities1",
-	Word: map[uint64]string{
-		0x1000:     "congestion_control",
-		0x2000:     "adaptive_timeout",
-		0x10000:    "router_lid",
-		0x20000:    "lft_split",
-		0x80000:    "qos_config_vl",
-		0x100000:   "fast_recovery",
-		0x200000:   "credit_watchdog",
-		0x800000:   "nvl_reduction_management",
-		0x1000000:  "rail_filter",
-		0x2000000:  "nvl_hbf",
-		0x8000000:  "contain_and_drain",
-		0x20000000: "ber",
-		0x80000000: "vl_buffer_weight",
-	},
-	Code: map[string]uint64{
-		"congestion_control":       0x1000,
-		"adaptive_timeout":         0x2000,
-		"router_lid":               0x10000,
-		"lft_split":                0x20000,
-		"qos_config_vl":            0x80000,
-		"fast_recovery":            0x100000,
-		"credit_watchdog":          0x200000,
-		"nvl_reduction_management": 0x800000,
-		"rail_filter":              0x1000000,
-		"nvl_hbf":                  0x2000000,
-		"contain_and_drain":        0x8000000,
-		"ber":                      0x20000000,
-		"vl_buffer_weight":         0x80000000,
+	list: []wordCode{
+		{0x1000, "congestion_control"},
+		{0x2000, "adaptive_timeout"},
+		{0x10000, "router_lid"},
+		{0x20000, "lft_split"},
+		{0x80000, "qos_config_vl"},
+		{0x100000, "fast_recovery"},
+		{0x200000, "credit_watchdog"},
+		{0x800000, "nvl_reduction_management"},
+		{0x1000000, "rail_filter"},
+		{0x2000000, "nvl_hbf"},
+		{0x8000000, "contain_and_drain"},
+		{0x20000000, "ber"},
+		{0x80000000, "vl_buffer_weight"},
 	},
 }
 
@@ -105,27 +67,16 @@ func (m Capabilities1) String() string { return WordsCapabilities1.Join(uint64(m
 // WordsCapabilities2 are the words of Capabilities2.
 var WordsCapabilities2 = &Words{
 	Name: "Capabilities2",
-	Word: map[uint64]string{
-		0x1:     "end_port_plane_filter",
-		0x4:     "bw_utilization",
-		0x8:     "extended_switch_info",
-		0x10:    "fabric_manager_info",
-		0x100:   "chassis_info",
-		0x400:   "issu",
-		0x1000:  "port_recovery_policy",
-		0x2000:  "nmx_admin_state",
-		0x20000: "link_auto_retrain",
-	},
-	Code: map[string]uint64{
-		"end_port_plane_filter": 0x1,
-		"bw_utilization":        0x4,
-		"extended_switch_info":  0x8,
-		"fabric_manager_info":   0x10,
-		"chassis_info":          0x100,
-		"issu":                  0x400,
-		"port_recovery_policy":  0x1000,
-		"nmx_admin_state":       0x2000,
-		"link_auto_retrain":     0x20000,
+	list: []wordCode{
+		{0x1, "end_port_plane_filter"},
+		{0x4, "bw_utilization"},
+		{0x8, "extended_switch_info"},
+		{0x10, "fabric_manager_info"},
+		{0x100, "chassis_info"},
+		{0x400, "issu"},
+		{0x1000, "port_recovery_policy"},
+		{0x2000, "nmx_admin_state"},
+		{0x20000, "link_auto_retrain"},
 	},
 }
 
@@ -138,25 +89,15 @@ func (m Capabilities2) String() string { return WordsCapabilities2.Join(uint64(m
 // WordsUnhealthyReason are the words of UnhealthyReason.
 var WordsUnhealthyReason = &Words{
 	Name: "UnhealthyReason",
-	Word: map[uint64]string{
-		0x0: "not_supported",
-		0x1: "healthy",
-		0x2: "credit_watchdog",
-		0x3: "symmetry",
-		0x4: "raw_ber",
-		0x5: "effective_ber",
-		0x6: "symbol_ber",
-		0x8: "contain_and_drain",
-	},
-	Code: map[string]uint64{
-		"not_supported":     0x0,
-		"healthy":           0x1,
-		"credit_watchdog":   0x2,
-		"symmetry":          0x3,
-		"raw_ber":           0x4,
-		"effective_ber":     0x5,
-		"symbol_ber":        0x6,
-		"contain_and_drain": 0x8,
+	list: []wordCode{
+		{0x0, "not_supported"},
+		{0x1, "healthy"},
+		{0x2, "credit_watchdog"},
+		{0x3, "symmetry"},
+		{0x4, "raw_ber"},
+		{0x5, "effective_ber"},
+		{0x6, "symbol_ber"},
+		{0x8, "contain_and_drain"},
 	},
 }
 
@@ -166,17 +107,11 @@ func (v UnhealthyReason) String() string { return WordsUnhealthyReason.Text(uint
 // WordsNMXAdminState are the words of NMXAdminState.
 var WordsNMXAdminState = &Words{
 	Name: "NMXAdminState",
-	Word: map[uint64]string{
-		0x0: "not_available",
-		0x1: "up",
-		0x2: "down",
-		0x3: "diag",
-	},
-	Code: map[string]uint64{
-		"not_available": 0x0,
-		"up":            0x1,
-		"down":          0x2,
-		"diag":          0x3,
+	list: []wordCode{
+		{0x0, "not_available"},
+		{0x1, "up"},
+		{0x2, "down"},
+		{0x3, "diag"},
 	},
 }
 
@@ -186,15 +121,10 @@ func (v NMXAdminState) String() string { return WordsNMXAdminState.Text(uint64(v
 // WordsExtendedNodeType are the words of ExtendedNodeType.
 var WordsExtendedNodeType = &Words{
 	Name: "ExtendedNodeType",
-	Word: map[uint64]string{
-		0x0: "standard",
-		0x1: "gpu",
-		0x2: "multi_plane_ca",
-	},
-	Code: map[string]uint64{
-		"standard":       0x0,
-		"gpu":            0x1,
-		"multi_plane_ca": 0x2,
+	list: []wordCode{
+		{0x0, "standard"},
+		{0x1, "gpu"},
+		{0x2, "multi_plane_ca"},
 	},
 }
 

@@ -7,19 +7,12 @@ import "encoding/binary"
 // WordsVLDataTypes are the words of VLDataTypes.
 var WordsVLDataTypes = &Words{
 	Name: "VLDataTypes",
-	Word: map[uint64]string{
-		0x1:  "ib",
-		0x2:  "nvl_uc_request",
-		0x4:  "nvl_uc_response",
-		0x8:  "nvl_mc_request",
-		0x10: "nvl_mc_response",
-	},
-	Code: map[string]uint64{
-		"ib":              0x1,
-		"nvl_uc_request":  0x2,
-		"nvl_uc_response": 0x4,
-		"nvl_mc_request":  0x8,
-		"nvl_mc_response": 0x10,
+	list: []wordCode{
+		{0x1, "ib"},
+		{0x2, "nvl_uc_request"},
+		{0x4, "nvl_uc_response"},
+		{0x8, "nvl_mc_request"},
+		{0x10, "nvl_mc_response"},
 	},
 }
 
@@ -32,17 +25,11 @@ func (m VLDataTypes) String() string { return WordsVLDataTypes.Join(uint64(m)) }
 // WordsLinkErrorAction are the words of LinkErrorAction.
 var WordsLinkErrorAction = &Words{
 	Name: "LinkErrorAction",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "toggle_link",
-		0x2: "init",
-		0x3: "recovery",
-	},
-	Code: map[string]uint64{
-		"none":        0x0,
-		"toggle_link": 0x1,
-		"init":        0x2,
-		"recovery":    0x3,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "toggle_link"},
+		{0x2, "init"},
+		{0x3, "recovery"},
 	},
 }
 
@@ -52,17 +39,11 @@ func (v LinkErrorAction) String() string { return WordsLinkErrorAction.Text(uint
 // WordsEnabledThresholds are the words of EnabledThresholds.
 var WordsEnabledThresholds = &Words{
 	Name: "EnabledThresholds",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "error",
-		0x2: "warning_and_normal",
-		0x3: "all",
-	},
-	Code: map[string]uint64{
-		"none":               0x0,
-		"error":              0x1,
-		"warning_and_normal": 0x2,
-		"all":                0x3,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "error"},
+		{0x2, "warning_and_normal"},
+		{0x3, "all"},
 	},
 }
 
@@ -72,17 +53,11 @@ func (v EnabledThresholds) String() string { return WordsEnabledThresholds.Text(
 // WordsPortRecoveryTypes are the words of PortRecoveryTypes.
 var WordsPortRecoveryTypes = &Words{
 	Name: "PortRecoveryTypes",
-	Word: map[uint64]string{
-		0x1: "host_relock",
-		0x2: "host_serdes_feq",
-		0x4: "module_tx_disable",
-		0x8: "module_datapath_toggle",
-	},
-	Code: map[string]uint64{
-		"host_relock":            0x1,
-		"host_serdes_feq":        0x2,
-		"module_tx_disable":      0x4,
-		"module_datapath_toggle": 0x8,
+	list: []wordCode{
+		{0x1, "host_relock"},
+		{0x2, "host_serdes_feq"},
+		{0x4, "module_tx_disable"},
+		{0x8, "module_datapath_toggle"},
 	},
 }
 
@@ -95,33 +70,19 @@ func (m PortRecoveryTypes) String() string { return WordsPortRecoveryTypes.Join(
 // WordsQoSArbiterCapabilities are the words of QoSArbiterCapabilities.
 var WordsQoSArbiterCapabilities = &Words{
 	Name: "QoSArbiterCapabilities",
-	Word: map[uint64]string{
-		0x2:    "port_rate_limit",
-		0x4:    "vl_group0_rate_limit",
-		0x8:    "vl_group_rate_limit",
-		0x10:   "vl_group_share",
-		0x20:   "vl_share",
-		0x40:   "vl_rate_limit",
-		0x80:   "sl_share",
-		0x100:  "sl_rate_limit",
-		0x200:  "vl_group0_minimum",
-		0x400:  "vl_group_minimum",
-		0x800:  "vl_minimum",
-		0x1000: "separate_granularities",
-	},
-	Code: map[string]uint64{
-		"port_rate_limit":        0x2,
-		"vl_group0_rate_limit":   0x4,
-		"vl_group_rate_limit":    0x8,
-		"vl_group_share":         0x10,
-		"vl_share":               0x20,
-		"vl_rate_limit":          0x40,
-		"sl_share":               0x80,
-		"sl_rate_limit":          0x100,
-		"vl_group0_minimum":      0x200,
-		"vl_group_minimum":       0x400,
-		"vl_minimum":             0x800,
-		"separate_granularities": 0x1000,
+	list: []wordCode{
+		{0x2, "port_rate_limit"},
+		{0x4, "vl_group0_rate_limit"},
+		{0x8, "vl_group_rate_limit"},
+		{0x10, "vl_group_share"},
+		{0x20, "vl_share"},
+		{0x40, "vl_rate_limit"},
+		{0x80, "sl_share"},
+		{0x100, "sl_rate_limit"},
+		{0x200, "vl_group0_minimum"},
+		{0x400, "vl_group_minimum"},
+		{0x800, "vl_minimum"},
+		{0x1000, "separate_granularities"},
 	},
 }
 
@@ -134,23 +95,14 @@ func (m QoSArbiterCapabilities) String() string { return WordsQoSArbiterCapabili
 // WordsBandwidthUnit are the words of BandwidthUnit.
 var WordsBandwidthUnit = &Words{
 	Name: "BandwidthUnit",
-	Word: map[uint64]string{
-		0x1: "1_mbit",
-		0x2: "10_mbit",
-		0x3: "100_mbit",
-		0x4: "1_gbit",
-		0x5: "10_gbit",
-		0x6: "100_gbit",
-		0x7: "1_tbit",
-	},
-	Code: map[string]uint64{
-		"1_mbit":   0x1,
-		"10_mbit":  0x2,
-		"100_mbit": 0x3,
-		"1_gbit":   0x4,
-		"10_gbit":  0x5,
-		"100_gbit": 0x6,
-		"1_tbit":   0x7,
+	list: []wordCode{
+		{0x1, "1_mbit"},
+		{0x2, "10_mbit"},
+		{0x3, "100_mbit"},
+		{0x4, "1_gbit"},
+		{0x5, "10_gbit"},
+		{0x6, "100_gbit"},
+		{0x7, "1_tbit"},
 	},
 }
 
@@ -160,23 +112,14 @@ func (v BandwidthUnit) String() string { return WordsBandwidthUnit.Text(uint64(v
 // WordsVPortCapabilities are the words of VPortCapabilities.
 var WordsVPortCapabilities = &Words{
 	Name: "VPortCapabilities",
-	Word: map[uint64]string{
-		0x1:  "communication_management",
-		0x2:  "snmp",
-		0x4:  "device_management",
-		0x8:  "vendor_class",
-		0x10: "boot_management",
-		0x20: "is_sm",
-		0x40: "is_sm_disabled",
-	},
-	Code: map[string]uint64{
-		"communication_management": 0x1,
-		"snmp":                     0x2,
-		"device_management":        0x4,
-		"vendor_class":             0x8,
-		"boot_management":          0x10,
-		"is_sm":                    0x20,
-		"is_sm_disabled":           0x40,
+	list: []wordCode{
+		{0x1, "communication_management"},
+		{0x2, "snmp"},
+		{0x4, "device_management"},
+		{0x8, "vendor_class"},
+		{0x10, "boot_management"},
+		{0x20, "is_sm"},
+		{0x40, "is_sm_disabled"},
 	},
 }
 

@@ -7,17 +7,11 @@ import "encoding/binary"
 // WordsARState are the words of ARState.
 var WordsARState = &Words{
 	Name: "ARState",
-	Word: map[uint64]string{
-		0x0: "bounded",
-		0x1: "free",
-		0x2: "static",
-		0x3: "hbf",
-	},
-	Code: map[string]uint64{
-		"bounded": 0x0,
-		"free":    0x1,
-		"static":  0x2,
-		"hbf":     0x3,
+	list: []wordCode{
+		{0x0, "bounded"},
+		{0x1, "free"},
+		{0x2, "static"},
+		{0x3, "hbf"},
 	},
 }
 
@@ -27,13 +21,9 @@ func (v ARState) String() string { return WordsARState.Text(uint64(v)) }
 // WordsHBFHashType are the words of HBFHashType.
 var WordsHBFHashType = &Words{
 	Name: "HBFHashType",
-	Word: map[uint64]string{
-		0x0: "crc",
-		0x1: "xor",
-	},
-	Code: map[string]uint64{
-		"crc": 0x0,
-		"xor": 0x1,
+	list: []wordCode{
+		{0x0, "crc"},
+		{0x1, "xor"},
 	},
 }
 
@@ -43,13 +33,9 @@ func (v HBFHashType) String() string { return WordsHBFHashType.Text(uint64(v)) }
 // WordsHBFSeedType are the words of HBFSeedType.
 var WordsHBFSeedType = &Words{
 	Name: "HBFSeedType",
-	Word: map[uint64]string{
-		0x0: "configured",
-		0x1: "random",
-	},
-	Code: map[string]uint64{
-		"configured": 0x0,
-		"random":     0x1,
+	list: []wordCode{
+		{0x0, "configured"},
+		{0x1, "random"},
 	},
 }
 
@@ -59,13 +45,9 @@ func (v HBFSeedType) String() string { return WordsHBFSeedType.Text(uint64(v)) }
 // WordsPFRNPolicy are the words of PFRNPolicy.
 var WordsPFRNPolicy = &Words{
 	Name: "PFRNPolicy",
-	Word: map[uint64]string{
-		0x0: "tree",
-		0x1: "dragonfly",
-	},
-	Code: map[string]uint64{
-		"tree":      0x0,
-		"dragonfly": 0x1,
+	list: []wordCode{
+		{0x0, "tree"},
+		{0x1, "dragonfly"},
 	},
 }
 
@@ -75,17 +57,11 @@ func (v PFRNPolicy) String() string { return WordsPFRNPolicy.Text(uint64(v)) }
 // WordsRNDecision are the words of RNDecision.
 var WordsRNDecision = &Words{
 	Name: "RNDecision",
-	Word: map[uint64]string{
-		0x0: "discard",
-		0x1: "consume_arn",
-		0x2: "consume_arn_frn",
-		0x3: "pass_on",
-	},
-	Code: map[string]uint64{
-		"discard":         0x0,
-		"consume_arn":     0x1,
-		"consume_arn_frn": 0x2,
-		"pass_on":         0x3,
+	list: []wordCode{
+		{0x0, "discard"},
+		{0x1, "consume_arn"},
+		{0x2, "consume_arn_frn"},
+		{0x3, "pass_on"},
 	},
 }
 

@@ -7,15 +7,10 @@ import "encoding/binary"
 // WordsSampleStatus are the words of SampleStatus.
 var WordsSampleStatus = &Words{
 	Name: "SampleStatus",
-	Word: map[uint64]string{
-		0x0: "done",
-		0x1: "not_begun",
-		0x2: "running",
-	},
-	Code: map[string]uint64{
-		"done":      0x0,
-		"not_begun": 0x1,
-		"running":   0x2,
+	list: []wordCode{
+		{0x0, "done"},
+		{0x1, "not_begun"},
+		{0x2, "running"},
 	},
 }
 
@@ -25,21 +20,13 @@ func (v SampleStatus) String() string { return WordsSampleStatus.Text(uint64(v))
 // WordsSampleSelect are the words of SampleSelect.
 var WordsSampleSelect = &Words{
 	Name: "SampleSelect",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "port_xmit_data",
-		0x2: "port_rcv_data",
-		0x3: "port_xmit_pkts",
-		0x4: "port_rcv_pkts",
-		0x5: "port_xmit_wait",
-	},
-	Code: map[string]uint64{
-		"none":           0x0,
-		"port_xmit_data": 0x1,
-		"port_rcv_data":  0x2,
-		"port_xmit_pkts": 0x3,
-		"port_rcv_pkts":  0x4,
-		"port_xmit_wait": 0x5,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "port_xmit_data"},
+		{0x2, "port_rcv_data"},
+		{0x3, "port_xmit_pkts"},
+		{0x4, "port_rcv_pkts"},
+		{0x5, "port_xmit_wait"},
 	},
 }
 

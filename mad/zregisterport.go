@@ -7,19 +7,12 @@ import "encoding/binary"
 // WordsModuleMonitors are the words of ModuleMonitors.
 var WordsModuleMonitors = &Words{
 	Name: "ModuleMonitors",
-	Word: map[uint64]string{
-		0x1:  "temperature",
-		0x2:  "voltage",
-		0x4:  "tx_power",
-		0x8:  "rx_power",
-		0x10: "tx_bias",
-	},
-	Code: map[string]uint64{
-		"temperature": 0x1,
-		"voltage":     0x2,
-		"tx_power":    0x4,
-		"rx_power":    0x8,
-		"tx_bias":     0x10,
+	list: []wordCode{
+		{0x1, "temperature"},
+		{0x2, "voltage"},
+		{0x4, "tx_power"},
+		{0x8, "rx_power"},
+		{0x10, "tx_bias"},
 	},
 }
 
@@ -32,27 +25,16 @@ func (m ModuleMonitors) String() string { return WordsModuleMonitors.Join(uint64
 // WordsCableIdentifier are the words of CableIdentifier.
 var WordsCableIdentifier = &Words{
 	Name: "CableIdentifier",
-	Word: map[uint64]string{
-		0x0: "qsfp28",
-		0x1: "qsfp_plus",
-		0x2: "sfp",
-		0x3: "qsa",
-		0x4: "backplane",
-		0x5: "sfp_dd",
-		0x6: "qsfp_dd",
-		0x7: "qsfp_cmis",
-		0x8: "osfp",
-	},
-	Code: map[string]uint64{
-		"qsfp28":    0x0,
-		"qsfp_plus": 0x1,
-		"sfp":       0x2,
-		"qsa":       0x3,
-		"backplane": 0x4,
-		"sfp_dd":    0x5,
-		"qsfp_dd":   0x6,
-		"qsfp_cmis": 0x7,
-		"osfp":      0x8,
+	list: []wordCode{
+		{0x0, "qsfp28"},
+		{0x1, "qsfp_plus"},
+		{0x2, "sfp"},
+		{0x3, "qsa"},
+		{0x4, "backplane"},
+		{0x5, "sfp_dd"},
+		{0x6, "qsfp_dd"},
+		{0x7, "qsfp_cmis"},
+		{0x8, "osfp"},
 	},
 }
 
@@ -62,21 +44,13 @@ func (v CableIdentifier) String() string { return WordsCableIdentifier.Text(uint
 // WordsCableType are the words of CableType.
 var WordsCableType = &Words{
 	Name: "CableType",
-	Word: map[uint64]string{
-		0x0: "unidentified",
-		0x1: "active",
-		0x2: "optical",
-		0x3: "passive_copper",
-		0x4: "unplugged",
-		0x5: "twisted_pair",
-	},
-	Code: map[string]uint64{
-		"unidentified":   0x0,
-		"active":         0x1,
-		"optical":        0x2,
-		"passive_copper": 0x3,
-		"unplugged":      0x4,
-		"twisted_pair":   0x5,
+	list: []wordCode{
+		{0x0, "unidentified"},
+		{0x1, "active"},
+		{0x2, "optical"},
+		{0x3, "passive_copper"},
+		{0x4, "unplugged"},
+		{0x5, "twisted_pair"},
 	},
 }
 
@@ -86,23 +60,14 @@ func (v CableType) String() string { return WordsCableType.Text(uint64(v)) }
 // WordsModuleStatus are the words of ModuleStatus.
 var WordsModuleStatus = &Words{
 	Name: "ModuleStatus",
-	Word: map[uint64]string{
-		0x0:  "ok",
-		0x1:  "no_eeprom",
-		0x2:  "not_supported",
-		0x3:  "not_connected",
-		0x4:  "type_invalid",
-		0x9:  "i2c_error",
-		0x10: "disabled",
-	},
-	Code: map[string]uint64{
-		"ok":            0x0,
-		"no_eeprom":     0x1,
-		"not_supported": 0x2,
-		"not_connected": 0x3,
-		"type_invalid":  0x4,
-		"i2c_error":     0x9,
-		"disabled":      0x10,
+	list: []wordCode{
+		{0x0, "ok"},
+		{0x1, "no_eeprom"},
+		{0x2, "not_supported"},
+		{0x3, "not_connected"},
+		{0x4, "type_invalid"},
+		{0x9, "i2c_error"},
+		{0x10, "disabled"},
 	},
 }
 
@@ -112,19 +77,12 @@ func (v ModuleStatus) String() string { return WordsModuleStatus.Text(uint64(v))
 // WordsDiagnosticPage are the words of DiagnosticPage.
 var WordsDiagnosticPage = &Words{
 	Name: "DiagnosticPage",
-	Word: map[uint64]string{
-		0x0: "operational",
-		0x1: "troubleshooting",
-		0x2: "phy",
-		0x3: "module",
-		0x6: "link_down",
-	},
-	Code: map[string]uint64{
-		"operational":     0x0,
-		"troubleshooting": 0x1,
-		"phy":             0x2,
-		"module":          0x3,
-		"link_down":       0x6,
+	list: []wordCode{
+		{0x0, "operational"},
+		{0x1, "troubleshooting"},
+		{0x2, "phy"},
+		{0x3, "module"},
+		{0x6, "link_down"},
 	},
 }
 
@@ -134,49 +92,27 @@ func (v DiagnosticPage) String() string { return WordsDiagnosticPage.Text(uint64
 // WordsTroubleshootingStatus are the words of TroubleshootingStatus.
 var WordsTroubleshootingStatus = &Words{
 	Name: "TroubleshootingStatus",
-	Word: map[uint64]string{
-		0x0:   "no_issue_observed",
-		0x1:   "port_closed",
-		0x2:   "autonegotiation_failure",
-		0x5:   "link_training_failure",
-		0x9:   "logical_mismatch",
-		0xe:   "remote_fault",
-		0xf:   "bad_signal_integrity",
-		0x10:  "cable_compliance_code_mismatch",
-		0x17:  "internal_error",
-		0x3ff: "info_not_available",
-		0x400: "cable_unplugged",
-		0x401: "long_range_for_foreign_cable",
-		0x402: "bus_stuck",
-		0x403: "unsupported_eeprom",
-		0x404: "part_number_list",
-		0x405: "unsupported_cable",
-		0x406: "module_temperature_shutdown",
-		0x407: "shorted_cable",
-		0x408: "power_budget_exceeded",
-		0x409: "management_forced_down",
-	},
-	Code: map[string]uint64{
-		"no_issue_observed":              0x0,
-		"port_closed":                    0x1,
-		"autonegotiation_failure":        0x2,
-		"link_training_failure":          0x5,
-		"logical_mismatch":               0x9,
-		"remote_fault":                   0xe,
-		"bad_signal_integrity":           0xf,
-		"cable_compliance_code_mismatch": 0x10,
-		"internal_error":                 0x17,
-		"info_not_available":             0x3ff,
-		"cable_unplugged":                0x400,
-		"long_range_for_foreign_cable":   0x401,
-		"bus_stuck":                      0x402,
-		"unsupported_eeprom":             0x403,
-		"part_number_list":               0x404,
-		"unsupported_cable":              0x405,
-		"module_temperature_shutdown":    0x406,
-		"shorted_cable":                  0x407,
-		"power_budget_exceeded":          0x408,
-		"management_forced_down":         0x409,
+	list: []wordCode{
+		{0x0, "no_issue_observed"},
+		{0x1, "port_closed"},
+		{0x2, "autonegotiation_failure"},
+		{0x5, "link_training_failure"},
+		{0x9, "logical_mismatch"},
+		{0xe, "remote_fault"},
+		{0xf, "bad_signal_integrity"},
+		{0x10, "cable_compliance_code_mismatch"},
+		{0x17, "internal_error"},
+		{0x3ff, "info_not_available"},
+		{0x400, "cable_unplugged"},
+		{0x401, "long_range_for_foreign_cable"},
+		{0x402, "bus_stuck"},
+		{0x403, "unsupported_eeprom"},
+		{0x404, "part_number_list"},
+		{0x405, "unsupported_cable"},
+		{0x406, "module_temperature_shutdown"},
+		{0x407, "shorted_cable"},
+		{0x408, "power_budget_exceeded"},
+		{0x409, "management_forced_down"},
 	},
 }
 
@@ -186,15 +122,10 @@ func (v TroubleshootingStatus) String() string { return WordsTroubleshootingStat
 // WordsDownBlame are the words of DownBlame.
 var WordsDownBlame = &Words{
 	Name: "DownBlame",
-	Word: map[uint64]string{
-		0x0: "unknown",
-		0x1: "local",
-		0x2: "remote",
-	},
-	Code: map[string]uint64{
-		"unknown": 0x0,
-		"local":   0x1,
-		"remote":  0x2,
+	list: []wordCode{
+		{0x0, "unknown"},
+		{0x1, "local"},
+		{0x2, "remote"},
 	},
 }
 
@@ -204,85 +135,45 @@ func (v DownBlame) String() string { return WordsDownBlame.Text(uint64(v)) }
 // WordsLinkDownReason are the words of LinkDownReason.
 var WordsLinkDownReason = &Words{
 	Name: "LinkDownReason",
-	Word: map[uint64]string{
-		0x0:  "no_link_down_indication",
-		0x1:  "unknown_reason",
-		0x2:  "hi_ber",
-		0x3:  "block_lock_loss",
-		0x4:  "alignment_loss",
-		0x5:  "fec_sync_loss",
-		0x6:  "pll_lock_loss",
-		0x7:  "fifo_overflow",
-		0x8:  "false_skip_condition",
-		0x9:  "minor_error_threshold_exceeded",
-		0xa:  "physical_layer_retransmission_timeout",
-		0xb:  "heartbeat_errors",
-		0xc:  "link_layer_credit_monitoring_watchdog",
-		0xd:  "link_layer_integrity_threshold_exceeded",
-		0xe:  "link_layer_buffer_overrun",
-		0xf:  "down_by_outband_command_with_healthy_link",
-		0x10: "down_by_outband_command_for_link_with_hi_ber",
-		0x11: "down_by_inband_command_with_healthy_link",
-		0x12: "down_by_inband_command_for_link_with_hi_ber",
-		0x13: "down_by_verification_gw",
-		0x14: "received_remote_fault",
-		0x15: "received_ts1",
-		0x16: "down_by_management_command",
-		0x17: "cable_was_unplugged",
-		0x18: "cable_access_issue",
-		0x19: "cable_thermal_shutdown",
-		0x1a: "current_issue",
-		0x1b: "power_budget",
-		0x1c: "fast_recovery_raw_ber",
-		0x1d: "fast_recovery_effective_ber",
-		0x1e: "fast_recovery_symbol_ber",
-		0x1f: "fast_recovery_credit_watchdog",
-		0x20: "peer_side_down_to_sleep_state",
-		0x21: "peer_side_down_to_disable_state",
-		0x22: "peer_side_down_to_disable_and_port_lock",
-		0x23: "peer_side_down_due_to_thermal_event",
-		0x24: "peer_side_down_due_to_force_event",
-		0x25: "peer_side_down_due_to_reset_event",
-	},
-	Code: map[string]uint64{
-		"no_link_down_indication":                      0x0,
-		"unknown_reason":                               0x1,
-		"hi_ber":                                       0x2,
-		"block_lock_loss":                              0x3,
-		"alignment_loss":                               0x4,
-		"fec_sync_loss":                                0x5,
-		"pll_lock_loss":                                0x6,
-		"fifo_overflow":                                0x7,
-		"false_skip_condition":                         0x8,
-		"minor_error_threshold_exceeded":               0x9,
-		"physical_layer_retransmission_timeout":        0xa,
-		"heartbeat_errors":                             0xb,
-		"link_layer_credit_monitoring_watchdog":        0xc,
-		"link_layer_integrity_threshold_exceeded":      0xd,
-		"link_layer_buffer_overrun":                    0xe,
-		"down_by_outband_command_with_healthy_link":    0xf,
-		"down_by_outband_command_for_link_with_hi_ber": 0x10,
-		"down_by_inband_command_with_healthy_link":     0x11,
-		"down_by_inband_command_for_link_with_hi_ber":  0x12,
-		"down_by_verification_gw":                      0x13,
-		"received_remote_fault":                        0x14,
-		"received_ts1":                                 0x15,
-		"down_by_management_command":                   0x16,
-		"cable_was_unplugged":                          0x17,
-		"cable_access_issue":                           0x18,
-		"cable_thermal_shutdown":                       0x19,
-		"current_issue":                                0x1a,
-		"power_budget":                                 0x1b,
-		"fast_recovery_raw_ber":                        0x1c,
-		"fast_recovery_effective_ber":                  0x1d,
-		"fast_recovery_symbol_ber":                     0x1e,
-		"fast_recovery_credit_watchdog":                0x1f,
-		"peer_side_down_to_sleep_state":                0x20,
-		"peer_side_down_to_disable_state":              0x21,
-		"peer_side_down_to_disable_and_port_lock":      0x22,
-		"peer_side_down_due_to_thermal_event":          0x23,
-		"peer_side_down_due_to_force_event":            0x24,
-		"peer_side_down_due_to_reset_event":            0x25,
+	list: []wordCode{
+		{0x0, "no_link_down_indication"},
+		{0x1, "unknown_reason"},
+		{0x2, "hi_ber"},
+		{0x3, "block_lock_loss"},
+		{0x4, "alignment_loss"},
+		{0x5, "fec_sync_loss"},
+		{0x6, "pll_lock_loss"},
+		{0x7, "fifo_overflow"},
+		{0x8, "false_skip_condition"},
+		{0x9, "minor_error_threshold_exceeded"},
+		{0xa, "physical_layer_retransmission_timeout"},
+		{0xb, "heartbeat_errors"},
+		{0xc, "link_layer_credit_monitoring_watchdog"},
+		{0xd, "link_layer_integrity_threshold_exceeded"},
+		{0xe, "link_layer_buffer_overrun"},
+		{0xf, "down_by_outband_command_with_healthy_link"},
+		{0x10, "down_by_outband_command_for_link_with_hi_ber"},
+		{0x11, "down_by_inband_command_with_healthy_link"},
+		{0x12, "down_by_inband_command_for_link_with_hi_ber"},
+		{0x13, "down_by_verification_gw"},
+		{0x14, "received_remote_fault"},
+		{0x15, "received_ts1"},
+		{0x16, "down_by_management_command"},
+		{0x17, "cable_was_unplugged"},
+		{0x18, "cable_access_issue"},
+		{0x19, "cable_thermal_shutdown"},
+		{0x1a, "current_issue"},
+		{0x1b, "power_budget"},
+		{0x1c, "fast_recovery_raw_ber"},
+		{0x1d, "fast_recovery_effective_ber"},
+		{0x1e, "fast_recovery_symbol_ber"},
+		{0x1f, "fast_recovery_credit_watchdog"},
+		{0x20, "peer_side_down_to_sleep_state"},
+		{0x21, "peer_side_down_to_disable_state"},
+		{0x22, "peer_side_down_to_disable_and_port_lock"},
+		{0x23, "peer_side_down_due_to_thermal_event"},
+		{0x24, "peer_side_down_due_to_force_event"},
+		{0x25, "peer_side_down_due_to_reset_event"},
 	},
 }
 
@@ -292,27 +183,16 @@ func (v LinkDownReason) String() string { return WordsLinkDownReason.Text(uint64
 // WordsModuleIdentifier are the words of ModuleIdentifier.
 var WordsModuleIdentifier = &Words{
 	Name: "ModuleIdentifier",
-	Word: map[uint64]string{
-		0x3:  "sfp",
-		0xc:  "qsfp",
-		0xd:  "qsfp_plus",
-		0x11: "qsfp28",
-		0x18: "qsfp_dd",
-		0x19: "osfp",
-		0x1a: "sfp_dd",
-		0x1b: "dsfp",
-		0x1e: "qsfp_cmis",
-	},
-	Code: map[string]uint64{
-		"sfp":       0x3,
-		"qsfp":      0xc,
-		"qsfp_plus": 0xd,
-		"qsfp28":    0x11,
-		"qsfp_dd":   0x18,
-		"osfp":      0x19,
-		"sfp_dd":    0x1a,
-		"dsfp":      0x1b,
-		"qsfp_cmis": 0x1e,
+	list: []wordCode{
+		{0x3, "sfp"},
+		{0xc, "qsfp"},
+		{0xd, "qsfp_plus"},
+		{0x11, "qsfp28"},
+		{0x18, "qsfp_dd"},
+		{0x19, "osfp"},
+		{0x1a, "sfp_dd"},
+		{0x1b, "dsfp"},
+		{0x1e, "qsfp_cmis"},
 	},
 }
 
@@ -322,17 +202,11 @@ func (v ModuleIdentifier) String() string { return WordsModuleIdentifier.Text(ui
 // WordsModuleAlarms are the words of ModuleAlarms.
 var WordsModuleAlarms = &Words{
 	Name: "ModuleAlarms",
-	Word: map[uint64]string{
-		0x1: "low_warning",
-		0x2: "high_warning",
-		0x4: "low_alarm",
-		0x8: "high_alarm",
-	},
-	Code: map[string]uint64{
-		"low_warning":  0x1,
-		"high_warning": 0x2,
-		"low_alarm":    0x4,
-		"high_alarm":   0x8,
+	list: []wordCode{
+		{0x1, "low_warning"},
+		{0x2, "high_warning"},
+		{0x4, "low_alarm"},
+		{0x8, "high_alarm"},
 	},
 }
 
@@ -345,17 +219,11 @@ func (m ModuleAlarms) String() string { return WordsModuleAlarms.Join(uint64(m))
 // WordsCMISAlarms are the words of CMISAlarms.
 var WordsCMISAlarms = &Words{
 	Name: "CMISAlarms",
-	Word: map[uint64]string{
-		0x1: "high_alarm",
-		0x2: "low_alarm",
-		0x4: "high_warning",
-		0x8: "low_warning",
-	},
-	Code: map[string]uint64{
-		"high_alarm":   0x1,
-		"low_alarm":    0x2,
-		"high_warning": 0x4,
-		"low_warning":  0x8,
+	list: []wordCode{
+		{0x1, "high_alarm"},
+		{0x2, "low_alarm"},
+		{0x4, "high_warning"},
+		{0x8, "low_warning"},
 	},
 }
 
@@ -368,25 +236,15 @@ func (m CMISAlarms) String() string { return WordsCMISAlarms.Join(uint64(m)) }
 // WordsModuleLanes are the words of ModuleLanes.
 var WordsModuleLanes = &Words{
 	Name: "ModuleLanes",
-	Word: map[uint64]string{
-		0x1:  "lane0",
-		0x2:  "lane1",
-		0x4:  "lane2",
-		0x8:  "lane3",
-		0x10: "lane4",
-		0x20: "lane5",
-		0x40: "lane6",
-		0x80: "lane7",
-	},
-	Code: map[string]uint64{
-		"lane0": 0x1,
-		"lane1": 0x2,
-		"lane2": 0x4,
-		"lane3": 0x8,
-		"lane4": 0x10,
-		"lane5": 0x20,
-		"lane6": 0x40,
-		"lane7": 0x80,
+	list: []wordCode{
+		{0x1, "lane0"},
+		{0x2, "lane1"},
+		{0x4, "lane2"},
+		{0x8, "lane3"},
+		{0x10, "lane4"},
+		{0x20, "lane5"},
+		{0x40, "lane6"},
+		{0x80, "lane7"},
 	},
 }
 
@@ -399,13 +257,9 @@ func (m ModuleLanes) String() string { return WordsModuleLanes.Join(uint64(m)) }
 // WordsPortAccess are the words of PortAccess.
 var WordsPortAccess = &Words{
 	Name: "PortAccess",
-	Word: map[uint64]string{
-		0x0: "local_port",
-		0x1: "ib_port",
-	},
-	Code: map[string]uint64{
-		"local_port": 0x0,
-		"ib_port":    0x1,
+	list: []wordCode{
+		{0x0, "local_port"},
+		{0x1, "ib_port"},
 	},
 }
 
@@ -415,15 +269,10 @@ func (v PortAccess) String() string { return WordsPortAccess.Text(uint64(v)) }
 // WordsCounterGroup are the words of CounterGroup.
 var WordsCounterGroup = &Words{
 	Name: "CounterGroup",
-	Word: map[uint64]string{
-		0x12: "physical_layer",
-		0x16: "statistical",
-		0x23: "rs_fec_histogram",
-	},
-	Code: map[string]uint64{
-		"physical_layer":   0x12,
-		"statistical":      0x16,
-		"rs_fec_histogram": 0x23,
+	list: []wordCode{
+		{0x12, "physical_layer"},
+		{0x16, "statistical"},
+		{0x23, "rs_fec_histogram"},
 	},
 }
 
@@ -433,29 +282,17 @@ func (v CounterGroup) String() string { return WordsCounterGroup.Text(uint64(v))
 // WordsActiveFEC are the words of ActiveFEC.
 var WordsActiveFEC = &Words{
 	Name: "ActiveFEC",
-	Word: map[uint64]string{
-		0x1:   "none",
-		0x2:   "firecode",
-		0x4:   "standard_rs",
-		0x8:   "standard_ll_rs",
-		0x10:  "interleaved_quad_rs",
-		0x20:  "interleaved_quad_rs_plr",
-		0x40:  "interleaved_standard_rs",
-		0x80:  "rs_544_514",
-		0x100: "interleaved_octet_rs_plr",
-		0x200: "ll_50g_rs",
-	},
-	Code: map[string]uint64{
-		"none":                     0x1,
-		"firecode":                 0x2,
-		"standard_rs":              0x4,
-		"standard_ll_rs":           0x8,
-		"interleaved_quad_rs":      0x10,
-		"interleaved_quad_rs_plr":  0x20,
-		"interleaved_standard_rs":  0x40,
-		"rs_544_514":               0x80,
-		"interleaved_octet_rs_plr": 0x100,
-		"ll_50g_rs":                0x200,
+	list: []wordCode{
+		{0x1, "none"},
+		{0x2, "firecode"},
+		{0x4, "standard_rs"},
+		{0x8, "standard_ll_rs"},
+		{0x10, "interleaved_quad_rs"},
+		{0x20, "interleaved_quad_rs_plr"},
+		{0x40, "interleaved_standard_rs"},
+		{0x80, "rs_544_514"},
+		{0x100, "interleaved_octet_rs_plr"},
+		{0x200, "ll_50g_rs"},
 	},
 }
 

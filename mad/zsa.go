@@ -7,17 +7,11 @@ import "encoding/binary"
 // WordsSelector are the words of Selector.
 var WordsSelector = &Words{
 	Name: "Selector",
-	Word: map[uint64]string{
-		0x0: "greater_than",
-		0x1: "less_than",
-		0x2: "exactly",
-		0x3: "largest_available",
-	},
-	Code: map[string]uint64{
-		"greater_than":      0x0,
-		"less_than":         0x1,
-		"exactly":           0x2,
-		"largest_available": 0x3,
+	list: []wordCode{
+		{0x0, "greater_than"},
+		{0x1, "less_than"},
+		{0x2, "exactly"},
+		{0x3, "largest_available"},
 	},
 }
 
@@ -27,17 +21,11 @@ func (v Selector) String() string { return WordsSelector.Text(uint64(v)) }
 // WordsLifeTimeSelector are the words of LifeTimeSelector.
 var WordsLifeTimeSelector = &Words{
 	Name: "LifeTimeSelector",
-	Word: map[uint64]string{
-		0x0: "greater_than",
-		0x1: "less_than",
-		0x2: "exactly",
-		0x3: "smallest_available",
-	},
-	Code: map[string]uint64{
-		"greater_than":       0x0,
-		"less_than":          0x1,
-		"exactly":            0x2,
-		"smallest_available": 0x3,
+	list: []wordCode{
+		{0x0, "greater_than"},
+		{0x1, "less_than"},
+		{0x2, "exactly"},
+		{0x3, "smallest_available"},
 	},
 }
 
@@ -47,57 +35,31 @@ func (v LifeTimeSelector) String() string { return WordsLifeTimeSelector.Text(ui
 // WordsRate are the words of Rate.
 var WordsRate = &Words{
 	Name: "Rate",
-	Word: map[uint64]string{
-		0x2:  "2.5",
-		0x3:  "10",
-		0x4:  "30",
-		0x5:  "5",
-		0x6:  "20",
-		0x7:  "40",
-		0x8:  "60",
-		0x9:  "80",
-		0xa:  "120",
-		0xb:  "14",
-		0xc:  "56",
-		0xd:  "112",
-		0xe:  "168",
-		0xf:  "25",
-		0x10: "100",
-		0x11: "200",
-		0x12: "300",
-		0x13: "28",
-		0x14: "50",
-		0x15: "400",
-		0x16: "600",
-		0x17: "800",
-		0x18: "1200",
-		0x19: "1600",
-	},
-	Code: map[string]uint64{
-		"2.5":  0x2,
-		"10":   0x3,
-		"30":   0x4,
-		"5":    0x5,
-		"20":   0x6,
-		"40":   0x7,
-		"60":   0x8,
-		"80":   0x9,
-		"120":  0xa,
-		"14":   0xb,
-		"56":   0xc,
-		"112":  0xd,
-		"168":  0xe,
-		"25":   0xf,
-		"100":  0x10,
-		"200":  0x11,
-		"300":  0x12,
-		"28":   0x13,
-		"50":   0x14,
-		"400":  0x15,
-		"600":  0x16,
-		"800":  0x17,
-		"1200": 0x18,
-		"1600": 0x19,
+	list: []wordCode{
+		{0x2, "2.5"},
+		{0x3, "10"},
+		{0x4, "30"},
+		{0x5, "5"},
+		{0x6, "20"},
+		{0x7, "40"},
+		{0x8, "60"},
+		{0x9, "80"},
+		{0xa, "120"},
+		{0xb, "14"},
+		{0xc, "56"},
+		{0xd, "112"},
+		{0xe, "168"},
+		{0xf, "25"},
+		{0x10, "100"},
+		{0x11, "200"},
+		{0x12, "300"},
+		{0x13, "28"},
+		{0x14, "50"},
+		{0x15, "400"},
+		{0x16, "600"},
+		{0x17, "800"},
+		{0x18, "1200"},
+		{0x19, "1600"},
 	},
 }
 
@@ -107,17 +69,11 @@ func (v Rate) String() string { return WordsRate.Text(uint64(v)) }
 // WordsJoinState are the words of JoinState.
 var WordsJoinState = &Words{
 	Name: "JoinState",
-	Word: map[uint64]string{
-		0x1: "full_member",
-		0x2: "non_member",
-		0x4: "send_only_non_member",
-		0x8: "send_only_full_member",
-	},
-	Code: map[string]uint64{
-		"full_member":           0x1,
-		"non_member":            0x2,
-		"send_only_non_member":  0x4,
-		"send_only_full_member": 0x8,
+	list: []wordCode{
+		{0x1, "full_member"},
+		{0x2, "non_member"},
+		{0x4, "send_only_non_member"},
+		{0x8, "send_only_full_member"},
 	},
 }
 
@@ -130,17 +86,11 @@ func (m JoinState) String() string { return WordsJoinState.Join(uint64(m)) }
 // WordsScope are the words of Scope.
 var WordsScope = &Words{
 	Name: "Scope",
-	Word: map[uint64]string{
-		0x2: "link_local",
-		0x5: "site_local",
-		0x8: "organization_local",
-		0xe: "global",
-	},
-	Code: map[string]uint64{
-		"link_local":         0x2,
-		"site_local":         0x5,
-		"organization_local": 0x8,
-		"global":             0xe,
+	list: []wordCode{
+		{0x2, "link_local"},
+		{0x5, "site_local"},
+		{0x8, "organization_local"},
+		{0xe, "global"},
 	},
 }
 
@@ -150,15 +100,10 @@ func (v Scope) String() string { return WordsScope.Text(uint64(v)) }
 // WordsFragmentFlag are the words of FragmentFlag.
 var WordsFragmentFlag = &Words{
 	Name: "FragmentFlag",
-	Word: map[uint64]string{
-		0x1:  "first",
-		0x4:  "last",
-		0x20: "ack",
-	},
-	Code: map[string]uint64{
-		"first": 0x1,
-		"last":  0x4,
-		"ack":   0x20,
+	list: []wordCode{
+		{0x1, "first"},
+		{0x4, "last"},
+		{0x20, "ack"},
 	},
 }
 

@@ -7,19 +7,12 @@ import "encoding/binary"
 // WordsFECMode are the words of FECMode.
 var WordsFECMode = &Words{
 	Name: "FECMode",
-	Word: map[uint64]string{
-		0x0: "none",
-		0x1: "fire_code",
-		0x2: "rs",
-		0x3: "low_latency_rs",
-		0x4: "rs2",
-	},
-	Code: map[string]uint64{
-		"none":           0x0,
-		"fire_code":      0x1,
-		"rs":             0x2,
-		"low_latency_rs": 0x3,
-		"rs2":            0x4,
+	list: []wordCode{
+		{0x0, "none"},
+		{0x1, "fire_code"},
+		{0x2, "rs"},
+		{0x3, "low_latency_rs"},
+		{0x4, "rs2"},
 	},
 }
 
@@ -29,11 +22,8 @@ func (v FECMode) String() string { return WordsFECMode.Text(uint64(v)) }
 // WordsExtendedCapabilityMask are the words of ExtendedCapabilityMask.
 var WordsExtendedCapabilityMask = &Words{
 	Name: "ExtendedCapabilityMask",
-	Word: map[uint64]string{
-		0x1: "is_fec_mode_supported",
-	},
-	Code: map[string]uint64{
-		"is_fec_mode_supported": 0x1,
+	list: []wordCode{
+		{0x1, "is_fec_mode_supported"},
 	},
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -41,8 +42,10 @@ func mainBelow(root string) int {
 	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
 	p.Stdin, p.Words, p.Settings.Root = os.Stdin, os.Args[1:], root
 	p.Interrupts = session.WatchInterrupts(p.Console)
-	defer p.Interrupts.Stop()
-	rootCmd := rootCommand(p)
+	rootCmd, addCommands := bareRoot(p)
+	if command.Named(p, os.Args[1:]) {
+		addCommands()
+	}
 	rootCmd.SetArgs(command.SplitRun(p, os.Args[1:]))
 	status := p.Console.Fail(rootCmd.Execute())
 	switch err := p.Console.Lost(); {
@@ -65,8 +68,16 @@ func newProgram(c *session.Console) *session.Program {
 
 // rootCommand returns fabsh with all its commands.
 func rootCommand(p *session.Program) *cobra.Command {
+	root, addCommands := bareRoot(p)
+	addCommands()
+	return root
+}
+
+// bareRoot returns fabsh without commands, and a function that adds them: for code and for the
+// prompt, making all of them would be a part of the start time.
+func bareRoot(p *session.Program) (root *cobra.Command, addCommands func()) {
 	var code []string // -c, which may be given once
-	root := &cobra.Command{
+	root = &cobra.Command{
 		Use:   "fabsh [flags] [script [args]]",
 		Short: "A scriptable shell for InfiniBand fabrics",
 		Long: `fabsh is a scriptable shell for InfiniBand fabrics.
@@ -108,10 +119,15 @@ Exit status:
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		io.WriteString(c.OutOrStdout(), lang.Reflow(command.HelpText(c), p.Console.Width()))
 	})
-	root.AddCommand(command.All(p, rootCommand)...)
-	root.SetHelpCommand(command.Help(p, root))
-	p.Help = func() []help.Page { return command.Pages(p, root) }
-	return root
+	addCommands = sync.OnceFunc(func() {
+		root.AddCommand(command.All(p, rootCommand)...)
+		root.SetHelpCommand(command.Help(p, root))
+	})
+	p.Help = func() []help.Page {
+		addCommands()
+		return command.Pages(p, root)
+	}
+	return root, addCommands
 }
 
 // completeFlags declares the values of flags for the shell's completion.

@@ -384,7 +384,7 @@ func fieldWords(a *mad.Attribute, field string) []string {
 	}
 	for _, f := range a.Flat() {
 		if f.Script == field && f.Words != nil {
-			return slices.Sorted(maps.Keys(f.Words.Code))
+			return slices.Sorted(maps.Keys(f.Words.Code()))
 		}
 	}
 	return nil

@@ -58,14 +58,14 @@ func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 
 // WordsOf lists the words by their numbers.
 func WordsOf(w *mad.Words) []string {
-	codes := make([]uint64, 0, len(w.Word))
-	for n := range w.Word {
+	codes := make([]uint64, 0, len(w.Word()))
+	for n := range w.Word() {
 		codes = append(codes, n)
 	}
 	slices.Sort(codes)
 	words := make([]string, len(codes))
 	for i, n := range codes {
-		words[i] = w.Word[n]
+		words[i] = w.Word()[n]
 	}
 	return words
 }
@@ -324,7 +324,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		n, ok := v.Uint64()
 		if f.Type == mad.FieldTypeEnum {
 			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
-			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
+			if code, isWord := f.Words.Code()[v.String()]; isWord && code != n {
 				return 0, fmt.Errorf("%s is ambiguous; write the word as a string, \"%s\", or the code as %s_code=", v, v, f.Script)
 			}
 		}
@@ -339,7 +339,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	case starlark.String:
 		if f.Words != nil {
 			word := strings.ToLower(string(v))
-			if n, ok := f.Words.Code[word]; ok {
+			if n, ok := f.Words.Code()[word]; ok {
 				return n, nil
 			}
 			if text, ok := strings.CutPrefix(word, "unknown("); ok {

@@ -78,7 +78,11 @@ func (f Folder) Shipped() []Doc { return shippedIn[f]() }
 // Names lists the names of the folder's scripts.
 func (f Folder) Names() []string {
 	var names []string
-	entries, _ := fs.ReadDir(library(), string(f))
+	from := fs.FS(scripts.FS)
+	if f == Policies {
+		from = library() // those of engines are made
+	}
+	entries, _ := fs.ReadDir(from, string(f))
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".star"); ok {
 			names = append(names, name)

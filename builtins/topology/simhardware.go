@@ -240,10 +240,10 @@ var downReasonMethod = lang.Builtin{
 	}) (starlark.Value, error) {
 		var codes [2]uint64
 		for i, word := range []string{a.Local, a.Remote} {
-			code, ok := mad.WordsLinkDownReason.Code[word]
+			code, ok := mad.WordsLinkDownReason.Code()[word]
 			if word != "" && !ok {
 				var words []string
-				for w := range mad.WordsLinkDownReason.Code {
+				for w := range mad.WordsLinkDownReason.Code() {
 					words = append(words, w)
 				}
 				return nil, lang.ParamError([]string{"local", "remote"}[i], "unknown reason %q%s; help(%q) lists them", word, fabric.DidYouMean(word, words), "PDDRLinkDown.LocalReasonOpcode")

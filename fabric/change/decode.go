@@ -266,7 +266,7 @@ func word[T ~uint8](f *fileReader, into *T, words *mad.Words) func() error {
 		if err != nil {
 			return err
 		}
-		code, ok := words.Code[s]
+		code, ok := words.Code()[s]
 		if !ok {
 			digits := strings.TrimSuffix(strings.TrimPrefix(s, "unknown("), ")")
 			var bad error

@@ -218,7 +218,7 @@ func (c *LinkSettings) set(peer *PortTarget) (*Set, error) {
 			return nil, err
 		}
 		for _, word := range widths.Words(fabric.LinkWidths) {
-			values["link_width_enabled"] |= mad.WordsLinkWidth.Code[word]
+			values["link_width_enabled"] |= mad.WordsLinkWidth.Code()[word]
 		}
 	}
 	set := &Set{Dest: c.Dest, GUID: c.GUID, Attr: mad.AttrPortInfo, Modifier: uint32(c.Num), Once: true, Edit: func(data []byte) {

@@ -264,14 +264,14 @@ func (h *Host) build(ends []neighbor) {
 func (p *HostPort) info() (i mad.PortInfo) {
 	i.PortState, i.PortPhysicalState = p.State, p.PhysicalState
 	i.LID, i.LMC, i.MasterSMLID, i.MasterSMSL, i.GIDPrefix = p.LID, p.LMC, p.SMLID, p.SMSL, p.GIDPrefix
-	i.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[p.Width])
+	i.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code()[p.Width])
 	speed := p.Speed
 	if speed == "fdr10" {
 		speed = "qdr"
 	}
-	i.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code[speed])
-	i.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[speed])
-	i.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[speed])
+	i.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code()[speed])
+	i.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()[speed])
+	i.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code()[speed])
 	// These announce the fields.
 	i.CapabilityMask = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
 	i.CapabilityMask2 = mad.CapabilityMask2IsExtendedSpeeds2Supported

@@ -196,15 +196,15 @@ func bringUpPort(p *state.Port, known *mad.PortInfo, s *state.Subnet, o *spec.Su
 		info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
 	}
 	if s := o.Speed; s != "" {
-		info.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code[s])
-		info.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[s])
-		info.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[s])
+		info.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code()[s])
+		info.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()[s])
+		info.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code()[s])
 		if info.LinkSpeedActive == 0 {
 			info.LinkSpeedActive = mad.LinkSpeedQDR
 		}
 	}
 	if w := o.Width; w != "" {
-		info.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[w])
+		info.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code()[w])
 		info.LinkWidthSupported = info.LinkWidthActive | mad.LinkWidth1x
 	}
 	info.LinkSpeedSupported = mad.LinkSpeedSDR | slowerSpeeds(info.LinkSpeedActive)

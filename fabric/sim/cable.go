@@ -340,9 +340,9 @@ func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
 // limitSpeed has a port support a speed and a width, and, if alone, enable no others.
 func limitSpeed(i *mad.PortInfo, speed, width string, alone bool) {
 	if speed != "" {
-		first := mad.LinkSpeed(mad.WordsLinkSpeed.Code[speed])
-		ext := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[speed])
-		ext2 := mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[speed])
+		first := mad.LinkSpeed(mad.WordsLinkSpeed.Code()[speed])
+		ext := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()[speed])
+		ext2 := mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code()[speed])
 		i.LinkSpeedSupported |= first
 		i.LinkSpeedExtSupported |= ext
 		i.LinkSpeedExtSupported2 |= ext2
@@ -363,7 +363,7 @@ func limitSpeed(i *mad.PortInfo, speed, width string, alone bool) {
 		}
 	}
 	if width != "" {
-		w := mad.LinkWidth(mad.WordsLinkWidth.Code[width])
+		w := mad.LinkWidth(mad.WordsLinkWidth.Code()[width])
 		i.LinkWidthSupported |= w
 		i.LinkWidthEnabled |= w
 		if alone {

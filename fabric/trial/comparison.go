@@ -92,7 +92,7 @@ func areWords(w *mad.Words, s string) bool {
 }
 
 func wordsOf(w *mad.Words) (list []string) {
-	for _, word := range w.Word {
+	for _, word := range w.Word() {
 		list = append(list, word)
 	}
 	return list
@@ -126,13 +126,13 @@ func show(f *mad.Field, data []byte) string {
 		return f.Text(data)
 	case f.Bits > 64 || f.Count > 1:
 		return fmt.Sprintf("%x", f.Bytes(data))
-	case f.Type == mad.FieldTypeEnum && f.Words.Word[f.Uint(data)] != "":
-		return f.Words.Word[f.Uint(data)]
+	case f.Type == mad.FieldTypeEnum && f.Words.Word()[f.Uint(data)] != "":
+		return f.Words.Word()[f.Uint(data)]
 	case f.Type == mad.FieldTypeMask && f.Uint(data) != 0:
 		var words []string
 		for bit := range f.Bits {
 			if v := uint64(1) << bit; f.Uint(data)&v != 0 {
-				words = append(words, cmp.Or(f.Words.Word[v], fmt.Sprintf("%#x", v)))
+				words = append(words, cmp.Or(f.Words.Word()[v], fmt.Sprintf("%#x", v)))
 			}
 		}
 		return strings.Join(words, "+")

@@ -249,9 +249,9 @@ func (d *Device) lacks(a *mad.Attribute) string {
 	capability := func(word string) string {
 		f, g := mad.AttrPortInfo.Field("capability_mask"), mad.AttrPortInfo.Field("capability_mask2")
 		switch {
-		case uint64(info.CapabilityMask)&f.Words.Code[word] != 0, uint64(info.CapabilityMask2)&g.Words.Code[word] != 0:
+		case uint64(info.CapabilityMask)&f.Words.Code()[word] != 0, uint64(info.CapabilityMask2)&g.Words.Code()[word] != 0:
 			return ""
-		case g.Words.Code[word] != 0:
+		case g.Words.Code()[word] != 0:
 			return "not in PortInfo.CapabilityMask2"
 		}
 		return "not in PortInfo.CapabilityMask"

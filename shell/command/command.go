@@ -42,6 +42,29 @@ func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*c
 	}
 }
 
+// Named reports whether the arguments may name a command or a script, or ask for help.
+// Without that, fabsh runs the code of -c, or the prompt.
+func Named(p *session.Program, words []string) bool {
+	i := firstWord(p, words)
+	return i < len(words) || slices.ContainsFunc(words, func(w string) bool { return w == "-h" || w == "--help" || w == "--version" })
+}
+
+// firstWord returns the index of the first argument that is not a session flag, or the value
+// of one; len(words): none.
+func firstWord(p *session.Program, words []string) int {
+	i := 0
+	for ; i < len(words) && strings.HasPrefix(words[i], "-"); i++ {
+		takes := words[i] == "-c" || words[i] == "--command"
+		for _, g := range p.Settings.Groups() {
+			takes = takes || takesValue(g, words[i]) && len(words[i]) > 1 && !strings.Contains(words[i], "=") && isWhole(words[i])
+		}
+		if takes {
+			i++
+		}
+	}
+	return min(i, len(words))
+}
+
 // task is the work of a command in a session.
 type task struct {
 	name string // of the command

@@ -302,17 +302,9 @@ const runFlag = "--run"
 // SplitRun inserts -- behind the flag --run of sim, so that the flags that follow are
 // the command's flags. words are the arguments behind the program's name.
 func SplitRun(p *session.Program, words []string) []string {
-	i := 0
-	for ; i < len(words) && words[i] != "sim"; i++ {
-		if !strings.HasPrefix(words[i], "-") {
-			return words // of another command, or a script
-		}
-		for _, g := range p.Settings.Groups() {
-			if takesValue(g, words[i]) && len(words[i]) > 1 && !strings.Contains(words[i], "=") && isWhole(words[i]) {
-				i++
-				break
-			}
-		}
+	i := firstWord(p, words)
+	if i == len(words) || words[i] != "sim" {
+		return words // of another command, or a script
 	}
 	for j := i + 1; j < len(words) && words[j] != "--"; j++ {
 		if words[j] == runFlag {

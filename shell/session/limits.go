@@ -343,15 +343,19 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 	m.limit = max(m.limit, m.use().all+m.limit/4)
 	debug.SetMemoryLimit(int64(m.limit)) // has collected garbage before
 	debug.SetMaxStack(1 << 30)
-	looks := make(chan struct{})
-	go func() {
-		defer close(looks)
+	// Most evaluations end before the first check: no goroutine waits for it.
+	watched := make(chan struct{})
+	first := time.AfterFunc(lookEvery, func() {
+		defer close(watched)
+		go m.serve()
 		m.watch()
-	}()
-	go m.serve()
+	})
 	return func() {
+		if first.Stop() {
+			return
+		}
 		close(m.done)
-		<-looks
+		<-watched
 	}
 }
 
@@ -383,13 +387,15 @@ func (m *memory) serve() {
 func (m *memory) watch() {
 	defer m.timer.Stop()
 	var found *excess
-	for found == nil {
+	for {
+		u := m.use()
+		m.pace(u)
+		if found = m.judge(u); found != nil {
+			break
+		}
 		if !m.sleep() {
 			return
 		}
-		u := m.use()
-		m.pace(u)
-		found = m.judge(u)
 	}
 	m.exceeded <- found.err
 	if m.awaitStop() {

@@ -88,13 +88,9 @@ func (w *writer) add(files map[string][]byte, name string) error {
 // words writes a Words table and the methods of its type.
 func (w *writer) words(t *wordType) {
 	w.p("// Words%s are the words of %s.\n", t.name, t.name)
-	w.p("var Words%s = &Words{\nName: %q,\nWord: map[uint64]string{\n", t.name, t.name)
+	w.p("var Words%s = &Words{\nName: %q,\nlist: []wordCode{\n", t.name, t.name)
 	for _, c := range t.consts {
-		w.p("%#x: %q,\n", c.value, c.word)
-	}
-	w.p("},\nCode: map[string]uint64{\n")
-	for _, c := range t.consts {
-		w.p("%q: %#x,\n", c.word, c.value)
+		w.p("{%#x, %q},\n", c.value, c.word)
 	}
 	w.p("},\n}\n\n")
 	if t.mask {

@@ -69,13 +69,9 @@ import "encoding/binary"
 // WordsColour are the words of Colour.
 var WordsColour = &Words{
 	Name: "Colour",
-	Word: map[uint64]string{
-		0x1: "red",
-		0x2: "gruen",
-	},
-	Code: map[string]uint64{
-		"red":   0x1,
-		"gruen": 0x2,
+	list: []wordCode{
+		{0x1, "red"},
+		{0x2, "gruen"},
 	},
 }
 
@@ -116,6 +112,7 @@ func (t *Thing) Encode(data []byte) {
 // AttrThing describes Thing.
 var AttrThing = &Attribute{
 	Name:    "Thing",
+	lazy:    &derived{},
 	Class:   ClassSubn,
 	Version: 1,
 	ID:      0x0011,
