@@ -117,10 +117,16 @@ func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, 
 		return parseDump(strings.Join(words, " "))
 	}
 	if words[0] == "-" {
-		defer context.AfterFunc(ctx, func() {
+		reported := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(reported)
 			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
-		})()
-		return readDump(session.NewKeyboard(ctx, p.Stdin), "standard input")
+		})
+		b, err := readDump(session.NewKeyboard(ctx, p.Stdin), "standard input")
+		if !stop() {
+			<-reported // once: Quit ends the program, unless this is at the prompt
+		}
+		return b, err
 	}
 	f, err := lang.OpenNamed(ctx, words[0])
 	if err == nil {
