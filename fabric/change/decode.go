@@ -54,20 +54,21 @@ type fileReader struct {
 
 func (f *fileReader) plan() (*Plan, error) {
 	p := &f.made
-	known := false
+	var version string
+	certified := false
 	err := f.object("the plan", map[string]func() error{
 		"format": func() error {
 			text, err := f.text()
 			if err == nil && text != fileFormat && text != formerFormat {
 				err = fmt.Errorf("got %q, want %q: not a plan, or of another version", text, fileFormat)
 			}
-			known = err == nil
+			version = text
 			return err
 		},
 		"from":    member(&p.From, f.text),
 		"manager": member(&p.Base.Manager, f.manager),
-		"choice":  member(&p.Choice, f.choice),
-		"static": func() error {
+		"choice?": member(&p.Choice, f.choice),
+		"static?": func() error {
 			p.Static = true
 			return f.list("switches", maxNodes, f.disabled)
 		},
@@ -77,7 +78,11 @@ func (f *fileReader) plan() (*Plan, error) {
 		"targets": func() error { return f.list("targets", maxNodes, f.target) },
 		"sets":    func() error { return f.list("sets", maxSets, f.set) },
 		// Files of the former format have none.
-		"certificate": member(&p.Certificate, f.certificate),
+		"certificate?": func() (err error) {
+			certified = true
+			p.Certificate, err = f.certificate()
+			return err
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -85,13 +90,14 @@ func (f *fileReader) plan() (*Plan, error) {
 	if _, err := f.dec.Token(); err != io.EOF {
 		return nil, fmt.Errorf("unexpected data after the plan")
 	}
-	if !known {
-		return nil, fmt.Errorf("missing format: %q", fileFormat)
+	if version == fileFormat && !certified {
+		return nil, errors.New("the plan: missing certificate")
 	}
 	return p, nil
 }
 
-// object reads an object. All of its members must be there, once.
+// object reads an object. All of its members must be there, once; those whose name ends in ?
+// may be missing.
 func (f *fileReader) object(what string, members map[string]func() error) error {
 	t, err := f.token()
 	if err != nil {
@@ -113,6 +119,9 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 		}
 		name, _ := t.(string)
 		read := members[name]
+		if read == nil {
+			read = members[name+"?"]
+		}
 		switch {
 		case read == nil:
 			return fmt.Errorf("%s: unknown member %.40q", what, name)
@@ -130,14 +139,11 @@ func (f *fileReader) members(what string, open json.Token, members map[string]fu
 	return f.delimiter('}', what)
 }
 
-// optional are members that may be missing.
-var optional = map[string]bool{"old": true, "new": true, "fields": true, "line": true, "choice": true, "static": true, "between": true, "certificate": true, "credit_loop": true, "effect": true}
-
 // missingMembers returns the missing members, sorted.
 func missingMembers(members map[string]func() error, seen []string) string {
 	var names []string
 	for name := range members {
-		if !slices.Contains(seen, name) && !optional[name] {
+		if !slices.Contains(seen, name) && !strings.HasSuffix(name, "?") {
 			names = append(names, name)
 		}
 	}
@@ -384,17 +390,17 @@ func (f *fileReader) report() (*Report, error) {
 	r := &Report{}
 	const most = math.MaxInt64
 	return r, f.members("the report", t, map[string]func() error{
-		"ok":          member(&r.OK, f.bool),
-		"reason":      member(&r.Reason, f.text),
-		"rounds":      func() error { return f.list("rounds", maxRounds, func() error { return f.round(r) }) },
-		"pairs":       count(f, &r.Pairs, most),
-		"lost":        count(f, &r.Lost, most),
-		"gained":      count(f, &r.Gained, most),
-		"load_before": count(f, &r.LoadBefore, most),
-		"load_after":  count(f, &r.LoadAfter, most),
-		"credit_loop": member(&r.CreditLoop, f.text),
-		"effect":      func() error { return f.effect(r) },
-		"not_judged":  f.texts(&r.NotJudged, maxNotes),
+		"ok":           member(&r.OK, f.bool),
+		"reason":       member(&r.Reason, f.text),
+		"rounds":       func() error { return f.list("rounds", maxRounds, func() error { return f.round(r) }) },
+		"pairs":        count(f, &r.Pairs, most),
+		"lost":         count(f, &r.Lost, most),
+		"gained":       count(f, &r.Gained, most),
+		"load_before":  count(f, &r.LoadBefore, most),
+		"load_after":   count(f, &r.LoadAfter, most),
+		"credit_loop?": member(&r.CreditLoop, f.text),
+		"effect?":      func() error { return f.effect(r) },
+		"not_judged":   f.texts(&r.NotJudged, maxNotes),
 	})
 }
 
@@ -547,16 +553,18 @@ func (f *fileReader) set() error {
 			return nil
 		},
 		"modifier": count(f, &s.Modifier, math.MaxUint32),
-		"old":      member(&s.Old, f.bytes),
-		"new":      member(&s.New, f.bytes),
-		"line":     member(&s.Line, f.text),
-		"fields":   func() error { return f.list("fields", 64, func() error { return f.field(&s) }) },
+		"old?":     member(&s.Old, f.bytes), // check requires these, or fields
+		"new?":     member(&s.New, f.bytes),
+		"line?":    member(&s.Line, f.text),
+		"fields?":  func() error { return f.list("fields", 64, func() error { return f.field(&s) }) },
 	})
 	switch {
 	case err != nil:
 		return err
 	case len(f.targets) == 0:
 		return errors.New("sets: must follow their targets")
+	case InFields(s.Attr) && len(s.Fields) == 0:
+		return errors.New("a Set: missing fields")
 	}
 	s.Target = f.targets[target]
 	f.made.Sets = append(f.made.Sets, s)
@@ -646,7 +654,7 @@ func (f *fileReader) certRound(blocks *int) (r certificate.Round, err error) {
 				return nil
 			})
 		},
-		"between": func() error {
+		"between?": func() error {
 			return f.list("blocks", maxSets, func() error {
 				var b betweenFile
 				err := f.object("a block", map[string]func() error{"change": count(f, &b.Change, maxSets), "entries": member(&b.Entries, f.bytes)})

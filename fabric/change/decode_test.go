@@ -2,9 +2,12 @@ package change_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +88,78 @@ func TestHostileFiles(t *testing.T) {
 			t.Errorf("%.60q: %s\nwant %s", test.new, got, test.want)
 		}
 	}
+}
+
+// TestMissingMembers: a plan without any one of its members is refused, and the error names the
+// member, unless the plan is valid without it.
+func TestMissingMembers(t *testing.T) {
+	p := sample(t)
+	p.Choice, p.Static, p.Disables = &change.Choice{Load: 3, OwnLoad: 4}, true, []change.Switch{{GUID: 7, Name: "switch-7"}}
+	p.Report.CreditLoop = "a loop"
+	optional := []string{"choice", "static", "report.credit_loop", "report.effect", "sets.line", "certificate.rounds.between"}
+	seen := map[string]bool{}
+	remove := func(file any, path string, object map[string]any, name string) {
+		value := object[name]
+		delete(object, name)
+		defer func() { object[name] = value }()
+		text, err := json.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The order of members matters: nodes, links, targets and sets.
+		_, err = change.LoadPlan(bytes.NewReader(inOrder(t, text)), "m.plan")
+		switch {
+		case slices.Contains(optional, path):
+			if err != nil {
+				t.Errorf("without %s: %v", path, err)
+			}
+		case err == nil:
+			t.Errorf("a plan without %s is accepted", path)
+		case !seen[path] && !strings.Contains(err.Error(), "missing "+name) && !strings.Contains(err.Error(), "bytes, got") && !strings.Contains(err.Error(), "must follow"):
+			t.Errorf("without %s: %v", path, err)
+		}
+		seen[path] = true
+	}
+	var file any
+	d := json.NewDecoder(strings.NewReader(fileOf(t, p)))
+	d.UseNumber()
+	if err := d.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				at := strings.TrimPrefix(path+"."+name, ".")
+				remove(file, at, v, name)
+				walk(at, v[name])
+			}
+		case []any:
+			for _, element := range v {
+				walk(path, element)
+			}
+		}
+	}
+	walk("", file)
+	if len(seen) < 60 {
+		t.Errorf("only %d members", len(seen))
+	}
+}
+
+// inOrder returns the JSON of a plan with its members in the order of the format.
+func inOrder(t *testing.T, text []byte) []byte {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, name := range []string{"format", "from", "manager", "choice", "static", "report", "nodes", "links", "targets", "sets", "certificate"} {
+		if v, ok := members[name]; ok {
+			fmt.Fprintf(&b, "%c%q:%s", map[bool]rune{true: '{', false: ','}[b.Len() == 0], name, v)
+		}
+	}
+	return append(b.Bytes(), '}')
 }
 
 // TestHugeFiles: memory is bounded, whatever the file would come to.
