@@ -343,19 +343,18 @@ func watchMemory(size ByteSize, where string, c *Console, i *Interrupts, stop co
 	m.limit = max(m.limit, m.use().all+m.limit/4)
 	debug.SetMemoryLimit(int64(m.limit)) // has collected garbage before
 	debug.SetMaxStack(1 << 30)
-	// Most evaluations end before the first check: no goroutine waits for it.
 	watched := make(chan struct{})
-	first := time.AfterFunc(lookEvery, func() {
+	go func() {
 		defer close(watched)
-		go m.serve()
-		m.watch()
-	})
-	return func() {
-		if first.Stop() {
-			return
+		if m.sleep() { // most evaluations end before
+			go m.serve()
+			m.watch()
 		}
+	}()
+	return func() {
 		close(m.done)
 		<-watched
+		m.timer.Stop()
 	}
 }
 
@@ -385,7 +384,6 @@ func (m *memory) serve() {
 // watch checks until the evaluation ends. It stops the evaluation on excessive use, and
 // the program if the evaluation does not stop.
 func (m *memory) watch() {
-	defer m.timer.Stop()
 	var found *excess
 	for {
 		u := m.use()
