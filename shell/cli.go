@@ -114,12 +114,14 @@ Exit status:
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringArrayVarP(&code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
-	completeFlags(root)
 	root.SetUsageFunc(func(c *cobra.Command) error { return usage(p, c) })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		io.WriteString(c.OutOrStdout(), lang.Reflow(command.HelpText(c), p.Console.Width()))
 	})
+	root.CompletionOptions.DisableDefaultCmd = true
 	addCommands = sync.OnceFunc(func() {
+		root.CompletionOptions.DisableDefaultCmd = false
+		completeFlags(root)
 		root.AddCommand(command.All(p, rootCommand)...)
 		root.SetHelpCommand(command.Help(p, root))
 	})

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
@@ -54,7 +55,7 @@ type Tour struct {
 	out     io.Writer
 	width   func() int // of the terminal
 	path    string     // of the state; "": not kept
-	at      int        // the step, from 0; len(steps): complete
+	at      int        // the step, from 0; the number of steps: complete
 	tries   int        // statements that did not complete it
 	hints   int        // hints that were given
 	unsaved bool       // a failure to keep the state was reported
@@ -64,8 +65,8 @@ type Tour struct {
 // to start at instead, from 1; 0: none.
 func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*Tour, error) {
 	t := &Tour{prompt: p, out: out, width: width, path: path}
-	if from > len(steps) {
-		return nil, fmt.Errorf("tour: step %d: unknown; the tour has %d", from, len(steps))
+	if from > len(script().steps) {
+		return nil, fmt.Errorf("tour: step %d: unknown; the tour has %d", from, len(script().steps))
 	}
 	at, err := load(path)
 	switch {
@@ -73,7 +74,7 @@ func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*To
 		at = from - 1
 	case err != nil:
 		t.say(fmt.Sprintf("%v: the tour starts from the beginning.", err))
-	case at == len(steps):
+	case at == len(script().steps):
 		t.say("You have completed the tour; here it is again.")
 		at = 0
 	case at > 0:
@@ -81,9 +82,9 @@ func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*To
 	}
 	t.at = at
 	if at == 0 {
-		t.say(intro)
+		t.say(script().intro)
 	}
-	for _, s := range steps[:at] {
+	for _, s := range script().steps[:at] {
 		t.keep(s)
 	}
 	t.ask()
@@ -113,11 +114,11 @@ const readable = 90
 // ask prints the current step.
 func (t *Tour) ask() {
 	t.tries, t.hints = 0, 0
-	if t.at == len(steps) {
-		t.say(outro)
+	if t.at == len(script().steps) {
+		t.say(script().outro)
 	} else {
-		s := steps[t.at]
-		t.say(fmt.Sprintf("%d/%d  %s\n%s", t.at+1, len(steps), s.title, strings.TrimSpace(s.asks)))
+		s := script().steps[t.at]
+		t.say(fmt.Sprintf("%d/%d  %s\n%s", t.at+1, len(script().steps), s.title, strings.TrimSpace(s.asks)))
 	}
 	t.save()
 }
@@ -135,7 +136,7 @@ var Words = []string{"again", "back", "hint", "next", "skip"}
 
 // Word does what one of Words requests; false: text is not one of them.
 func (t *Tour) Word(text string) bool {
-	over := t.at == len(steps)
+	over := t.at == len(script().steps)
 	switch strings.TrimSpace(text) {
 	case "again", "tour":
 		t.ask()
@@ -151,7 +152,7 @@ func (t *Tour) Word(text string) bool {
 			t.ask()
 			break
 		}
-		t.say("One solution: " + steps[t.at].answer)
+		t.say("One solution: " + script().steps[t.at].answer)
 		t.advance()
 	default:
 		return false
@@ -161,7 +162,7 @@ func (t *Tour) Word(text string) bool {
 
 // hint gives more help each time.
 func (t *Tour) hint() {
-	if s := steps[t.at]; t.hints == 0 && s.hint != "" {
+	if s := script().steps[t.at]; t.hints == 0 && s.hint != "" {
 		t.say("Hint: " + s.hint)
 	} else {
 		t.say("Type: " + s.answer)
@@ -171,7 +172,7 @@ func (t *Tour) hint() {
 
 // advance goes to the next step.
 func (t *Tour) advance() {
-	t.keep(steps[t.at])
+	t.keep(script().steps[t.at])
 	t.at++
 	t.ask()
 }
@@ -189,10 +190,10 @@ func (t *Tour) keep(s step) {
 // See checks a statement, and goes to the next step if the statement completes the
 // current one.
 func (t *Tour) See(seen Seen) {
-	if t.at == len(steps) || seen.Text == "" {
+	if t.at == len(script().steps) || seen.Text == "" {
 		return
 	}
-	s := steps[t.at]
+	s := script().steps[t.at]
 	err := s.check(t, seen)
 	var part *partError
 	switch {
@@ -214,8 +215,8 @@ func (t *Tour) See(seen Seen) {
 
 // Left prints where the tour continues, at the end of the program.
 func (t *Tour) Left() {
-	if t.at < len(steps) && t.path != "" && !t.unsaved {
-		t.say(fmt.Sprintf("fabsh tour continues here, at step %d of %d.", t.at+1, len(steps)))
+	if t.at < len(script().steps) && t.path != "" && !t.unsaved {
+		t.say(fmt.Sprintf("fabsh tour continues here, at step %d of %d.", t.at+1, len(script().steps)))
 	}
 }
 
@@ -238,11 +239,23 @@ type step struct {
 //go:embed steps.txt
 var stepsText string
 
-var intro, steps, outro = mustParse(stepsText)
+// script is the tour, parsed at first use.
+var script = sync.OnceValue(func() (s parts) {
+	var err error
+	if s.intro, s.steps, s.outro, err = parse(stepsText); err != nil {
+		panic(err) // a test parses the text
+	}
+	return s
+})
+
+type parts struct {
+	intro, outro string
+	steps        []step
+}
 
 // Answers returns a valid statement for each step.
 func Answers() (list []string) {
-	for _, s := range steps {
+	for _, s := range script().steps {
 		list = append(list, s.answer)
 	}
 	return list
@@ -261,14 +274,6 @@ func checks() map[string]func(*Tour, Seen) error {
 		"fabric": hasFabric, "NodeInfo": asksNodeInfo, "table": readsTable, "counters": readsCounters,
 		"audit": finds, "verdict": verifies, "plan": applies, "report": reports,
 	}
-}
-
-func mustParse(text string) (intro string, steps []step, outro string) {
-	intro, steps, outro, err := parse(text)
-	if err != nil {
-		panic(err) // a test parses the text
-	}
-	return intro, steps, outro
 }
 
 // parse reads the text of a tour.
@@ -338,7 +343,7 @@ func load(path string) (int, error) {
 		return 0, err
 	}
 	var s state
-	if err := json.Unmarshal(data, &s); err != nil || s.Schema != schema || s.Step < 1 || s.Step > len(steps)+1 {
+	if err := json.Unmarshal(data, &s); err != nil || s.Schema != schema || s.Step < 1 || s.Step > len(script().steps)+1 {
 		return 0, fmt.Errorf("%s: cannot be read", path)
 	}
 	return s.Step - 1, nil

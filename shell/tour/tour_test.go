@@ -38,7 +38,7 @@ func TestState(t *testing.T) {
 	if at, err := load(path); at != 0 || err != nil {
 		t.Errorf("no file: %d, %v", at, err)
 	}
-	for _, at := range []int{0, 3, len(steps)} {
+	for _, at := range []int{0, 3, len(script().steps)} {
 		if err := save(path, at); err != nil {
 			t.Fatal(err)
 		}
