@@ -14,6 +14,9 @@ ALL   := ./shell ./builtins ./fabric/routing/engines ./fabric/sim/run ./fabric/r
 RACE   = $(shell git grep -lE '^[[:space:]]+go [a-z]|[.]Go[^a-zA-Z ]' -- '*.go' ':!*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,') \
 	./builtins ./shell ./fabric/discover ./fabric/change/apply ./fabric/routing/... ./mad/capture
 
+# All but those that start programs or sessions, or compute tables for minutes.
+QUICK  = $(filter-out $(addprefix fabsh/,shell shell/command builtins mad/umad mad/ibsim fabric/sim/run fabric/sim/server fabric/routing/engines fabric/routing/repair fabric/routing/verify fabric/change/order fabric/change/certificate),$(shell $(GO) list ./...))
+
 # $(call tests,FLAGS): runs tests, prints failures, and lists the ten slowest.
 SUM    = $(GO) run gotest.tools/gotestsum@v1.13.0
 tests  = @log=$$(mktemp) && trap 'rm -f '$$log EXIT && status=0 && \
@@ -37,8 +40,8 @@ run: build ## opens the prompt on a simulated fat tree
 	./fabsh -F sim
 
 quick: export FABSH_PEERS_REQUIRED :=
-quick: ## tests without other programs, below a minute: for work
-	$(call tests,-short ./...)
+quick: ## tests of packages that start no programs and compute little: for work
+	$(call tests,-short $(QUICK))
 
 test: peers ## all tests, those against ibsim, OpenSM and tshark included: about 6 minutes; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
 	$(call tests,$(ALL))
