@@ -248,6 +248,7 @@ var script = sync.OnceValue(func() (s parts) {
 	return s
 })
 
+// parts are the sections of the tour.
 type parts struct {
 	intro, outro string
 	steps        []step
