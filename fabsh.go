@@ -5,10 +5,10 @@ import "embed"
 
 // Version is that of the next release, by semantic versioning: with "-dev" until the commit
 // that is the release, whose tag is "v" and the version. It heads CHANGELOG.md.
-const Version = "0.10.0-dev"
+const Version = "0.10.0"
 
 // Date is the day of the latest change of Version, for man pages.
-const Date = "2026-11-25"
+const Date = "2026-11-29"
 
 // Documents are the guides, which lie beside what they describe.
 //

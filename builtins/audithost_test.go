@@ -55,7 +55,7 @@ func (h *hostRun) report(t *testing.T, state string) (*audit.Report, int, error)
 		afero.WriteFile(fs, "/work/expect", []byte(h.file), 0o644)
 	}
 	var out bytes.Buffer
-	s, err := NewSession(SessionOptions{Env: topology.Env{Loaded: host.Fabric, Host: host}, Stdout: &out, Stderr: &out, FS: fs, Dir: "/work", State: state})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Loaded: host.Fabric, Host: host, State: state}, Stdout: &out, Stderr: &out, FS: fs, Dir: "/work"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,20 +163,44 @@ func TestHostFaults(t *testing.T) {
 			port("mlx5_0", "gids/0", "fec0:0000:0000:0001:a088:c203:0010:0001")(h)
 			port("mlx5_4", "gids/0", "fec0:0000:0000:0001:a088:c203:0010:0021", "lid", "0x100")(h)
 		}, "critical host.dup:0xa088c20300100020/1 mlx5_4/1: LID 256 is also that of mlx5_0/1 in the same subnet\nstatus 1\n"},
-		{"GUID twice", port("mlx5_4", "gids/0", "fe80:0000:0000:0000:a088:c203:0010:0001"), "critical host.dup:0xa088c20300100020/1 mlx5_4/1: port GUID 0xa088c20300100001 is also that of mlx5_0/1\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
-		{"node GUID twice", adapter("mlx5_4", "node_guid", "a088:c203:0010:0000"), "critical host.dup:0xa088c20300100000 mlx5_4: node GUID 0xa088c20300100000 is that of several adapters: mlx5_0, mlx5_4\nerror host.gone:0xa088c20300100020/1 0xa088c20300100020/1: a run 60 min ago has read this port, and the host no longer has it\nnot judged: host.errors host.flap: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
+		{"GUID twice", port("mlx5_4", "gids/0", "fe80:0000:0000:0000:a088:c203:0010:0001"), "critical host.dup:0xa088c20300100020/1 mlx5_4/1: port GUID 0xa088c20300100001 is also that of mlx5_0/1\nnot judged: host.errors host.flap host.downed: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
+		{"node GUID twice", adapter("mlx5_4", "node_guid", "a088:c203:0010:0000"), "critical host.dup:0xa088c20300100000 mlx5_4: node GUID 0xa088c20300100000 is that of several adapters: mlx5_0, mlx5_4\nerror host.gone:0xa088c20300100020/1 0xa088c20300100020/1: a run 60 min ago has read this port, and the host no longer has it\nnot judged: host.errors host.flap host.downed: mlx5_4/1: counters cannot be compared with those of an earlier run: another adapter has the port\nstatus 1\n"},
 		{"firmware", adapter("mlx5_4", "fw_ver", "28.38.1000"), "warning host.fw:0xa088c20300100020 mlx5_4: firmware 28.38.1000; 7 adapters of the board in this host: 28.39.1002\nstatus 1\n"},
 		{"firmware, expected", expect("* 8xNDR 28.39.1002", adapter("mlx5_4", "fw_ver", "28.38.1000")), "warning host.fw:0xa088c20300100020 mlx5_4: firmware 28.38.1000; expected: 28.39.1002\nstatus 1\n"},
 		{"firmware unknown", adapter("mlx5_4", "fw_ver", ""), "not judged: host.fw: the kernel shows no firmware of mlx5_4/1\nstatus 0\n"},
 		{"P_Keys empty", port("mlx5_4", "pkeys/0", "0x0000"), "error host.pkey:0xa088c20300100020/1 mlx5_4/1: the P_Key table is empty: the port can send no packet\nstatus 1\n"},
 		{"P_Keys", port("mlx5_4", "pkeys/1", "0x8001"), "warning host.pkey:0xa088c20300100020/1 mlx5_4/1: P_Keys 0x8001 0xffff; most ports of the host: 0xffff\nstatus 1\n"},
 		{"no default partition", port("mlx5_4", "pkeys/0", "0x8001"), "warning host.pkey:0xa088c20300100020/1 mlx5_4/1: the default partition is missing: requests to the subnet administrator fail; P_Keys: 0x8001\nstatus 1\n"},
-		{"flap", port("mlx5_4", "counters/link_downed", "2"), "error host.flap:0xa088c20300100020/1 mlx5_4/1: the link went down 2 times in 60 min\nstatus 1\n"},
+		{"flap", port("mlx5_4", "counters/link_downed", "2"), "error host.flap:0xa088c20300100020/1 mlx5_4/1: the link went down 2 times in 60 min, as far as reads are kept\nstatus 1\n"},
+		{"down once", port("mlx5_4", "counters/link_downed", "1"), "error host.downed:0xa088c20300100020/1 mlx5_4/1: the link went down 1 time in 60 min\nstatus 1\n"},
+		{"PCIe narrow", adapter("mlx5_4", "device/current_link_width", "8"), "error host.pcie:0xa088c20300100020 mlx5_4: PCIe link x8 at 32 GT/s; most adapters of the model in this host: x16 at 32 GT/s: check its slot\nstatus 1\n"},
+		{"PCIe slow", adapter("mlx5_4", "device/current_link_speed", "16.0 GT/s PCIe"), "error host.pcie:0xa088c20300100020 mlx5_4: PCIe link x16 at 16 GT/s; most adapters of the model in this host: x16 at 32 GT/s: check its slot\nstatus 1\n"},
+		{"PCIe below what it supports", adapter("mlx5_4", "device/max_link_speed", "64.0 GT/s PCIe"), "info host.pcie:0xa088c20300100020 mlx5_4: PCIe link x16 at 32 GT/s; the adapter supports x16 at 64 GT/s: check its slot\nstatus 0\n"},
+		{"PCIe below what it supports, the only one", func(h *hostRun) {
+			adapter("mlx5_4", "hca_type", "MT4131")(h)
+			adapter("mlx5_4", "device/max_link_width", "32")(h)
+		}, "warning host.pcie:0xa088c20300100020 mlx5_4: PCIe link x16 at 32 GT/s; the adapter supports x32 at 32 GT/s: check its slot\nstatus 1\n"},
+		{"PCIe unknown", adapter("mlx5_4", "device/current_link_width", "255"), "not judged: host.pcie: the kernel shows no PCIe link of mlx5_4\nstatus 0\n"},
+		{"virtual functions, healthy", func(h *hostRun) {
+			h.files.Function("mlx5_4", 0, "mlx5_20", "4: ACTIVE", "a088:c203:0010:0aaa")
+			h.files.Function("mlx5_4", 1, "", "Follow", "a0:88:c2:03:00:10:0a:ab")
+		}, "status 0\n"},
+		{"virtual functions, unset and down", func(h *hostRun) {
+			h.files.Function("mlx5_4", 0, "mlx5_20", "1: DOWN", "a088:c203:0010:0aaa")
+			h.files.Function("mlx5_4", 1, "", "Follow", "00:00:00:00:00:00:00:00")
+			h.files.Function("mlx5_4", 2, "", "Down", "a0:88:c2:03:00:10:0a:ab")
+			h.files.Function("mlx5_4", 3, "", "", "")
+		}, "error host.vf:0xa088c20300100020 mlx5_4: the port is active, and those of virtual functions are not: 0 (mlx5_20: down); GUID 0 of virtual functions: 1 (ip link set dev DEVICE vf N node_guid GUID, and port_guid); the policy keeps the ports of virtual functions down: 2 (ip link set dev DEVICE vf N state auto)\n" +
+			"not judged: host.vf: 1 virtual function of mlx5_4: no driver of this host serves them, and the kernel does not show their GUIDs\nstatus 1\n"},
+		{"a virtual function with the GUID of another", func(h *hostRun) {
+			h.files.Function("mlx5_4", 0, "", "Follow", "a0:88:c2:03:00:10:0a:aa")
+			h.files.Function("mlx5_5", 7, "", "Follow", "a0:88:c2:03:00:10:0a:aa")
+		}, "critical host.vf:0xa088c20300100030 mlx5_5: virtual function 7 has the node GUID of virtual function 0 of mlx5_4: 0xa088c20300100aaa\nstatus 1\n"},
 		{"symbol errors", port("mlx5_4", "counters/symbol_error", "9000"), "error host.errors:0xa088c20300100020/1 mlx5_4/1: 9000 symbol errors in 60 min; a bit error rate of 1e-14 allows 14\nstatus 1\n"},
 		{"a symbol error", port("mlx5_4", "counters/symbol_error", "1"), "status 0\n"},
 		{"buffer overruns", port("mlx5_4", "counters/excessive_buffer_overrun_errors", "1", "counters/port_rcv_errors", "9"), "error host.errors:0xa088c20300100020/1 mlx5_4/1: 1 burst of buffer overruns in 60 min\nstatus 1\n"},
 		{"packets with errors", port("mlx5_4", "counters/port_rcv_errors", "4000"), "warning host.errors:0xa088c20300100020/1 mlx5_4/1: 4000 packets with errors in 60 min\nstatus 1\n"},
-		{"no counters", port("mlx5_4", "counters", ""), "not judged: host.errors host.flap: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/counters: the kernel shows no counters of the port\nstatus 0\n"},
+		{"no counters", port("mlx5_4", "counters", ""), "not judged: host.errors host.flap host.downed: mlx5_4/1: /sys/class/infiniband/mlx5_4/ports/1/counters: the kernel shows no counters of the port\nstatus 0\n"},
 		{"one leaf", func(h *hostRun) {
 			h.leaf = func(device string) int { return max(hosttest.Number(device), 3) }
 		}, "warning host.rails:0xa088c20300100010/1 mlx5_3/1: mlx5_0/1 and mlx5_3/1 are cabled to the same leaf leaf-3 (port 1, port 4); most ports of the host have a leaf of their own\nstatus 1\n"},
@@ -197,7 +221,7 @@ func TestHostFaults(t *testing.T) {
 			for _, device := range []string{"mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11"} {
 				port(device, "link_layer", "Ethernet")(h)
 			}
-		}, "not judged: host.count host.gone host.down host.init host.width host.speed host.lid host.dup host.fw host.pkey host.flap host.errors host.rails: the host has no InfiniBand port\nstatus 0\n"},
+		}, "not judged: host.count host.gone host.down host.init host.width host.speed host.pcie host.vf host.lid host.dup host.fw host.pkey host.flap host.downed host.errors host.rails: the host has no InfiniBand port\nstatus 0\n"},
 		{"invalid expectation", expect("8xNDR,x", nil), "failed: this_host: for parameter expect: invalid ports \"x\"; want COUNTxSPEED such as 8xNDR, or COUNTxWIDTHxSPEED such as 8x2xHDR\nstatus 2\n"},
 		{"invalid file of expectations", expect("MT4129\n", nil), "failed: this_host: expect: line 1: want MODEL PORTS [FIRMWARE]..., such as MT4129 8xNDR 28.39.1002\nstatus 2\n"},
 		{"two kinds", expect("7xNDR,1xHDR", port("mlx5_4", "rate", "200 Gb/sec (4X HDR)")), "status 0\n"},
@@ -245,7 +269,7 @@ func TestHostRuns(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		}
-		run("not judged: host.gone host.flap host.errors: no earlier run of this job has read them\nstatus 0\n")
+		run("not judged: host.gone host.flap host.downed host.errors: no earlier run of this job has read them\nstatus 0\n")
 		time.Sleep(time.Hour)
 		subnet := fabric.Subnet{Given: "host-node-0012"}
 		st, err := audit.OpenState(state, subnet, "host")
@@ -257,7 +281,7 @@ func TestHostRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.files.Port("mlx5_4", map[string]string{"counters/link_downed": "1"})
-		const flap = "error host.flap:0xa088c20300100020/1 mlx5_4/1: the link went down 1 time in %d min\nstatus 1\n"
+		const flap = "error host.downed:0xa088c20300100020/1 mlx5_4/1: the link went down 1 time in %d min\nstatus 1\n"
 		run(fmt.Sprintf(flap, 60))
 		held.Release()
 		time.Sleep(time.Hour)
@@ -274,7 +298,7 @@ func TestHostWithoutState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "not judged: host.gone host.flap host.errors: this session keeps no reads; give it a directory with --state DIR\nstatus 0\n"
+	const want = "not judged: host.gone host.flap host.downed host.errors: this session keeps no reads; give it a directory with --state DIR\nstatus 0\n"
 	if diff := cmp.Diff(want, lines(report, status)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -309,7 +333,7 @@ func TestHostPlanes(t *testing.T) {
 func TestHostWithoutDevice(t *testing.T) {
 	h := &hostRun{files: hosttest.Files{MapFS: fstest.MapFS{}}}
 	report, status, err := h.report(t, t.TempDir())
-	if err != nil || status != 3 || len(report.UnjudgedChecks()) == 0 || report.Complete() {
+	if err != nil || status != 3 || len(report.Idle) != 1 || report.Complete() {
 		t.Errorf("got %v, %s", err, lines(report, status))
 	}
 	h.words = []string{"--expect", "8xNDR"}

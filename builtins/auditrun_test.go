@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -56,7 +58,7 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 			t.Errorf("-want +got\n%s", diff)
 		}
 		code, rows := statusOf(f, r)
-		if diff := cmp.Diff([]audit.Row{{Audit: "sweep", Attribute: "NodeInfo", Asked: 44, Answered: 43, TimedOut: 1}}, rows); diff != "" || code != 3 {
+		if diff := cmp.Diff([]audit.Row{{Audit: "sweep", Attribute: "NodeInfo", Requests: 44, Answered: 43, TimedOut: 1}}, rows); diff != "" || code != 3 {
 			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
 		}
 
@@ -91,15 +93,16 @@ func TestSilentAdministrator(t *testing.T) {
 		r := audited(t, f, audits.RunOptions{})
 		want := `critical sa.answers fabric: the subnet administrator did not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
-warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ClassPortInfo of sm: 1 of 1
+warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ServiceRecord of sa: 1 of 1; ClassPortInfo of sm: 1 of 1
 `
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		code, rows := statusOf(f, r)
 		missed := []audit.Row{
-			{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, TimedOut: 1},
-			{Audit: "sm", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1},
+			{Audit: "multicast", Attribute: "MCMemberRecord", Requests: 1, TimedOut: 1},
+			{Audit: "sa", Attribute: "ServiceRecord", Requests: 1, TimedOut: 1},
+			{Audit: "sm", Attribute: "ClassPortInfo", Requests: 1, TimedOut: 1},
 		}
 		if diff := cmp.Diff(missed, rows); diff != "" || code != 3 {
 			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
@@ -121,7 +124,7 @@ def audit(fabric):
     for r in perf_get("PortSamplesResultExtended", fabric.cas[:3]):
         if not r:
             finding("mine.samples", fabric, r.status, severity="info")
-`, "info mine.samples fabric: method/attribute combination not supported\n", nil, 0, []audit.Row{{Audit: "mine", Attribute: "PortSamplesResultExtended", Asked: 3, Unsupported: 3}}},
+`, "info mine.samples fabric: method/attribute combination not supported\n", nil, 0, []audit.Row{{Audit: "mine", Attribute: "PortSamplesResultExtended", Requests: 3, Unsupported: 3}}},
 		{"what is gone at the second reading is not told", `
 runs = []
 def audit(fabric):
@@ -148,7 +151,7 @@ def audit(fabric):
 def audit(fabric):
     finding("mine.first", fabric, "found before")
     smp_get("NodeInfo", 999)
-`, "error mine.first fabric: found before\n", nil, 3, []audit.Row{{Audit: "mine", Attribute: "NodeInfo", Asked: 1, TimedOut: 1}}},
+`, "error mine.first fabric: found before\n", nil, 3, []audit.Row{{Audit: "mine", Attribute: "NodeInfo", Requests: 1, TimedOut: 1}}},
 		{"causes, subjects that are not there, hostile texts", `
 def audit(fabric):
     a = finding("node.fire", "0x2c90300100000", "evil,\"\n\x1b[2J", severity="critical", temperature_c=90, ports=[1, 2])
@@ -224,12 +227,12 @@ func TestAuditOptions(t *testing.T) {
 	}{
 		{"a.star b.star --share 0.9", `a[("share", 0.9)] b[("share", 0.9)]`},
 		{"--share 0.9 a.star", `a[("share", 0.9)]`},
-		{"a.star --deep b.star", "audit: no audit of this run supports the option --deep"}, // the command fills it
-		{"a.star --sahre 0.9", "audit: no audit of this run supports the option --sahre (did you mean --share?)"},
-		{"b.star --baseline x", "audit: no audit of this run supports the option --baseline"},
-		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
-		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
-		{"linkz", "audit \"linkz\": unknown (did you mean links?); use a .star file, or one of adaptive, config, counters, health, host, identity, keys, links, multicast, partitions, routing, self, sm, topology"},
+		{"a.star --deep b.star", "--deep: unknown flag: no audit of this run has it"}, // the command fills it
+		{"a.star --sahre 0.9", "--sahre: unknown flag: no audit of this run has it (did you mean --share?)"},
+		{"b.star --baseline x", "--baseline: unknown flag: no audit of this run has it"},
+		{"a.star --share=x", `a: --share "x": want a number`},
+		{"a.star --share b.star", `a: --share "b.star": want a number`},
+		{"linkz", "\"linkz\": unknown audit (did you mean links?); use a .star file, or one of adaptive, config, counters, health, host, identity, keys, links, multicast, partitions, routing, sa, self, sm, topology, virtual"},
 		{"bad.star", "bad.star: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)"},
 		{"ends.star", "ends.star: exit(0): not supported in an audit; its findings set the exit status"},
 		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},
@@ -361,8 +364,8 @@ def audit(fabric):
 				t.Errorf("told %s", told(r))
 			}
 			for _, row := range r.Coverage.Rows() {
-				if row.Audit == "mine" && row.Asked != 1 {
-					t.Errorf("%d requests of the audit count, want 1", row.Asked)
+				if row.Audit == "mine" && row.Requests != 1 {
+					t.Errorf("%d requests of the audit count, want 1", row.Requests)
 				}
 			}
 			return err
@@ -406,7 +409,7 @@ func TestSelf(t *testing.T) {
 	onSim(t, "ring:n=3", func(o *SessionOptions) {
 		o.Engine.Close()
 		drops.subnet, drops.Transport = attachSubnet(t, "ring:n=3")
-		o.Env.Sim = drops.subnet
+		o.Sim = drops.subnet
 		o.Engine = engine.New(drops, engine.Options{Write: true})
 		o.State = state
 	}, func(t *testing.T, f *fixture) {
@@ -427,7 +430,7 @@ func TestSelf(t *testing.T) {
 		check("at a terminal", "info audit.window fabric: counters were not judged: no earlier run of this job has read them; a run from a terminal keeps its reads only with --job NAME\n")
 		check("first", "info audit.window fabric: counters were not judged: no earlier run of this job has read them\n")
 		check("second", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 300 s old\n")
-		check("third", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 600 s old\n")
+		check("third", "info audit.window fabric: bit errors cannot be judged yet: the oldest read of this job is 10 min old\n")
 		check("old enough", "")
 		if err := f.Env.Sim.Counters.Add(fab.OfType(mad.NodeTypeSwitch)[1].GUID(), 3, "VL15Dropped", 4); err != nil {
 			t.Fatal(err)
@@ -556,7 +559,7 @@ func TestMembersOfModel(t *testing.T) {
 		check("three acked", nil, ids[1:4]...)
 		check("five acked, two in the baseline", two, ids[2:]...)
 		check("all acked", nil, ids...)
-		const text = "info name.default MT4129 ConnectX7   Mellanox Technologies: the name is a vendor default, which identifies no node; and 6 more of the model; "
+		const text = "info name.default MT4129 ConnectX7   Mellanox Technologies: the name identifies no node: the description is the model, as the firmware sets it; and 6 more of the model; "
 		want := "two in the baseline: 0 known, 0 acked\n" + text + "2 of 7 also in the baseline\n" +
 			"all in the baseline: 1 known, 0 acked\n" +
 			"three acked: 0 known, 0 acked\n" + text + "3 of 7 acknowledged\n" +
@@ -602,6 +605,59 @@ def audit(fabric):
 		want := []string{"counters were not judged: no earlier run of this job has read them", "1 finding is gone since the previous run: a.other fabric", ""}
 		if diff := cmp.Diff(want, notes); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestRunsApart: a run of audits reports only what its audits have reported, each time, and what the
+// session has reported stays there. The clock of the run is not that of the session.
+func TestRunsApart(t *testing.T) {
+	onSim(t, "ring:n=3,hosts=1", func(o *SessionOptions) { o.Format = "prom" }, func(t *testing.T, f *fixture) {
+		const script = `metric("site_loaded", 1)
+
+def audit(fabric):
+    metric("site_ran", 2)
+    not_judged("mine.check", "nothing is known")
+    sleep("1h")
+    finding("mine.found", fabric, "it is there")
+`
+		if err := afero.WriteFile(f.fs, "/work/mine.star", []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := program.RunCode(t.Context(), f.Interpreter, "<test>", `metric("site_script", 3)`); err != nil {
+			t.Fatal(err)
+		}
+		set, err := audits.LoadAudits(t.Context(), f.Interpreter, []string{"mine.star"}, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := f.Clock
+		begin := func(fabric.Subnet) (audit.Acks, error) {
+			if f.Clock != clock {
+				t.Error("the session has the clock of the run")
+			}
+			return nil, nil
+		}
+		for range 2 {
+			began := f.Clock.Now()
+			r, err := set.Run(t.Context(), f.Interpreter, audits.RunOptions{Begin: begin, Once: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprint(len(r.Findings), len(r.Unjudged), r.Metrics, r.Ended.Sub(r.Began) >= time.Hour)
+			if want := "1 1 [{site_loaded  [] 1} {site_ran  [] 2}] true"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			if d := f.Clock.Now().Sub(began); d > time.Minute {
+				t.Errorf("the clock of the session advanced by %v", d)
+			}
+		}
+		f.stdout.Reset()
+		if err := audits.WriteMetrics(f.Runtime); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.stdout.String(); !strings.Contains(got, "site_script 3") || strings.Contains(got, "site_ran") {
+			t.Errorf("metrics of the session:\n%s", got)
 		}
 	})
 }

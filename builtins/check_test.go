@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"fabsh/builtins/check"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // TestCheckOfWhatRuns: nothing is found in what other tests run: shipped scripts,
@@ -188,6 +190,25 @@ Commands of other tools, and their equivalents in fabsh. At the prompt, the name
 	return b.String()
 }
 
+// TestOpenSMOptions: the options of OpenSM in the guide are those of its own help.
+func TestOpenSMOptions(t *testing.T) {
+	out, _ := ibsimtest.Command(t, "opensm", "--help").CombinedOutput() // its exit status is 2
+	option := regexp.MustCompile("`-([A-Za-z])` (?:a file of )?([a-z_]+)")
+	n := 0
+	for _, m := range moves {
+		for _, found := range option.FindAllStringSubmatch(m.there, -1) {
+			n++
+			line := regexp.MustCompile(`(?m)^--.*, -` + found[1] + ` .*$`).FindString(string(out))
+			if !strings.Contains(line, strings.TrimSuffix(found[2], "s")) {
+				t.Errorf("%s: OpenSM's help has %q", m.there, line)
+			}
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d options", n)
+	}
+}
+
 // move is a task with OpenSM or UFM, and the equivalent command here.
 type move struct{ of, there, here, note string }
 
@@ -199,7 +220,7 @@ var moves = []move{
 	{"OpenSM", "rch_policy_file, topo_policy_file, pgrp_policy_file", "fabsh route chain --chains chains.conf --topologies topo.conf --groups groups.conf", "routing chains of NVIDIA's OpenSM"},
 	{"OpenSM", "`opensm-lfts.dump`, `opensm-sl2vl.dump`", "fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump", "checks that all packets arrive and that no deadlock is possible"},
 	{"OpenSM", "`opensm-subnet.lst`", "fabsh -F file:opensm-subnet.lst audit", ""},
-	{"OpenSM", "`-Y` a file of partitions", "fabsh audit partitions --partitions partitions.conf", "compares the file with the tables of the ports"},
+	{"OpenSM", "`-P` a file of partitions", "fabsh audit partitions --partitions partitions.conf", "compares the file with the tables of the ports; `-Y` is the QoS policy"},
 	{"OpenSM", "`-R file`, SIGHUP after a failure", "fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid", "repairs the tables, and makes OpenSM read them"},
 	{"OpenSM", "another engine, on a running fabric", "fabsh change plan --routes ftree --out new.plan", "proves each step; `fabsh change apply` applies the plan, and reverts it unless it is confirmed"},
 	{"OpenSM", "a subnet without a subnet manager, in a lab", "fabsh --write @examples//bring_up.star", ""},

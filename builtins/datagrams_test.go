@@ -453,7 +453,7 @@ func BenchmarkSMPGet(b *testing.B) {
 	engine := engine.New(transport, engine.Options{})
 	defer engine.Close()
 	var stdout, stderr bytes.Buffer
-	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: engine}, Stdout: &stdout, Stderr: &stderr})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: engine}, Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		b.Fatal(err)
 	}

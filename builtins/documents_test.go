@@ -169,7 +169,13 @@ func schemaTable(b *strings.Builder, members []lang.MemberDoc) {
 // datagramDoc describes what fabsh decode shows.
 func datagramDoc() lang.TypeDoc {
 	return lang.TypeDoc{Name: "datagram", Schema: records.Datagram(nil).(lang.Factual).Schema(), Doc: "What fabsh decode shows. The fields of the header follow the summary, by their names.", Members: []lang.MemberDoc{
+		{Name: "packet", Column: true, Doc: "the number of its packet, from 1; this and the next four only of a capture"},
+		{Name: "time", Column: true, Doc: "when it was captured, in UTC; None if the file does not have it"},
+		{Name: "slid", Column: true, Doc: "LID of the sender"},
+		{Name: "dlid", Column: true, Doc: "LID of the receiver"},
+		{Name: "direction", Column: true, Doc: "sent or received, as the capturing host saw it; None if the file does not have it"},
 		{Name: "summary", Column: true, Doc: "what it asks or answers, in a line"},
+		{Name: "attribute", Column: true, Doc: "the name of the attribute, else its number in hexadecimal"},
 		{Name: "parts", Column: true, Doc: "the records behind the header: an RMPP header, a component mask, an attribute"},
 		{Name: "problems", Column: true, Doc: "what is wrong with it: texts"},
 		{Name: "without_layout", Column: true, Doc: "bytes that are not 0 and have no layout: a list of dicts of offset and data, hexadecimal"},
@@ -232,12 +238,12 @@ func TestStubs(t *testing.T) {
 
 // TestManual: the manual has all that help knows.
 func TestManual(t *testing.T) {
-	chapters, err := help.Manual(Functions())
+	guides, others, err := help.Manual(Functions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	has := map[string]bool{}
-	for _, c := range chapters {
+	for _, c := range slices.Concat(guides, others) {
 		for i, topic := range c.Topics {
 			has[topic.Name] = true
 			if slices.ContainsFunc(c.Topics[:i], func(x help.Topic) bool { return x.Name == topic.Name }) {

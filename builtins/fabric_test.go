@@ -211,7 +211,7 @@ func snapshotOf(t *testing.T, subnet *sim.Subnet, tr engine.Transport, code stri
 	t.Helper()
 	e := engine.New(tr, engine.Options{Write: true})
 	defer e.Close()
-	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: e, Sim: subnet, Write: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,6 +401,7 @@ func TestVirtualPortAudits(t *testing.T) {
 			{"LID", edited(func(v *mad.VPortInfo) { v.LID = second }), "lid.dup  node-0003 HCA-1/1: LID 5 of a virtual port of this port is also the LID of node-0002 HCA-1/1"},
 			{"LID of a virtual port", edited(func(v *mad.VPortInfo) { v.LID -= 1 }), "lid.dup  node-0003 HCA-1/1: LID 8 of a virtual port of this port is also the LID of node-0002 HCA-1/1"},
 			{"GUID", edited(func(v *mad.VPortInfo) { v.PortGUID = first }), "guid.dup  node-0003 HCA-1/1: a virtual port of this port has the port GUID of node-0001 HCA-1/1: 0x0002c90310000001"},
+			{"GUID 0", edited(func(v *mad.VPortInfo) { v.PortGUID = 0 }), "guid.zero  node-0003 HCA-1/1: a virtual port of this port has port GUID 0"},
 			{"record of a virtual port", append(slices.Clone(healthy), record(9)), ""},
 			{"record of another node", append(slices.Clone(healthy), record(99)), `node.silent  0x0000000000000077: the subnet administrator has "" at LID 99, but the sweep did not reach it`},
 			{"partition", lonely, ""},

@@ -52,7 +52,7 @@ func onSimWith(t *testing.T, spec string, keys *engine.Keys, wrap func(engine.Tr
 		defer engine.Close()
 		f := new(fixture)
 		var err error
-		opts := SessionOptions{Env: topology.Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
+		opts := SessionOptions{Facts: topology.Facts{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}

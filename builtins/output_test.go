@@ -5,7 +5,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -186,7 +188,8 @@ help(f)
 
 // columnValues make a value of each type that shows as columns.
 var columnValues = map[string]string{
-	"fabric": "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
+	"inventory_item": "f.inventory()[0]",
+	"fabric":         "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
 	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
 	"choices": "f.graph().route('updn', adaptive=True).choices(sw, ca.lid)", "ar": "get_ar(sw)", "ar_entry": "get_ar(sw)[ca.lid]", "plft": "get_plft(sw)",
 	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "balance": "r.balance()", "adaptive_load": "f.graph().route(\"updn\", adaptive=True).balance().adaptive",
@@ -222,6 +225,36 @@ func checkSchema(t *testing.T, v starlark.Value) {
 	}
 }
 
+// fieldName is a name of an attribute or a column.
+var fieldName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+// byPosition are the titles of columns that JSON has as positions, or as keys and values of an object.
+var byPosition = map[string][]string{
+	"guids": {"entry", "guid"}, "mft": {"mlid"}, "pkeys": {"entry", "pkey", "member"}, "verdict": {"verdict"}, "vlarb": {"entry"},
+}
+
+// checkTextInJSON: the JSON of v has each attribute and each column of a table that its text has.
+func checkTextInJSON(t *testing.T, v starlark.Value) {
+	display, ok := v.(interface{ Display() string })
+	if !ok {
+		return // its text is made from its facts, as is JSON
+	}
+	encoded, err := lang.EncodeJSON(v)
+	if err != nil {
+		t.Errorf("%s: %v", v.Type(), err)
+		return
+	}
+	for line := range strings.Lines(display.Display()) {
+		words := strings.Fields(line)
+		titles := len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool { return !fieldName.MatchString(w) }) && strings.Contains(strings.TrimSpace(line), "  ")
+		for _, w := range words {
+			if titles && !strings.Contains(string(encoded), strconv.Quote(w)) && !slices.Contains(byPosition[v.Type()], w) {
+				t.Errorf("%s: its text has %q in %q, which JSON lacks:\n%s", v.Type(), w, line, encoded)
+			}
+		}
+	}
+}
+
 // TestColumns: every column that a value shows is an attribute of it, with equal text.
 func TestColumns(t *testing.T) {
 	onSim(t, "fattree:k=4,levels=2,ar=updn,vports=1", nil, func(t *testing.T, f *fixture) {
@@ -246,6 +279,7 @@ func TestColumns(t *testing.T) {
 				t.Errorf("%s: got %s", want, v.Type())
 			}
 			checkSchema(t, v)
+			checkTextInJSON(t, v)
 			names := v.(starlark.HasAttrs).AttrNames()
 			for _, fact := range v.(lang.Factual).Facts() {
 				x, err := v.(starlark.HasAttrs).Attr(fact.Name)

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/check"
+	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
@@ -36,9 +37,14 @@ type PageOptions struct {
 func ReportPage(ctx context.Context, rt *lang.Runtime, r *audit.Report, o PageOptions) (p *page.Page, status int, failed error) {
 	env := topology.EnvOf(rt)
 	live := env.Engine != nil && !env.Engine.Traits().Simulated
-	p = &page.Page{Report: r, FailOn: o.FailOn, Version: lang.StateOf[pageSettings](rt).Version, Commands: o.Commands, Dated: live}
+	p = &page.Page{Report: r, FailOn: o.FailOn, Version: env.Version, Commands: o.Commands, Dated: live}
 	plain := new(check.Explainer)
 	f := r.Model
+	explained := map[string]string{}
+	for _, c := range help.Checks() {
+		explained[c.Name] = c.Text
+	}
+	p.Explain = func(check string) string { return explained[check] }
 	if p.Baseline = o.Baseline; p.Baseline != nil && f != nil {
 		var err error
 		if p.Diff, err = diff.Compare(ctx, p.Baseline, f); err != nil {
@@ -100,12 +106,6 @@ func adaptiveLoads(ctx context.Context, tables *routes.Routes) (list []page.Load
 // loadSamples is the number of samples that fabsh report congestion takes.
 const loadSamples = 5
 
-// pageSettings are the settings of the session for report(), which pages keep with a lang.Runtime.
-type pageSettings struct {
-	State   string // the directory of states, with the acks
-	Version string // of the program
-}
-
 // Report is report().
 var Report = lang.Builtin{
 	Name:    "report",
@@ -143,14 +143,14 @@ type reportArgs struct {
 // runReport implements report().
 func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 	r := c.Runtime()
-	settings := lang.StateOf[pageSettings](r)
+	env := topology.EnvOf(r)
 	failOn, err := audit.ParseSeverity(a.FailOn)
 	switch {
 	case err != nil:
 		return nil, lang.ParamError("fail_on", "%w", err)
 	case !c.Fiber().Alone():
 		return nil, lang.Errorf("not supported within parallel(): only one run at a time")
-	case lang.StateOf[topology.Observer](r).Report != nil:
+	case topology.ObserverOf(c) != nil:
 		return nil, lang.Errorf("not supported within an audit, which is part of a report")
 	}
 	words, err := a.words()
@@ -158,7 +158,6 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 		return nil, err
 	}
 	o := PageOptions{FailOn: failOn, Deep: a.Deep, Commands: []string{a.call()}}
-	defer audits.CollectApart(r)()
 	var text bytes.Buffer
 	err = c.Block(func(ctx context.Context) error {
 		in := script.Of(r)
@@ -166,9 +165,8 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 		if err != nil || all.Help != "" {
 			return cmp.Or(err, lang.Errorf("unsupported option help"))
 		}
-		env := topology.EnvOf(r)
 		options := audits.RunOptions{Job: all.Job, ReadOnly: true, NoPast: env.Engine != nil && env.Engine.Traits().Name == "sim"}
-		options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return audits.RunAcks(r, settings.State, subnet), nil }
+		options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return audits.RunAcks(r, env.State, subnet), nil }
 		if a.Baseline != nil {
 			options.Baseline, o.Baseline = a.Baseline.Fabric, a.Baseline.Fabric
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routingtest"
@@ -44,5 +45,24 @@ print(len(f.links) - len(less.links), judge(r), [n for n in r.notes if "credit l
 `)
 	if diff := cmp.Diff("(1, 0, False) (8, 0, True)\n1 (8, 0, True) []\n", out); diff != "" || status != 0 {
 		t.Errorf("status %d: %s (-want +got):\n%s", status, explained, diff)
+	}
+}
+
+// TestVerifyInLanesOfOpenSM: tables of a running OpenSM with lash close a credit loop on one virtual lane,
+// and none with the service levels of its path records.
+func TestVerifyInLanesOfOpenSM(t *testing.T) {
+	var net bytes.Buffer
+	if err := format.Dump(&net, routingtest.Topology(t, "torus:dims=4/4,hosts=1"), "ibnetdiscover"); err != nil {
+		t.Fatal(err)
+	}
+	first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net.String())[1]
+	f := onIbsim(t, net.String(), ibsimtest.FixtureOptions{SM: first, SMArgs: []string{"-Q", "-R", "lash,no_fallback"}, RMPP: true}, nil)
+	f.Format = lang.FormatText
+	out, explained, status := f.run("discover()\nt = get_routes(); print([(v.acyclic, v.lanes) for v in (t.verify(), t.verify(lanes=True))])")
+	if diff := cmp.Diff("[(False, 1), (True, 2)]\n", out); diff != "" || status != 0 {
+		t.Errorf("status %d: %s (-want +got):\n%s", status, explained, diff)
+	}
+	if diff := cmp.Diff("", textOf(audited(t, f.fixture, audits.RunOptions{}, "routing"))); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -65,7 +65,7 @@ func TestSlurmTopology(t *testing.T) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
 			session := plain(t, nil)
-			kind, err := program.LoadTopology(t.Context(), session.Interpreter, "slurm-conf", nil, nil)
+			kind, err := program.LoadTopology(t.Context(), session.Interpreter, "slurm-conf", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -132,7 +132,7 @@ func TestSubscribeTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(transport, engine.Options{Write: true})
-	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,12 +101,12 @@ func planOf(t *testing.T, spec, code string) (*change.Plan, []sentSet) {
 	tap := &setTap{Transport: tr}
 	e := engine.New(tap, engine.Options{}) // it needs no --write
 	defer e.Close()
-	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e}})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: e}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	planning, err := changes.StartRecording(t.Context(), s.Runtime)
+	planning, err := changes.StartRecording(t.Context(), s.Runtime, changes.ProofOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func carryOut(t *testing.T, spec string, p *change.Plan) []sentSet {
 	defer e.Close()
 	for i := range p.Sets {
 		set := &p.Sets[i]
-		to := fabric.Dest{Route: set.Target.Routes[0]}
+		to := fabric.Dest{Route: set.Routes[0]}
 		var get, put engine.Call
 		to.Put(&get, mad.MethodGet, set.Attr, set.Modifier&^(1<<31), nil)
 		if err := e.Do(t.Context(), &get); err != nil || get.Err != nil {
 			t.Fatal(err, get.Err)
 		}
-		to.Put(&put, mad.MethodSet, set.Attr, set.Modifier, set.Request(get.Data()))
+		to.Put(&put, mad.MethodSet, set.Attr, set.Modifier, set.Request(get.Data(), set.New))
 		if err := e.Do(t.Context(), &put); err != nil || put.Err != nil {
 			t.Fatal(err, put.Err)
 		}
@@ -202,7 +202,7 @@ func TestPlanIsWhatIsWritten(t *testing.T) {
 			}
 			for _, s := range p.Sets {
 				if !strings.HasPrefix(s.Line, "m.star:") {
-					t.Errorf("%s of %s was asked for in line %q", s.Attr.Name, s.Target.Name, s.Line)
+					t.Errorf("%s of %s was asked for in line %q", s.Attr.Name, s.Name, s.Line)
 				}
 			}
 		})
@@ -230,13 +230,13 @@ func TestPlanRefuses(t *testing.T) {
 				tap := &setTap{Transport: tr}
 				e := engine.New(tap, engine.Options{Write: true})
 				defer e.Close()
-				s, err := NewSession(SessionOptions{Env: topology.Env{Engine: e, Sim: subnet, Write: true}})
+				s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: e, Sim: subnet, Write: true}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
 				if wrap == "%s" {
-					if _, err := changes.StartRecording(t.Context(), s.Runtime); err != nil {
+					if _, err := changes.StartRecording(t.Context(), s.Runtime, changes.ProofOptions{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -275,7 +275,7 @@ func TestPlanSettles(t *testing.T) {
 	onSim(t, "fattree:k=8,levels=2", nil, func(t *testing.T, f *fixture) {
 		f.run("f = discover()")
 		subnet := f.Env.Sim
-		planning, err := changes.StartRecording(t.Context(), f.Runtime)
+		planning, err := changes.StartRecording(t.Context(), f.Runtime, changes.ProofOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestPlanSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = planning.Finish(t.Context(), "x")
-		if want := "plan: the fabric has changed since discover(): leaf-1/7 is now down; discover and plan again"; err == nil || err.Error() != want {
+		if want := "the fabric has changed since discover(): leaf-1/7 is now down; discover and plan again"; err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	})

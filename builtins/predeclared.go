@@ -79,7 +79,7 @@ func expectModule() *starlarkstruct.Module {
 // A fabric has methods of all vocabularies, and so has a simulated one.
 func init() {
 	topology.SimType.AddMethods(&script.ScenarioPlay, &script.ScenarioActions)
-	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod)
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &datagrams.InventoryMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod)
 	routing.RoutesType.AddMethods(&routing.JobTrafficMethod, &routing.JobMatrixMethod)
 }
 
@@ -99,10 +99,11 @@ func predeclared(r *lang.Runtime) starlark.StringDict {
 		globals[b.Name] = lang.NewFunction(b)
 	}
 	globals["quit"] = globals["exit"]
-	if subnet := topology.EnvOf(r).Sim; subnet != nil {
+	env := topology.EnvOf(r)
+	env.SetSimClock(func() time.Time { return r.Clock.Now() })
+	if subnet := env.Sim; subnet != nil {
 		globals["sim"] = &topology.Sim{Subnet: subnet}
-		subnet.SetClock(func() time.Time { return r.Clock.Now() })
-	} else if served := topology.EnvOf(r).Control; served != nil {
+	} else if served := env.Control; served != nil {
 		globals["sim"] = served
 	}
 	return globals

@@ -81,7 +81,7 @@ func onPMA(t *testing.T, state string, fn func(t *testing.T, f *fixture, p *pma)
 	p := &pma{lose: map[mad.AttributeID]bool{}, refuse: map[mad.AttributeID]bool{}, gets: map[mad.AttributeID]int{}}
 	onSim(t, "ring:n=2", func(o *SessionOptions) {
 		o.Engine.Close()
-		o.Env.Sim, p.Transport = attachSubnet(t, "ring:n=2")
+		o.Sim, p.Transport = attachSubnet(t, "ring:n=2")
 		o.Engine = engine.New(p, engine.Options{Write: true})
 		o.State, o.Job = state, "test"
 	}, func(t *testing.T, f *fixture) {
@@ -431,7 +431,7 @@ func TestFECCounters(t *testing.T) {
 	agents := &fecAgents{counts: map[fecKey]uint64{}}
 	onSim(t, "fattree", func(o *SessionOptions) {
 		o.Engine.Close()
-		o.Env.Sim, agents.Transport = attachSubnet(t, "fattree")
+		o.Sim, agents.Transport = attachSubnet(t, "fattree")
 		o.Engine = engine.New(agents, engine.Options{Write: true})
 		o.State = t.TempDir()
 	}, func(t *testing.T, f *fixture) {

@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/remedy"
 	"fabsh/mad"
 )
@@ -101,14 +102,14 @@ func (o *operator) apply(set *remedyrun.Selection, path string, decisions []reme
 	if err := remedy.Record(o.dir); err != nil {
 		t.Fatal(err)
 	}
-	var cells []*apply.Cell
+	var cells []*certificate.Change
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		c := &apply.Cell{Node: s.Target.GUID, Name: "x", LID: 1, Attr: s.Attr, Modifier: s.Modifier, Fields: []string{"port_physical_state"}, Old: make([]byte, s.Attr.Size), New: make([]byte, s.Attr.Size)}
-		s.Attr.Field("port_physical_state").SetUint(c.New, s.Fields[0].New)
-		cells = append(cells, c)
+		c := *s
+		c.LID = 1
+		cells = append(cells, &c)
 	}
-	j, err := apply.NewJournal(apply.JournalIn(filepath.Dir(path)), &apply.Begin{Summary: p.From, Cells: cells})
+	j, err := apply.NewJournal(apply.JournalIn(filepath.Dir(path)), &apply.Begin{Summary: p.From, Cells: cells}, o.f.Runtime.Clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +326,7 @@ func TestRemedyForeign(t *testing.T) {
 3 h isolate leaf-1/3 - spine-1/1 applied
 9 h  leaf-1/3 - spine-1/1 released
 `
+		// That it went down at 3 h, as it was disabled, is not a fault.
 		if diff := cmp.Diff(want, o.summary()); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
@@ -519,11 +521,11 @@ func TestRemedyPast(t *testing.T) {
 			want        string
 		}{
 			{"planned, and fewer runs", "isolate", past(remedy.Past{Planned: ago(time.Hour)}), bad(p, p.Peer()), "isolate -"},
-			{"planned, and few uplinks", "isolate --uplinks=0.8", past(remedy.Past{Planned: ago(time.Hour)}), bad(p, p.Peer()), "isolate uplinks"},
+			{"planned, and few uplinks", "isolate --uplinks=0.8", past(remedy.Past{Planned: ago(time.Hour)}), bad(p, p.Peer()), "isolate uplinks, ticket -"},
 			{"planned, and all budgets spent", "isolate --per-day=1", past(remedy.Past{Planned: ago(time.Hour)}), bad(p, p.Peer()), "isolate -"},
-			{"planned before the clock was set back", "isolate --runs=1 --per-day=0", past(remedy.Past{Planned: ago(-time.Hour)}), bad(p, p.Peer()), "isolate per-day"},
-			{"isolated", "isolate --runs=1 --total=1", past(remedy.Past{Isolated: ago(72 * time.Hour), Last: ago(72 * time.Hour)}), bad(q, q.Peer()), "isolate total"},
-			{"to be enabled", "isolate --runs=1 --total=1", past(remedy.Past{Isolated: ago(72 * time.Hour), Last: ago(72 * time.Hour), Restoring: ago(time.Hour)}), bad(q, q.Peer()), "isolate total"},
+			{"planned before the clock was set back", "isolate --runs=1 --per-day=0", past(remedy.Past{Planned: ago(-time.Hour)}), bad(p, p.Peer()), "isolate per-day, ticket -"},
+			{"isolated", "isolate --runs=1 --total=1", past(remedy.Past{Isolated: ago(72 * time.Hour), Last: ago(72 * time.Hour)}), bad(q, q.Peer()), "isolate total, ticket -"},
+			{"to be enabled", "isolate --runs=1 --total=1", past(remedy.Past{Isolated: ago(72 * time.Hour), Last: ago(72 * time.Hour), Restoring: ago(time.Hour)}), bad(q, q.Peer()), "isolate total, ticket -"},
 			{"in its test", "isolate --runs=1 --total=1", past(remedy.Past{Testing: ago(time.Hour), Last: ago(72 * time.Hour)}), bad(q, q.Peer()), "isolate -, ticket -"},
 			{"the cable was moved", "isolate --runs=1", new(remedy.State), bad(p, o.port("spine-2/2")), ""},
 			{"busy", "isolate --runs=1 --busy=/work/busy", new(remedy.State), bad(host, host.Peer()), "isolate busy"},

@@ -39,7 +39,7 @@ func TestRoutingProgress(t *testing.T) {
 	}
 	var told []string
 	f := plain(t, func(o *SessionOptions) {
-		o.Env = topology.Env{Loaded: loaded}
+		o.Facts = topology.Facts{Loaded: loaded}
 		o.Progress = func(text string) { told = append(told, text) }
 	})
 	if _, why, status := f.run("t = discover().graph().route('updn')\nt.verify()\nt.repair()\nt.congestion()\nt.fail_each_link()"); status != 0 {
@@ -78,7 +78,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSession(SessionOptions{Env: topology.Env{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
+	s, err := NewSession(SessionOptions{Facts: topology.Facts{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func BenchmarkPolicy(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				policy, err := program.LoadPolicy(b.Context(), s.Interpreter, test.policy, nil, nil)
+				policy, err := program.LoadPolicy(b.Context(), s.Interpreter, test.policy, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -45,12 +45,12 @@ func TestEntry(t *testing.T) {
 		{"truth", []string{"a", "--verbose=yes", "--quick=off"}, `("a", 1, (), 5, 0.5, True, False, None, [], [0])` + "\n", ""},
 		{"other letters", []string{"a", "--Threshold", "9", "--no-Quick"}, `("a", 1, (), 9, 0.5, False, False, None, [], [0])` + "\n", ""},
 		{"missing word", nil, "", "s.star: missing NAME" + usage},
-		{"unknown option", []string{"a", "--treshold", "3"}, "", "s.star: unknown option --treshold (did you mean --threshold?)" + usage},
-		{"one letter", []string{"a", "-T", "3"}, "", "s.star: unknown option -T (options have long names: --threshold, --tag)" + usage},
-		{"no value", []string{"a", "--threshold"}, "", "s.star: option --threshold needs a value" + usage},
-		{"bad value", []string{"a", "--threshold=x"}, "", `s.star: option --threshold: "x" is not an integer` + usage},
-		{"bad word", []string{"a", "x"}, "", `s.star: COUNT: "x" is not an integer` + usage},
-		{"bad truth", []string{"a", "--verbose=maybe"}, "", `s.star: option --verbose: "maybe" is not true or false` + usage},
+		{"unknown option", []string{"a", "--treshold", "3"}, "", "s.star: --treshold: unknown flag (did you mean --threshold?)" + usage},
+		{"one letter", []string{"a", "-T", "3"}, "", "s.star: -T: unknown flag (options have long names: --threshold, --tag)" + usage},
+		{"no value", []string{"a", "--threshold"}, "", "s.star: --threshold: missing value" + usage},
+		{"bad value", []string{"a", "--threshold=x"}, "", `s.star: --threshold "x": want an integer` + usage},
+		{"bad word", []string{"a", "x"}, "", `s.star: COUNT "x": want an integer` + usage},
+		{"bad truth", []string{"a", "--verbose=maybe"}, "", `s.star: --verbose "maybe": want true or false` + usage},
 		{"help", []string{"a", "--help"}, `usage: s.star [--threshold N] [--ratio X] [--verbose] [--no-quick] [--tag TEXT] [--only TEXT] [--ids N] NAME [COUNT] [REST...]
 
 Does things to a name.
@@ -98,7 +98,7 @@ func TestRunFile(t *testing.T) {
 		{"no entry function after all", "print(1)\nmain = 1", "s.star", []string{"x"}, "1\n", "s.star: takes no arguments; it does not define main(), audit() or route()", 2},
 		{"globals stay open", "seen = []\ndef main():\n    seen.append(1)\n    print(seen)", "s.star", nil, "[1]\n", "", 0},
 		{"audit", "def audit(*, n=1):\n    print(n)", "s.star", []string{"--n", "2"}, "2\n", "", 0},
-		{"required option", "def main(*, n):\n    pass", "s.star", nil, "", "s.star: missing option --n\nusage: s.star --n TEXT", 2},
+		{"required option", "def main(*, n):\n    pass", "s.star", nil, "", "s.star: missing --n\nusage: s.star --n TEXT", 2},
 		{"unexpected word", "def main():\n    pass", "s.star", []string{"x"}, "", "s.star: unexpected argument \"x\"\nusage: s.star", 2},
 		{"missing file", "", "none.star", nil, "", "none.star: no such file", 2},
 		{"exit", "exit(1)", "s.star", nil, "", "", 1},
@@ -314,7 +314,7 @@ func (s *steps) Now() time.Time {
 func TestScenarioLog(t *testing.T) {
 	clock := &steps{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	var subnet *sim.Subnet
-	adapt := func(o *SessionOptions) { o.Clock, subnet = clock, o.Env.Sim }
+	adapt := func(o *SessionOptions) { o.Clock, subnet = clock, o.Sim }
 	onSim(t, "fattree", adapt, func(t *testing.T, f *fixture) {
 		var began time.Time // of the first reading by the subnet
 		subnet.SetClock(func() time.Time {

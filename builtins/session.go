@@ -41,7 +41,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins/audits"
-	"fabsh/builtins/changes"
 	"fabsh/builtins/check"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/help"
@@ -49,14 +48,13 @@ import (
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
-	"fabsh/fabric/change/apply"
 	"fabsh/fabric/export"
-	"fabsh/fabric/sa"
+	"fabsh/fabric/format"
 )
 
 // SessionOptions are the settings of a session. The zero value of each is usable.
 type SessionOptions struct {
-	topology.Env
+	topology.Facts
 
 	Stdout, Stderr io.Writer   // nil: discarded
 	Format         lang.Format // of show and the prompt; empty: text
@@ -86,19 +84,11 @@ type SessionOptions struct {
 	// Width returns the current maximum of columns in a line of text; 0 or nil:
 	// unlimited.
 	Width func() int
-	// Blocks reports whether text may have half blocks in colour: runes of lang.Cells.
+	// Shaded reports whether text may have cells in colour: runes of lang.Cell.
 	// Nil: it may not.
-	Blocks func() bool
-	// State is the directory below which perf_rates(over="last") keeps what it reads,
-	// under the name Job. Empty: it keeps nothing.
-	State, Job string
-	Version    string // of the program, for pages
+	Shaded func() bool
 	// Help returns additional help pages of the program. Nil: none.
 	Help func() []help.Page
-	// User is recorded as the author of changes; StartGuard starts their guard process.
-	// Nil: plan.apply() is refused.
-	User       string
-	StartGuard apply.StartGuard
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
@@ -148,9 +138,9 @@ func NewSession(o SessionOptions) (*Session, error) {
 		for i, dir := range o.Include {
 			o.Include[i] = files.Abs(dir)
 		}
-		files.Seal()
+		files.Seal(format.HoldsKeys)
 	}
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Shaded: o.Shaded, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
 	r.Measure = func(v starlark.Value) error { return audits.ShowMetrics(r, v) }
@@ -158,25 +148,17 @@ func NewSession(o SessionOptions) (*Session, error) {
 	r.Comparisons = func(f *syntax.File, globals starlark.StringDict) []lang.WrongWord {
 		return check.Comparisons(in, known, f, globals)
 	}
-	*lang.StateOf[pageSettings](r) = pageSettings{State: o.State, Version: o.Version}
 	*lang.StateOf[help.Program](r) = help.Program{Pages: o.Help}
-	audits.KeepBelow(r, o.State, o.Job)
-	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}
-	*s.Env = o.Env
-	if o.Loaded != nil {
-		s.Env.Load(o.Loaded)
-		s.Env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
-	}
+	s.Env.Open(o.Facts)
 	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
 	if o.Engine != nil {
-		if o.SA == nil {
-			s.Env.SA = new(sa.Client)
-		}
-		s.Env.SA.Engine = o.Engine
 		s.subscribers = datagrams.NewSubscribers(r)
 	}
 	in.Globals = predeclared(r)
 	s.Explainer = &check.Explainer{Sources: in.Sources, Globals: in.Globals, Stack: o.Verbose > 1}
+	s.Explainer.IsCommand = func(name string) bool {
+		return o.Help != nil && slices.ContainsFunc(o.Help(), func(p help.Page) bool { return p.Kind == help.KindCommand && p.Name == name })
+	}
 	return s, nil
 }
 

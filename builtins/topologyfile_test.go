@@ -58,7 +58,7 @@ func TestTopologyKinds(t *testing.T) {
 	} {
 		for name, f := range networks {
 			session := plain(t, nil)
-			k, err := program.LoadTopology(t.Context(), session.Interpreter, test.kind, test.words, nil)
+			k, err := program.LoadTopology(t.Context(), session.Interpreter, test.kind, test.words)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func TestTopologyBroken(t *testing.T) {
 	} {
 		session := plain(t, nil)
 		write(t, session.fs, "/work/k.star", test.script)
-		k, err := program.LoadTopology(t.Context(), session.Interpreter, "k.star", nil, nil)
+		k, err := program.LoadTopology(t.Context(), session.Interpreter, "k.star", nil)
 		if err == nil {
 			_, _, err = k.Write(t.Context(), g)
 		}
@@ -498,7 +498,7 @@ func TestTopologyHost(t *testing.T) {
 	}
 	session := plain(t, nil)
 	text := func(kind string, words ...string) (string, error) {
-		k, err := program.LoadTopology(t.Context(), session.Interpreter, kind, words, nil)
+		k, err := program.LoadTopology(t.Context(), session.Interpreter, kind, words)
 		if err != nil {
 			return "", err
 		}
@@ -523,8 +523,8 @@ func TestTopologyHost(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ kind, host, want string }{
-		{"slurm-node", "node-9999", `topology slurm-node: unknown host "node-9999"`},
-		{"nfd", "$(reboot)", `topology nfd: unknown host "$(reboot)"`},
+		{"slurm-node", "node-9999", `slurm-node: unknown host "node-9999"`},
+		{"nfd", "$(reboot)", `nfd: unknown host "$(reboot)"`},
 		{"slurm", "node-0001", `unexpected argument "node-0001"`},
 	} {
 		if text, err := text(test.kind, test.host); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -556,7 +556,7 @@ func TestTopologySchemas(t *testing.T) {
 		{"volcano", "volcano/config/crd/volcano/bases/topology.volcano.sh_hypernodes.yaml", []string{"--prefix", "ib-"}},
 	} {
 		crd := readCRD(t, filepath.Join(clones, test.file))
-		k, err := program.LoadTopology(t.Context(), plain(t, nil).Interpreter, test.kind, test.words, nil)
+		k, err := program.LoadTopology(t.Context(), plain(t, nil).Interpreter, test.kind, test.words)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -197,7 +197,7 @@ func TestVendorRequests(t *testing.T) {
 					e := engine.New(uncapable{conn}, engine.Options{Write: true, Keys: smKey})
 					defer e.Close()
 					f := &fixture{fs: afero.NewMemMapFs()}
-					if f.Session, err = NewSession(SessionOptions{Env: topology.Env{Engine: e, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: f.fs, Dir: "/work"}); err != nil {
+					if f.Session, err = NewSession(SessionOptions{Facts: topology.Facts{Engine: e, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: f.fs, Dir: "/work"}); err != nil {
 						t.Fatal(err)
 					}
 					defer f.Close()

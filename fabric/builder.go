@@ -33,6 +33,8 @@ type Builder struct {
 	problems []Problem
 	answers  []Answer // of handles
 	read     time.Time
+	endless  bool
+	sections []Section
 }
 
 // builderNode is a node of a Builder. ports has elements 0 to NumPorts.
@@ -49,6 +51,7 @@ type builderPort struct {
 	known    bool
 	guid     mad.GUID
 	fdr10    bool
+	label    string
 	peer     int // handle, or -1
 	peerPort int
 }
@@ -82,6 +85,9 @@ func (b *Builder) SetAdaptive(node int, s *adaptive.Switch) { b.nodes[node].adap
 // with. Node is a handle.
 func (b *Builder) AddAnswer(a Answer) { b.answers = append(b.answers, a) }
 
+// AddSection adds a section of a file that is kept as text.
+func (b *Builder) AddSection(s Section) { b.sections = append(b.sections, s) }
+
 // SetCountersRead records when reading the counters among the answers began.
 func (b *Builder) SetCountersRead(t time.Time) { b.read = t }
 
@@ -108,6 +114,13 @@ func (b *Builder) SetFDR10(node, num int, fdr10 bool) {
 	}
 }
 
+// SetLabel gives a port the label that its source has for it: see Port.PanelLabel.
+func (b *Builder) SetLabel(node, num int, label string) {
+	if p := b.port(node, num); p != nil {
+		p.label = label
+	}
+}
+
 // Port returns what has been set of a port: its PortInfo, nil where it is unknown,
 // and whether it is linked. ok is false where the node has no such port.
 func (b *Builder) Port(node, num int) (info *mad.PortInfo, linked, ok bool) {
@@ -129,6 +142,10 @@ func (b *Builder) SetScope(s string) { b.scope = s }
 
 // AddProblem adds p to what Fabric.Problems returns.
 func (b *Builder) AddProblem(p Problem) { b.problems = append(b.problems, p) }
+
+// SetEndUnknown notes that the source does not show where it ends: parts may be missing that
+// nothing in it names.
+func (b *Builder) SetEndUnknown() { b.endless = true }
 
 // Link connects two external ports, which may be the same port (a loopback
 // plug). It is an error when one of them does not exist or is connected to
@@ -170,7 +187,7 @@ func (b *Builder) Build() *Fabric {
 			cmp.Compare(m.Info.NodeGUID, n.Info.NodeGUID),
 			m.Route.Compare(n.Route))
 	})
-	f := &Fabric{from: -1, scope: b.scope, problems: b.problems, derived: new(derived)}
+	f := &Fabric{from: -1, scope: b.scope, problems: b.problems, derived: new(derived), endless: b.endless}
 	f.place(b, order)
 	f.connect(b, order)
 	f.index()
@@ -221,6 +238,12 @@ func (f *Fabric) place(b *Builder, order []int32) {
 		for _, p := range from.external() {
 			f.ports = append(f.ports, Port{fabric: f, guid: p.guid, id: int32(len(f.ports)), node: int32(id), peer: -1, num: uint8(num), known: p.known, fdr10: p.fdr10})
 			f.infos = append(f.infos, p.info)
+			if p.label != "" {
+				if f.labels == nil {
+					f.labels = map[int32]string{}
+				}
+				f.labels[f.ports[len(f.ports)-1].id] = p.label
+			}
 			num++
 		}
 	}
@@ -232,7 +255,7 @@ func (f *Fabric) connect(b *Builder, order []int32) {
 	for id, h := range order {
 		ids[h] = int32(id)
 	}
-	f.answers, f.countersRead = b.answers, b.read
+	f.answers, f.countersRead, f.sections = b.answers, b.read, b.sections
 	for i, a := range f.answers {
 		if a.Node != NoNode {
 			f.answers[i].Node = ids[a.Node]

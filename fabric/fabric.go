@@ -55,7 +55,10 @@ type Fabric struct {
 	lfts     [][]byte           // by node id; nil: without tables
 	adaptive []*adaptive.Switch // by node id; nil: without any
 	answers  []Answer           // sorted
+	labels   map[int32]string   // by port id, where the source has them
 	derived  *derived
+	endless  bool // EndUnknown
+	sections []Section
 
 	countersRead time.Time
 }
@@ -73,15 +76,48 @@ func (f *Fabric) Links() int { return f.links }
 // From is the port the sweep began at, or nil.
 func (f *Fabric) From() *Port { return f.port(f.from) }
 
+// Unmanaged returns why there are no LIDs and paths, in words, if no subnet manager has activated the
+// port that the sweep began at: "no subnet manager; port in Init". Directed routes work nevertheless. It
+// returns "" otherwise, and if that is unknown.
+func (f *Fabric) Unmanaged() string {
+	p := f.From()
+	if p == nil || p.Info() == nil {
+		return ""
+	}
+	manager := "no subnet manager"
+	if p.Info().MasterSMLID != 0 {
+		manager = "not yet activated by the subnet manager"
+	}
+	switch {
+	case p.State() == mad.PortStateInitialize:
+		return manager + "; port in Init"
+	case p.State() == mad.PortStateArmed:
+		return manager + "; port in Armed"
+	case p.num == 0 && p.LID() == 0 && p.Info().MasterSMLID == 0:
+		return manager + "; switch without a LID"
+	}
+	return ""
+}
+
 // Scope describes in words which part of the subnet this is; "" for all of it.
 func (f *Fabric) Scope() string { return f.scope }
 
 // Problems are the problems of the fabric, and of the view of it.
 func (f *Fabric) Problems() []Problem { return f.problems }
 
-// Complete reports whether nothing that was requested is missing.
+// Complete reports whether nothing that was requested, or that the source names, is missing. Where
+// EndUnknown is true, other parts may be.
 func (f *Fabric) Complete() bool {
 	return !slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind.Missing() })
+}
+
+// EndUnknown reports whether the fabric comes from a file of a format that does not show where it
+// ends: one that was cut short may look as one that was not.
+func (f *Fabric) EndUnknown() bool { return f.endless }
+
+// LinksUnknown reports whether the fabric comes from a file that has no links at all.
+func (f *Fabric) LinksUnknown() bool {
+	return slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind == ProblemNoLinks })
 }
 
 // OfType are the nodes of type t.
@@ -155,14 +191,29 @@ func (f *Fabric) String() string {
 	if n := len(f.OfType(0)); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " of unknown type")
 	}
-	b.WriteString("), " + plural.Count(f.links, "link", "links") + ", ")
-	if f.Complete() {
-		b.WriteString("complete")
-	} else {
-		b.WriteString("incomplete: " + f.Missing())
+	links := plural.Count(f.links, "link", "links")
+	if f.LinksUnknown() {
+		links = "links unknown"
+	}
+	b.WriteString("), " + links)
+	switch missing := f.Missing(); {
+	case missing == string(ProblemNoLinks):
+		b.WriteString(", incomplete")
+	case !f.Complete():
+		b.WriteString(", incomplete: " + missing)
+	case f.endless:
+		b.WriteString("; the file does not state that it is whole")
+	default:
+		b.WriteString(", complete")
 	}
 	if f.scope != "" {
 		b.WriteString(" " + f.scope)
+	}
+	if parts := f.PartsText(); parts != "" {
+		b.WriteString("; " + parts)
+	}
+	if why := f.Unmanaged(); why != "" {
+		b.WriteString("; " + why)
 	}
 	return b.String()
 }
@@ -290,6 +341,12 @@ func (p *Port) Num() int { return int(p.num) }
 
 // Peer is the port at the other end of the cable, or nil.
 func (p *Port) Peer() *Port { return p.fabric.port(p.peer) }
+
+// PeerUnknown reports whether the link of p is up and the port at the other end is unknown, although
+// the fabric should have it: it is not a part of a subnet, and not of a file without links.
+func (p *Port) PeerUnknown() bool {
+	return p.peer < 0 && p.PhysicalState() == mad.PortPhysicalStateLinkUp && p.fabric.scope == "" && !p.fabric.LinksUnknown()
+}
 
 // Info is the PortInfo, or nil where it is unknown. It must not be changed.
 func (p *Port) Info() *mad.PortInfo {

@@ -24,8 +24,17 @@ var hostWords = sync.OnceValue(func() *regexp.Regexp {
 const MaxHostName = 253
 
 // HostName returns the host in the name of an adapter, its first word; false: the name is
-// not of a host.
+// not of a host, or a placeholder (Unidentified).
 func HostName(name string) (string, bool) {
+	host, ok := hostWord(name)
+	if !ok || Unidentified(name) != "" {
+		return "", false
+	}
+	return host, true
+}
+
+// hostWord returns the first word of the name of an adapter, also of a placeholder.
+func hostWord(name string) (string, bool) {
 	m := hostWords().FindStringSubmatch(name)
 	if m == nil || len(m[1]) > MaxHostName {
 		return "", false
@@ -61,7 +70,7 @@ func (f *Fabric) FindNode(name string) (*Node, error) {
 
 // adaptersOf returns the adapters of a host, by name.
 func (f *Fabric) adaptersOf(host string) []*Node {
-	if h, ok := HostName(host); !ok || h != host {
+	if h, ok := hostWord(host); !ok || h != host {
 		return nil
 	}
 	prefix := host + " "
@@ -71,7 +80,7 @@ func (f *Fabric) adaptersOf(host string) []*Node {
 	var found []*Node
 	for ; i < len(f.byName) && strings.HasPrefix(f.nodes[f.byName[i]].name, prefix); i++ {
 		n := &f.nodes[f.byName[i]]
-		if h, ok := HostName(n.name); ok && h == host && !n.IsSwitch() {
+		if h, ok := hostWord(n.name); ok && h == host && !n.IsSwitch() {
 			found = append(found, n)
 		}
 	}
@@ -116,7 +125,7 @@ func (e *NameError) Nearest() string {
 	for i := range e.in.nodes {
 		n := &e.in.nodes[i]
 		names[i] = n.name
-		if host, ok := HostName(n.name); ok && word && !n.IsSwitch() {
+		if host, ok := hostWord(n.name); ok && word && !n.IsSwitch() {
 			names[i] = host
 		}
 	}
@@ -271,14 +280,23 @@ const mellanox = 0x2c9
 // plugins/UFM_NDT_Plugin, ports "1/16/1").
 const twoInCage = 0xd2f2
 
-// Panel is the label of p on the front of its switch: "cage 2/1"; empty where
-// unknown.
+// PanelLabel is the label of p as a file of ibdiagnet has it: "1/2/1", chip, cage and port; of an
+// adapter "B26D0F0/0/0/1", with its PCI address. Empty where unknown.
+func (p *Port) PanelLabel() string { return p.fabric.labels[p.id] }
+
+// Panel is the label of p on the front of its switch: "cage 2/1", or "label 5/1"; empty where
+// it is unknown or the number of the port.
 func (p *Port) Panel() string {
 	n := p.Node()
-	if !n.IsSwitch() || n.info.VendorID != mellanox || n.info.DeviceID != twoInCage || p.Num() < 1 || p.Num() > 64 {
+	switch label := p.PanelLabel(); {
+	case !n.IsSwitch():
 		return ""
+	case n.info.VendorID == mellanox && n.info.DeviceID == twoInCage && p.Num() >= 1 && p.Num() <= 64:
+		return fmt.Sprintf("cage %d/%d", (p.Num()+1)/2, 2-p.Num()%2)
+	case label != "" && label != strconv.Itoa(p.Num()):
+		return "label " + label
 	}
-	return fmt.Sprintf("cage %d/%d", (p.Num()+1)/2, 2-p.Num()%2)
+	return ""
 }
 
 // NodeLabel is a node in messages: its name, quoted, and its GUID, or its GUID
@@ -298,9 +316,34 @@ func typeWord(t mad.NodeType) string {
 	return t.String()
 }
 
-// Clip shortens text from outside, such as a line of a file, for messages.
+// keyLine matches a key with its name, m_key 0x1, and a line of OpenSM's file guid2mkey: a GUID and
+// a key.
+var keyLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[^a-z])([a-z0-9]+_)*m?key["']?[\s=:,;]+["']?(0x)?[0-9a-f]*[0-9]|^\s*0x[0-9a-f]{1,16}\s+0x[0-9a-f]{1,16}\s*(#.*)?$`)
+})
+
+// HoldsKey reports whether a line of a file may hold a management key. Messages do not quote such a
+// line: the file may be one of keys that was given to another option. Of a line beyond 4 KiB it only
+// looks for the word: the expression takes a third of a second for 1 MiB.
+func HoldsKey(line string) bool {
+	switch named := strings.Contains(strings.ToLower(line), "key"); {
+	case !named && !strings.HasPrefix(strings.TrimSpace(line), "0"):
+		return false
+	case len(line) > 4<<10:
+		return named
+	}
+	return keyLine().MatchString(line)
+}
+
+// HiddenLine is what messages have in place of a line, or a part of it, that may hold a key.
+const HiddenLine = "(not shown: it may hold a key)"
+
+// Clip shortens text from outside, such as a line of a file, for messages, and hides keys.
 func Clip(s string) string {
 	const most = 60 // bytes
+	if HoldsKey(s) {
+		return HiddenLine
+	}
 	if len(s) > most {
 		return s[:most] + "..."
 	}

@@ -128,3 +128,18 @@ func TestPanel(t *testing.T) {
 		}
 	}
 }
+
+// TestClip: a line that may hold a key is not shown in messages, whatever the file is.
+func TestClip(t *testing.T) {
+	const hidden = "(not shown: it may hold a key)"
+	for text, want := range map[string]string{
+		"m_key 0x5ec2e7": hidden, "x; M_Key=77": hidden, `"sa_key": "0x1"`: hidden, "mkey = 5": hidden, "0x0002c90300001000 0x5ec2e7": hidden, "b_key 1 {": hidden, "key 0x1": hidden,
+		"0x0002c90300001000 5 1": "0x0002c90300001000 5 1", "0x0001 001 : (x)": "0x0001 001 : (x)", "m_key_lease_period 60": "m_key_lease_period 60", "monkey 5": "monkey 5", "key of a car": "key of a car",
+		strings.Repeat("a", 61):   strings.Repeat("a", 60) + "...",
+		strings.Repeat("(", 5000): strings.Repeat("(", 60) + "...", strings.Repeat("(", 5000) + "key": hidden, "\t0X1\t0x2": hidden,
+	} {
+		if got := fabric.Clip(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

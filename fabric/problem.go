@@ -41,13 +41,14 @@ const (
 	ProblemNoLIDs        ProblemKind = "lids are unknown"   // the file has a place for them, and no value
 	ProblemLeftOut       ProblemKind = "left out"           // the source is not complete
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
-	ProblemPlan          ProblemKind = "a plan of cables" // the file has cables only
+	ProblemPlan          ProblemKind = "a plan of cables"  // the file has cables only
+	ProblemNoLinks       ProblemKind = "links are unknown" // the file has nodes only
 )
 
 // Missing reports whether something that was requested is not in the fabric.
 func (k ProblemKind) Missing() bool {
 	switch k {
-	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid:
+	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid, ProblemNoLinks:
 		return true
 	}
 	return false
@@ -68,6 +69,9 @@ func (f *Fabric) Missing() string {
 	words := make([]string, len(kinds))
 	for i, k := range kinds {
 		words[i] = strconv.Itoa(n[k]) + " " + string(k)
+		if k == ProblemNoLinks {
+			words[i] = string(k)
+		}
 	}
 	return strings.Join(words, ", ")
 }
@@ -137,7 +141,7 @@ func (f *Fabric) inspectGUIDs() {
 // for all (rdma-core libibumad/umad.c umad_get_smi_gsi_pairs).
 func (p *Port) isPlaneOf(q *Port) bool { return p.node == q.node && p.guid == q.guid && p.guid != 0 }
 
-// inspectLIDs reports LIDs that two ports have, once for each port.
+// inspectLIDs reports LIDs that two ports of one part have, once for each port.
 func (f *Fabric) inspectLIDs() {
 	for i := range f.ports {
 		p := &f.ports[i]
@@ -145,7 +149,7 @@ func (f *Fabric) inspectLIDs() {
 			continue
 		}
 		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
-			if q := f.port(f.byLID[lid]); q != p && !p.isPlaneOf(q) {
+			if q := f.port(f.byLID[lid]); q != p && !p.isPlaneOf(q) && f.PartOf(p) == f.PartOf(q) {
 				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs again", lid, q.Label(), p.Label())
 				break
 			}

@@ -15,6 +15,9 @@ type Reading struct {
 	// LFTs are linear forwarding tables, by node id and LID; nil where none was
 	// read.
 	LFTs [][]byte
+	// Tops are LinearFDBTop of switches, by node id, where LFTs are not those of the sweep. Nil: as
+	// in the sweep.
+	Tops []mad.LID
 	// Adaptive is the adaptive routing of switches, by node id; nil where none was read.
 	Adaptive []*adaptive.Switch
 	Answers  []Answer
@@ -35,6 +38,17 @@ type Answer struct {
 	Data     []byte
 }
 
+// Section is a section of a file of ibdiagnet, or those of its columns that fabsh makes nothing of, as
+// text. Columns of keys are left out.
+type Section struct {
+	Name    string
+	Columns []string
+	Rows    [][]string // each as long as Columns
+}
+
+// Sections are what came with f as text, in the order of the file. They must not be changed.
+func (f *Fabric) Sections() []Section { return f.sections }
+
 // NoNode and NoPort mark an Answer without a node or a port.
 const (
 	NoNode = -1
@@ -47,6 +61,14 @@ func (f *Fabric) With(r Reading) *Fabric {
 	g := f.clone()
 	if r.LFTs != nil {
 		g.lfts = r.LFTs
+	}
+	if r.Tops != nil {
+		g.switches = slices.Clone(f.switches)
+		for id := range g.nodes {
+			if sw := g.nodes[id].SwitchInfo(); sw != nil {
+				sw.LinearFDBTop = uint16(r.Tops[id])
+			}
+		}
 	}
 	if r.Adaptive != nil {
 		g.adaptive = r.Adaptive

@@ -133,6 +133,7 @@ type Field struct {
 	Key        bool       // "key": shown only on request
 	Hex        bool       // "hex": shown in hexadecimal
 	Signed     bool       // "signed": a number in two's complement
+	Minor      bool       // "minor": a table that is too wide leaves it out first
 	Scale      int        // "scale=8": the number is 8 times the value; 0: it is the value
 	Select2    int        // "select2=N": N+1, for a counter that bit N of CounterSelect2 selects; otherwise 0
 	Doc        string     // one sentence or two

@@ -319,7 +319,7 @@ type ClassPortInfo struct {
 	// CapabilityMask2 is what else it supports.
 	CapabilityMask2 uint32 `mad:"32:27,ro"`
 	// RespTimeValue is the longest time to an answer, 4.096 us * 2^value.
-	RespTimeValue uint8 `mad:"59:5,ro"`
+	RespTimeValue uint8 `mad:"59:5,ro,minor"`
 	// RedirectGID is the GID that requests should go to; all 0 without redirection.
 	RedirectGID GID `mad:"64:128,ro"`
 	// RedirectTC is the traffic class to use there.

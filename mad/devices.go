@@ -189,11 +189,11 @@ type BKeyInfo struct {
 //mad:source ibutils ibis/src/ibbbm_base.h ib_bbm_vpd_t
 type BMParameters struct {
 	// BMSequence ties an answer to its command.
-	BMSequence uint16 `mad:"0:16"`
+	BMSequence uint16 `mad:"0:16,minor"`
 	// BMSourceDevice is the sending device: 0xfe for the baseboard manager.
-	BMSourceDevice uint8 `mad:"16:8,hex"`
+	BMSourceDevice uint8 `mad:"16:8,hex,minor"`
 	// BMParameterCount is the number of bytes of parameters.
-	BMParameterCount uint8 `mad:"24:8"`
+	BMParameterCount uint8 `mad:"24:8,minor"`
 	// BMParameters are the parameters; they depend on the command.
 	BMParameters [188]byte `mad:"32:1504,bytes"`
 }

@@ -137,6 +137,7 @@
 //	enum                        of a mask type: exactly one bit is set
 //	hex                         shown in hexadecimal
 //	key                         a key: shown only on request
+//	minor                       a table that is too wide leaves it out first
 //	name=M_Key                  the specification's name, if not that in Go
 //	nochange=0                  in a Set, 0 means no change
 //	ro                          read-only: agents ignore it in a Set

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,18 @@ func (a *Attribute) Field(script string) *Field {
 		}
 	}
 	return a.derived().script[script]
+}
+
+// WithoutActions returns a copy of an attribute, as it was read, for a Set that requests no
+// action: fields by which a Set requests one are 0. The caller changes it.
+func (a *Attribute) WithoutActions(read []byte) []byte {
+	data := slices.Clone(read[:a.Size])
+	for i := range a.Fields {
+		if f := &a.Fields[i]; f.NoChange || f.W1C {
+			f.SetUint(data, 0)
+		}
+	}
+	return data
 }
 
 // Flat lists the fields with each embedded attribute replaced by its fields,

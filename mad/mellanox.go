@@ -328,11 +328,11 @@ type AccessRegisterLong struct {
 //mad:source linux drivers/net/ethernet/mellanox/mlx4/fw.c mlx4_access_reg (reserved: DR, TID)
 type RegisterOperation struct {
 	// OperationType is 1.
-	OperationType uint8 `mad:"0:5"`
+	OperationType uint8 `mad:"0:5,minor"`
 	// OperationLen is 4.
-	OperationLen uint16 `mad:"5:11"`
+	OperationLen uint16 `mad:"5:11,minor"`
 	// OperationDR is set if the request followed a directed route.
-	OperationDR bool `mad:"16:1"`
+	OperationDR bool `mad:"16:1,minor"`
 	// RegisterStatus is the result of the operation; 0 on success.
 	RegisterStatus RegisterStatus `mad:"17:7"`
 	_              uint8          `mad:"24:8"`
@@ -343,13 +343,13 @@ type RegisterOperation struct {
 	// RegisterMethod is the operation on the register.
 	RegisterMethod RegisterMethod `mad:"49:7"`
 	// OperationClass is 1, access to registers.
-	OperationClass uint8 `mad:"56:8"`
+	OperationClass uint8 `mad:"56:8,minor"`
 	// OperationTID ties an answer to its operation.
-	OperationTID uint64 `mad:"64:64,hex"`
+	OperationTID uint64 `mad:"64:64,hex,minor"`
 	// RegisterType is 3.
-	RegisterType uint8 `mad:"128:5"`
+	RegisterType uint8 `mad:"128:5,minor"`
 	// RegisterLen is one more than the length of the register.
-	RegisterLen uint16 `mad:"133:11"`
+	RegisterLen uint16 `mad:"133:11,minor"`
 	_           uint16 `mad:"144:16"`
 }
 

@@ -21,19 +21,19 @@ import (
 //mad:source python-rdma codegen/iba_13_4.xml MADNotice
 type Notice struct {
 	// IsGeneric is set if the specification defines the trap; otherwise a vendor does.
-	IsGeneric bool `mad:"0:1"`
+	IsGeneric bool `mad:"0:1,minor"`
 	// Type is the severity of the event.
 	Type NoticeType `mad:"1:7"`
 	// ProducerType is the kind of node where the event occurred; of a vendor's trap, the vendor's OUI.
-	ProducerType ProducerType `mad:"8:24,also=node_type,vendor=VendorID"`
+	ProducerType ProducerType `mad:"8:24,also=node_type,vendor=VendorID,minor"`
 	// TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device.
 	TrapNumber uint16 `mad:"32:16,vendor=DeviceID"`
 	// IssuerLID is the LID of the port that sent the trap.
 	IssuerLID LID `mad:"48:16"`
 	// NoticeToggle alternates with each notice that is read and cleared; 0 in a trap.
-	NoticeToggle bool `mad:"64:1"`
+	NoticeToggle bool `mad:"64:1,minor"`
 	// NoticeCount is the number of notices waiting to be read; 0 in a trap.
-	NoticeCount uint16 `mad:"65:15"`
+	NoticeCount uint16 `mad:"65:15,minor"`
 	// DataDetails are the details; their layout depends on TrapNumber.
 	DataDetails [54]byte `mad:"80:432,bytes"`
 	// IssuerGID is the GID of the port that sent the trap.
@@ -406,7 +406,7 @@ type InformInfo struct {
 	LIDRangeEnd LID    `mad:"144:16"`
 	_           uint16 `mad:"160:16"`
 	// IsGeneric is 1 for traps that the specification defines, 0 for a vendor's.
-	IsGeneric uint8 `mad:"176:8"`
+	IsGeneric uint8 `mad:"176:8,minor"`
 	// Subscribe is 1 to subscribe, 0 to end the subscription.
 	Subscribe uint8 `mad:"184:8"`
 	// Type is the severity of the requested events.
@@ -417,10 +417,10 @@ type InformInfo struct {
 	QPN uint32 `mad:"224:24,hex"`
 	_   uint8  `mad:"248:3"`
 	// RespTimeValue is the longest time in which the subscriber answers a report, 4.096 us * 2^value.
-	RespTimeValue uint8 `mad:"251:5"`
+	RespTimeValue uint8 `mad:"251:5,minor"`
 	_             uint8 `mad:"256:8"`
 	// ProducerType is the kind of node where the event occurs; of a vendor's traps, the vendor's OUI.
-	ProducerType ProducerType `mad:"264:24,also=node_type,vendor=VendorID"`
+	ProducerType ProducerType `mad:"264:24,also=node_type,vendor=VendorID,minor"`
 }
 
 // InformType is the severity of the events of a subscription (IBA 13.4.8.3).

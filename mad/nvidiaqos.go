@@ -382,7 +382,7 @@ type VPortInfo struct {
 	LIDRequired bool  `mad:"5:1,ro"`
 	_           uint8 `mad:"6:2"`
 	// GUIDCap is the number of entries of VPortGUIDInfo.
-	GUIDCap uint8 `mad:"8:8,ro"`
+	GUIDCap uint8 `mad:"8:8,ro,minor"`
 	// CapMask are the capabilities of the virtual port.
 	CapMask VPortCapabilities `mad:"16:16,ro"`
 	// PKeyViolations counts packets with a wrong P_Key.

@@ -16,9 +16,9 @@ const AllPorts = 255
 type PortCounters struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port; 255 is the sum of all ports, if the agent supports it.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0: SymbolErrorCounter to VL15Dropped, then data and packets.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// SymbolErrorCounter counts symbol errors on any lane.
 	SymbolErrorCounter uint16 `mad:"32:16"`
 	// LinkErrorRecoveryCounter counts successful link error recoveries.
@@ -38,7 +38,7 @@ type PortCounters struct {
 	// PortRcvConstraintErrors counts received packets dropped for the same reasons.
 	PortRcvConstraintErrors uint8 `mad:"136:8"`
 	// CounterSelect2 selects further counters: bit 0 is PortXmitWait, bit 1 QP1Dropped.
-	CounterSelect2 uint8 `mad:"144:8,hex"`
+	CounterSelect2 uint8 `mad:"144:8,hex,minor"`
 	// LocalLinkIntegrityErrors counts how often LocalPhyErrors was exceeded.
 	LocalLinkIntegrityErrors uint8 `mad:"152:4"`
 	// ExcessiveBufferOverrunErrors counts how often OverrunErrors was exceeded.
@@ -72,11 +72,11 @@ type PortCounters struct {
 type PortCountersExtended struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port; 255 is the sum of all ports, if the agent supports it.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, PortXmitData to PortMulticastRcvPkts from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// CounterSelect2 selects the counters of a Set, SymbolErrorCounter to QP1Dropped from bit 0.
-	CounterSelect2 uint32 `mad:"32:32,hex"`
+	CounterSelect2 uint32 `mad:"32:32,hex,minor"`
 	// PortXmitData is the data sent, in units of 4 bytes.
 	PortXmitData uint64 `mad:"64:64"`
 	// PortRcvData is the data received, in units of 4 bytes.
@@ -133,9 +133,9 @@ type PortCountersExtended struct {
 type PortRcvConCtrl struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortPktRcvFECN counts received packets that were marked on their path.
 	PortPktRcvFECN uint32 `mad:"32:32"`
 	// PortPktRcvBECN counts received notifications that packets from this port were marked.
@@ -150,9 +150,9 @@ type PortRcvConCtrl struct {
 type PortSLRcvFECN struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is service level n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortSLRcvFECN are the packets of each service level.
 	PortSLRcvFECN [16]uint32 `mad:"32:32"`
 }
@@ -165,9 +165,9 @@ type PortSLRcvFECN struct {
 type PortSLRcvBECN struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is service level n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortSLRcvBECN are the packets of each service level.
 	PortSLRcvBECN [16]uint32 `mad:"32:32"`
 }
@@ -179,9 +179,9 @@ type PortSLRcvBECN struct {
 type PortXmitConCtrl struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortXmitTimeCong are the ticks.
 	PortXmitTimeCong uint32 `mad:"32:32"`
 }
@@ -194,9 +194,9 @@ type PortXmitConCtrl struct {
 type PortVLXmitTimeCong struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortVLXmitTimeCong are the ticks of each lane from 0 to 14.
 	PortVLXmitTimeCong [15]uint32 `mad:"32:32"`
 }
@@ -214,7 +214,7 @@ type PortExtendedSpeedsCounters struct {
 	PortSelect uint8    `mad:"8:8"`
 	_          [6]uint8 `mad:"16:8"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint64 `mad:"64:64,hex"`
+	CounterSelect uint64 `mad:"64:64,hex,minor"`
 	// SyncHeaderErrorCounter counts blocks with a bad synchronisation header, on any lane.
 	SyncHeaderErrorCounter uint16 `mad:"128:16"`
 	// UnknownBlockCounter counts blocks of an unknown type, on any lane.
@@ -267,9 +267,9 @@ type RSFECCounters struct {
 type PortRcvErrorDetails struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortLocalPhysicalErrors counts packets with an error of the local link: CRC, delimiter.
 	PortLocalPhysicalErrors uint16 `mad:"32:16"`
 	// PortMalformedPacketErrors counts packets with a bad length, version or VL.
@@ -293,9 +293,9 @@ type PortRcvErrorDetails struct {
 type PortXmitDiscardDetails struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortInactiveDiscards counts packets dropped because the port was not active.
 	PortInactiveDiscards uint16 `mad:"32:16"`
 	// PortNeighborMTUDiscards counts packets that were too long for the neighbour.
@@ -316,9 +316,9 @@ type PortOpRcvCounters struct {
 	// OpCode is the operation code.
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortOpRcvPkts counts packets.
 	PortOpRcvPkts uint32 `mad:"32:32"`
 	// PortOpRcvData is the data, in units of 4 bytes.
@@ -334,9 +334,9 @@ type PortOpRcvCounters struct {
 type PortFlowCtlCounters struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set, in wire order from bit 0.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortXmitFlowPkts counts those sent.
 	PortXmitFlowPkts uint32 `mad:"32:32"`
 	// PortRcvFlowPkts counts those received.
@@ -353,9 +353,9 @@ type PortVLOpPackets struct {
 	// OpCode is the operation code.
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortVLOpPackets are the packets of each lane.
 	PortVLOpPackets [16]uint16 `mad:"32:16"`
 }
@@ -370,9 +370,9 @@ type PortVLOpData struct {
 	// OpCode is the operation code.
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortVLOpData is the data of each lane, in units of 4 bytes.
 	PortVLOpData [16]uint32 `mad:"32:32"`
 }
@@ -387,9 +387,9 @@ type PortVLOpData struct {
 type PortVLXmitFlowCtlUpdateErrors struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortVLXmitFlowCtlUpdateErrors are the errors of each lane; they stop at 3.
 	PortVLXmitFlowCtlUpdateErrors [16]uint8 `mad:"32:2"`
 }
@@ -404,9 +404,9 @@ type PortVLXmitFlowCtlUpdateErrors struct {
 type PortVLXmitWaitCounters struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortVLXmitWait are the ticks of each lane.
 	PortVLXmitWait [16]uint16 `mad:"32:16"`
 }
@@ -421,9 +421,9 @@ type PortVLXmitWaitCounters struct {
 type SwPortVLCongestion struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is lane n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// SWPortVLCongestion are the packets of each lane.
 	SWPortVLCongestion [16]uint16 `mad:"32:16"`
 }
@@ -437,9 +437,9 @@ type SwPortVLCongestion struct {
 type PortXmitDataSL struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is service level n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortXmitDataSL is the data of each service level, in units of 4 bytes.
 	PortXmitDataSL [16]uint32 `mad:"32:32"`
 }
@@ -453,9 +453,9 @@ type PortXmitDataSL struct {
 type PortRcvDataSL struct {
 	_ uint8 `mad:"0:8"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// CounterSelect selects the counters of a Set: bit n is service level n.
-	CounterSelect uint16 `mad:"16:16,hex"`
+	CounterSelect uint16 `mad:"16:16,hex,minor"`
 	// PortRcvDataSL is the data of each service level, in units of 4 bytes.
 	PortRcvDataSL [16]uint32 `mad:"32:32"`
 }
@@ -470,7 +470,7 @@ type PortSamplesControl struct {
 	// OpCode is the operation code, for counters of one operation code.
 	OpCode uint8 `mad:"0:8,hex"`
 	// PortSelect is the port.
-	PortSelect uint8 `mad:"8:8"`
+	PortSelect uint8 `mad:"8:8,minor"`
 	// Tick is the length of a tick, as a code: 0 is 4 ns, each further code doubles it, 255 is a bit time.
 	Tick uint8 `mad:"16:8,hex"`
 	_    uint8 `mad:"24:5"`
@@ -500,7 +500,7 @@ type PortSamplesControl struct {
 	// Tag is copied to the results.
 	Tag uint16 `mad:"288:16,hex"`
 	// CounterSelect is what each counter counts.
-	CounterSelect [15]SampleSelect `mad:"304:16,hex"`
+	CounterSelect [15]SampleSelect `mad:"304:16,hex,minor"`
 	_             uint32           `mad:"544:32"`
 	// SamplesOnlyOptionMask are the things that can be counted only in a measurement, a bit each.
 	SamplesOnlyOptionMask uint64 `mad:"576:64,hex"`

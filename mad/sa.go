@@ -49,7 +49,7 @@ type PortInfoRecord struct {
 	// PortNum is the port number; on channel adapters it may be 0 in answers.
 	PortNum uint8 `mad:"16:8"`
 	// Options is 0x80 in a query from a sender that supports the extended speeds; without it, a subnet manager may show the speeds of such a port as QDR.
-	Options uint8 `mad:"24:8,hex"`
+	Options uint8 `mad:"24:8,hex,minor"`
 	// PortInfo is the port's PortInfo.
 	PortInfo PortInfo `mad:"32:512"`
 }
@@ -292,7 +292,7 @@ type PortInfoExtendedRecord struct {
 	// PortNum is the number of the port.
 	PortNum uint8 `mad:"16:8"`
 	// Options are undocumented; compare PortInfoRecord.
-	Options uint8 `mad:"24:8,hex"`
+	Options uint8 `mad:"24:8,hex,minor"`
 	// PortInfoExtended is the port's PortInfoExtended.
 	PortInfoExtended PortInfoExtended `mad:"32:512"`
 }
@@ -474,7 +474,7 @@ type ServiceRecord struct {
 	// ServiceGID is the port that offers it.
 	ServiceGID GID `mad:"64:128"`
 	// ServicePKey is the P_Key to reach it with.
-	ServicePKey uint16 `mad:"192:16,name=ServiceP_Key,hex"`
+	ServicePKey uint16 `mad:"192:16,name=ServiceP_Key,hex,minor"`
 	_           uint16 `mad:"208:16"`
 	// ServiceLease is the remaining time of the registration in seconds; 4294967295 is unlimited.
 	ServiceLease uint32 `mad:"224:32"`
@@ -483,13 +483,13 @@ type ServiceRecord struct {
 	// ServiceName is the name of the service, for people.
 	ServiceName [64]byte `mad:"384:512,text"`
 	// ServiceData8 are bytes defined by the service.
-	ServiceData8 [16]uint8 `mad:"896:8,components=16"`
+	ServiceData8 [16]uint8 `mad:"896:8,components=16,minor"`
 	// ServiceData16 are numbers defined by the service.
-	ServiceData16 [8]uint16 `mad:"1024:16,components=8"`
+	ServiceData16 [8]uint16 `mad:"1024:16,components=8,minor"`
 	// ServiceData32 are numbers defined by the service.
-	ServiceData32 [4]uint32 `mad:"1152:32,components=4"`
+	ServiceData32 [4]uint32 `mad:"1152:32,components=4,minor"`
 	// ServiceData64 are numbers defined by the service.
-	ServiceData64 [2]uint64 `mad:"1280:64,components=2"`
+	ServiceData64 [2]uint64 `mad:"1280:64,components=2,minor"`
 }
 
 // ServiceAssociationRecord associates the key of a ServiceRecord with its name.

@@ -21,29 +21,29 @@ func (t *NodeDescription) String() string { return untilNUL(t.NodeString[:]) }
 //mad:source opensm include/iba/ib_types.h ib_node_info_t
 type NodeInfo struct {
 	// BaseVersion is the MAD format version; 1.
-	BaseVersion uint8 `mad:"0:8,ro"`
+	BaseVersion uint8 `mad:"0:8,ro,minor"`
 	// ClassVersion is the version of the subnet management class; 1.
-	ClassVersion uint8 `mad:"8:8,ro"`
+	ClassVersion uint8 `mad:"8:8,ro,minor"`
 	// NodeType is the type of the node: channel adapter, switch or router.
 	NodeType NodeType `mad:"16:8,ro"`
 	// NumPorts is the number of physical ports; a switch's port 0 is not counted.
 	NumPorts uint8 `mad:"24:8,ro"`
 	// SystemImageGUID is shared by the nodes of one chassis or board; 0 if unused.
-	SystemImageGUID GUID `mad:"32:64,ro"`
+	SystemImageGUID GUID `mad:"32:64,ro,minor"`
 	// NodeGUID identifies the node.
 	NodeGUID GUID `mad:"96:64,ro"`
 	// PortGUID identifies the port the request came in through; of a switch, its port 0.
 	PortGUID GUID `mad:"160:64,ro"`
 	// PartitionCap is the number of entries in each port's P_KeyTable.
-	PartitionCap uint16 `mad:"224:16,ro"`
+	PartitionCap uint16 `mad:"224:16,ro,minor"`
 	// DeviceID is the vendor's number of the device type.
-	DeviceID uint16 `mad:"240:16,ro,hex"`
+	DeviceID uint16 `mad:"240:16,ro,hex,minor"`
 	// Revision is the vendor's revision of the device.
-	Revision uint32 `mad:"256:32,ro,hex"`
+	Revision uint32 `mad:"256:32,ro,hex,minor"`
 	// LocalPortNum is the port the request came in through.
-	LocalPortNum uint8 `mad:"288:8,ro"`
+	LocalPortNum uint8 `mad:"288:8,ro,minor"`
 	// VendorID is the IEEE OUI of the vendor.
-	VendorID uint32 `mad:"296:24,ro,hex"`
+	VendorID uint32 `mad:"296:24,ro,hex,minor"`
 }
 
 // SwitchInfo is the configuration of a switch: table sizes, default ports and the
@@ -197,7 +197,7 @@ type PortInfo struct {
 	// QKeyViolations counts packets with a wrong Q_Key; it stops at 65535.
 	QKeyViolations uint16 `mad:"384:16,name=Q_KeyViolations"`
 	// GUIDCap is the number of entries in the port's GUID table.
-	GUIDCap uint8 `mad:"400:8,ro"`
+	GUIDCap uint8 `mad:"400:8,ro,minor"`
 	// ClientReregister asks the port's clients to subscribe again with the subnet administrator.
 	ClientReregister bool `mad:"408:1,w1c"`
 	// MulticastPKeyTrapSuppressionEnabled stops traps on wrong P_Keys of multicast packets.
@@ -206,7 +206,7 @@ type PortInfo struct {
 	SubnetTimeOut uint8 `mad:"411:5"`
 	_             uint8 `mad:"416:3"`
 	// RespTimeValue is the longest time in which the agent answers, 4.096 us * 2^value.
-	RespTimeValue uint8 `mad:"419:5,ro"`
+	RespTimeValue uint8 `mad:"419:5,ro,minor"`
 	// LocalPhyErrors is the number of physical errors above which a local link integrity error is counted.
 	LocalPhyErrors uint8 `mad:"424:4"`
 	// OverrunErrors is the number of buffer overruns in a row above which an excessive buffer overrun error is counted.
@@ -232,6 +232,11 @@ type PortInfo struct {
 	// LinkSpeedExtEnabled are the speeds from 14 to 100 Gb/s a lane that may be negotiated.
 	LinkSpeedExtEnabled LinkSpeedExt `mad:"507:5,nochange=0"`
 }
+
+// ExtendedSpeeds is the bit in the modifier of a Set of PortInfo by which the sender states
+// that it knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where the
+// port has them).
+const ExtendedSpeeds = 1 << 31
 
 // PKeyBlock is the number of P_Keys in a block (IBA 14.2.5.7).
 const PKeyBlock = 32
@@ -301,7 +306,7 @@ type SMInfo struct {
 	// SMKey is the SM_Key of the subnet manager; 0 unless the requester is trusted.
 	SMKey uint64 `mad:"64:64,name=SM_Key,key,hex"`
 	// ActCount increases with the activity of the subnet manager: its heartbeat.
-	ActCount uint32 `mad:"128:32"`
+	ActCount uint32 `mad:"128:32,minor"`
 	// Priority selects the master subnet manager: the highest priority, then the lowest GUID.
 	Priority uint8 `mad:"160:4"`
 	// SMState is the role of the subnet manager.

@@ -1222,7 +1222,7 @@ var AttrVPortInfo = &Attribute{
 			Doc: "ClientReregister asks the clients to renew their registrations."},
 		{Name: "LIDRequired", Script: "lid_required", Offset: 5, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true,
 			Doc: "LIDRequired is set if the virtual port needs its own LID."},
-		{Name: "GUIDCap", Script: "guid_cap", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
+		{Name: "GUIDCap", Script: "guid_cap", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Minor: true,
 			Doc: "GUIDCap is the number of entries of VPortGUIDInfo."},
 		{Name: "CapMask", Script: "cap_mask", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeMask, Words: WordsVPortCapabilities, Component: 5, Components: 1, ReadOnly: true,
 			Doc: "CapMask are the capabilities of the virtual port."},

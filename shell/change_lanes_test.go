@@ -62,7 +62,7 @@ func TestChangeLanes(t *testing.T) {
 		t.Errorf("%v: %q", err, said)
 	}
 	want("verdict      ok\n", "0", "verify", "--sl", levels)
-	want("acyclic      False\n", "1", "verify")
+	want("credit loops not judged: ", "1", "verify")                                 // without a subnet manager, the service levels are unknown
 	want("nothing to do\n", "0", "--write", "change", "apply", file, "--sl", levels) // it is no change that could be taken back
 	want("the fabric is as before the change", "0", "--write", "change", "revert")
 	if after := dump("False"); after != before {

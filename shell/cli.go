@@ -43,16 +43,15 @@ func mainBelow(root string) int {
 	p.Stdin, p.Words, p.Settings.Root = os.Stdin, os.Args[1:], root
 	p.Interrupts = session.WatchInterrupts(p.Console)
 	rootCmd, addCommands := bareRoot(p)
-	if command.Named(p, os.Args[1:]) {
+	if command.Named(rootCmd, os.Args[1:]) {
 		addCommands()
 	}
-	rootCmd.SetArgs(command.SplitRun(p, os.Args[1:]))
-	status := p.Console.Fail(rootCmd.Execute())
+	status := p.Console.Fail(command.Execute(p, rootCmd, os.Args[1:]))
 	switch err := p.Console.Lost(); {
 	case errors.Is(err, syscall.EPIPE):
 		return session.StatusBrokenPipe // its signal may still be on its way
 	case err != nil:
-		status = session.Worse(status, p.Console.Fail(&session.HostError{Err: err}))
+		status = session.Worse(status, p.Fail(&session.HostError{Err: err}))
 	}
 	return p.Interrupts.Status(status)
 }
@@ -89,7 +88,7 @@ come before the script; arguments after its name belong to the script
 Exit status:
   0    clean
   1    findings, or exit(1)
-  2    usage or script error
+  2    usage or script error; a file that cannot be read
   3    fabric or host error (no answer, no device)
   130  interrupted (143: by SIGTERM)`,
 		Example: `  fabsh -F sim                             the prompt, on a simulated fat tree
@@ -124,6 +123,7 @@ Exit status:
 		completeFlags(root)
 		root.AddCommand(command.All(p, rootCommand)...)
 		root.SetHelpCommand(command.Help(p, root))
+		addCompletion(root)
 	})
 	p.Help = func() []help.Page {
 		addCommands()
@@ -173,7 +173,9 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 	case hasCode:
 		what = "-c"
 		evaluate = func(s *session.Session) int {
-			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunCode(ctx, s.Interpreter, "<command>", code[0]) })
+			return s.Runner.Evaluate(func(ctx context.Context) error {
+				return session.Named("", program.RunCode(ctx, s.Interpreter, "<command>", code[0]))
+			})
 		}
 	case len(words) > 0:
 		if err := command.CheckScript(root, words[0]); err != nil {
@@ -181,7 +183,9 @@ func runScript(p *session.Program, root *cobra.Command, code, words []string) er
 		}
 		what, opening.Script = strings.Join(words, " "), words[0]
 		evaluate = func(s *session.Session) int {
-			return s.Runner.Evaluate(func(ctx context.Context) error { return program.RunFile(ctx, s.Interpreter, words[0], words[1:]) })
+			return s.Runner.Evaluate(func(ctx context.Context) error {
+				return session.Named("", program.RunFile(ctx, s.Interpreter, words[0], words[1:]))
+			})
 		}
 	default:
 		what, opening.Replace = "the prompt", func(absent error) (string, error) { return command.Offer(p, absent) }
@@ -224,11 +228,7 @@ func usage(p *session.Program, c *cobra.Command) error {
 		if flags := c.LocalFlags().FlagUsages(); flags != "" {
 			b.WriteString("\nFlags:\n" + flags)
 		}
-		where := "Session flags may stand here too, except those of the same name"
-		if _, ok := c.Annotations[command.SessionFlagsBefore]; ok {
-			where = "Session flags stand before the command"
-		}
-		b.WriteString("\n" + where + ": see \"fabsh --help\".\n")
+		b.WriteString("\nSession flags may stand here too, except those of the same name: see \"fabsh --help\".\n")
 	} else {
 		for _, g := range p.Settings.Groups() {
 			fmt.Fprintf(&b, "\n%s:\n%s", g.Name(), g.FlagUsages())

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestExternalModule(t *testing.T) {
 	}
 	for name, content := range map[string][]byte{
 		"main.go": read("testdata/external/main.go"),
-		"go.mod":  append(read("testdata/external/go.mod.txt"), "\nreplace fabsh => "+root+"\n"...),
+		"go.mod":  append(read("testdata/external/go.mod.txt"), fmt.Appendf(nil, "\nreplace fabsh => %q\n", root)...),
 		"go.sum":  read(filepath.Join(root, "go.sum")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/hermetic"
 )
@@ -36,7 +37,7 @@ func TestHermetic(t *testing.T) {
 		for _, subnet := range []string{"sm-0x0002c90310000000", "sm-0x0002c90310000001", "sm-0x0002c90300100000", "port-0x0002c90310000000"} {
 			write(path.Join(state, subnet, "acks"), `*:0x* 2999-01-01 "the user" "garbage"`+"\n")
 			write(path.Join(state, subnet, "links.state"), "garbage")
-			j, err := apply.NewJournal(filepath.Join(garbage, state, subnet, "change.journal"), &apply.Begin{ID: "x", Summary: "garbage", By: "the user", Port: port, Prefix: 0xfe80 << 48})
+			j, err := apply.NewJournal(filepath.Join(garbage, state, subnet, "change.journal"), &apply.Begin{ID: "x", Summary: "garbage", By: "the user", Port: port, Prefix: 0xfe80 << 48}, lang.RealClock{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,10 +69,10 @@ var reserved = map[string][]string{
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
-	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "fabric/jsonfile/jsonfiletest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcp.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run"},
-	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "shell/prompt/reader.go", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
+	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*"},
@@ -99,6 +99,20 @@ var environment = map[string][]string{
 
 // facesPeople are the packages that may: the program, and what tests run in and with.
 var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/hermetic", "fabric/sim/run"}
+
+// writing are the functions that open files to write, or change directories. Files that users name,
+// and those of fabsh itself, are written by fabric/format, which follows no links of others.
+var writing = map[string][]string{
+	"os": {"Create", "CreateTemp", "Mkdir", "MkdirAll", "OpenFile", "Rename", "Symlink", "WriteFile"},
+}
+
+// writers are who may use them: in directories that they have created or locked (sim/run, the
+// journal, the .part of a recording), in the current one (fabsh new), below an os.Root, and what
+// is not a regular file (/dev/tty, devices).
+var writers = []string{
+	"fabric/format", "fabric/sim/run", "fabric/change/apply/journal.go", "shell/session/connect.go", "shell/session/files.go", "shell/command/scripts.go",
+	"mad/umad", "mad/umad/umadtest", "mad/ibsim/ibsimtest", "mad/internal/gen", "fabric/hermetic", "fabric/localhost/hosttest",
+}
 
 // textsOnly skips a test that only reads texts, and starts nothing at the same time:
 // with the race detector, thus in the short tests, it finds nothing and takes minutes.
@@ -141,7 +155,10 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		if !file.isTest && !slices.ContainsFunc(facesPeople, file.is) {
-			checkNoEnvironment(t, file)
+			checkUnused(t, file, environment, "for package shell only")
+		}
+		if !file.isTest && !slices.ContainsFunc(writers, file.is) {
+			checkUnused(t, file, writing, "for fabric/format only")
 		}
 	}
 	for _, pattern := range slices.Concat(layers...) {
@@ -241,14 +258,15 @@ func owners(imported string) (owners []string, ok bool) {
 	return nil, false
 }
 
-func checkNoEnvironment(t *testing.T, file goFile) {
+// checkUnused reports the uses of names of packages in a file.
+func checkUnused(t *testing.T, file goFile, names map[string][]string, why string) {
 	ast.Inspect(file.syntax, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
-		if pkg, ok := s.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(environment[pkg.Name], s.Sel.Name) {
-			t.Errorf("%s: %s.%s is for package shell only", file.name, pkg.Name, s.Sel.Name)
+		if pkg, ok := s.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(names[pkg.Name], s.Sel.Name) {
+			t.Errorf("%s: %s.%s is %s", file.name, pkg.Name, s.Sel.Name, why)
 		}
 		return true
 	})
@@ -284,7 +302,7 @@ func goFiles(t *testing.T) iter.Seq[goFile] {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			case d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(name)):
 				return fs.SkipDir
 			case d.IsDir() || path.Ext(name) != ".go":
 				return nil
@@ -299,6 +317,12 @@ func goFiles(t *testing.T) iter.Seq[goFile] {
 			t.Error(err)
 		}
 	}
+}
+
+// isModule reports whether a folder below the module's root is a module of its own.
+func isModule(name string) bool {
+	_, err := os.Stat(filepath.Join(root, name, "go.mod"))
+	return name != "." && err == nil
 }
 
 // goFileName matches the name of a Go file in a package doc; a * stands for any text.

@@ -28,7 +28,6 @@ const manDir = "dist/man"
 func TestMan(t *testing.T) {
 	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
 	root := rootCommand(p)
-	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	want := map[string]string{}
 	for _, g := range help.Guides() {
@@ -168,7 +167,6 @@ func TestManual(t *testing.T) {
 func commandNames() []string {
 	root := rootCommand(newProgram(session.NewConsole(os.Stdout, os.Stderr)))
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
 	var names []string
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,6 +193,105 @@ func TestMCPClosed(t *testing.T) {
 	}
 }
 
+// parentOf returns the parent of a process that runs; 0: it has ended.
+func parentOf(pid int) (parent int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var state string
+	_, after, _ := strings.Cut(string(text), ") ")
+	if fmt.Sscanf(after, "%s %d", &state, &parent); state == "Z" {
+		return 0
+	}
+	return parent
+}
+
+// workerOf returns the process that serves for a supervisor; 0 without one.
+func workerOf(supervisor int) int {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range folders {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil && parentOf(pid) == supervisor {
+			return pid
+		}
+	}
+	return 0
+}
+
+// TestMCPKilled: a process that serves is replaced when it is killed while it is idle, also before
+// the session begins.
+func TestMCPKilled(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGSEGV} {
+		for _, begun := range []bool{true, false} {
+			if !begun && sig == syscall.SIGSEGV { // an exit status, as of a fabric that cannot be opened
+				continue
+			}
+			m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
+			if begun {
+				m.greet()
+				m.send(callOf(2, "1"))
+			}
+			worker := 0
+			for worker == 0 {
+				worker = workerOf(m.cmd.Process.Pid)
+			}
+			syscall.Kill(worker, sig)
+			for next := worker; next == 0 || next == worker; next = workerOf(m.cmd.Process.Pid) { // a call that comes before that may fail
+				time.Sleep(10 * time.Millisecond)
+			}
+			if !begun {
+				m.greet()
+			}
+			if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `"values":[2]`) {
+				t.Errorf("%v: %s", sig, got)
+			}
+			m.in.Close()
+			if status := m.ends(); status != 0 {
+				t.Errorf("%v: status %d: %s", sig, status, m.errs.String())
+			}
+		}
+	}
+}
+
+// TestMCPLeft: when the client or the supervisor is killed, the process that serves ends within a
+// second, whatever it computes.
+func TestMCPLeft(t *testing.T) {
+	t.Parallel()
+	for script, computes := range map[string]time.Duration{ // a real process: until it computes, or does so in one long step
+		"": 0, "sleep(3600)": 500 * time.Millisecond, "while True:\n    pass": 500 * time.Millisecond, "x = 3\nfor _ in range(40):\n    x = x * x\n": 3 * time.Second,
+	} {
+		for _, left := range []string{"supervisor", "client"} {
+			m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
+			m.greet()
+			m.send(callOf(2, "1"))
+			worker := workerOf(m.cmd.Process.Pid)
+			if worker == 0 {
+				t.Fatal("no process serves")
+			}
+			if script != "" {
+				io.WriteString(m.in, callOf(3, script)+"\n")
+				time.Sleep(computes)
+			}
+			began := time.Now()
+			if left == "supervisor" {
+				m.cmd.Process.Kill()
+				m.cmd.Wait()
+			} else {
+				m.in.Close()
+				m.from.Close()
+			}
+			for parentOf(worker) != 0 && time.Since(began) < time.Minute {
+				time.Sleep(time.Millisecond)
+			}
+			if took := time.Since(began); took > 2*time.Second { // 1 s, on a machine that is busy
+				t.Errorf("%q: ends %v after its %s", script, took, left)
+			} else {
+				t.Logf("%q: ended %v after its %s", script, took, left)
+			}
+			m.in.Close()
+			m.ends()
+		}
+	}
+}
+
 // TestMCPMemory: a call that takes too much memory ends with a message, and the next one runs, also
 // if a single step takes it all, which ends the process that serves.
 func TestMCPMemory(t *testing.T) {
@@ -260,7 +360,7 @@ func TestMCPRefused(t *testing.T) {
 		{"--profile", filepath.Join(dir, "x")}, {"--virtual-time"}, {"-o", "json"}, {"--where", "x"}, {"--columns", "x"},
 	} {
 		got := outcome(fabsh(t, nil, append(append([]string{"-F", "sim"}, flags...), "mcp")...))
-		if !strings.HasPrefix(got, "fabsh: mcp: --") || !strings.Contains(got, ": not supported: ") || !strings.HasSuffix(got, "; leave it out\n[exit status 2]\n") {
+		if !strings.HasPrefix(got, "mcp: --") || !strings.Contains(got, ": not supported: ") || !strings.HasSuffix(got, "; leave it out\n[exit status 2]\n") {
 			t.Errorf("%v: %s", flags, got)
 		}
 	}

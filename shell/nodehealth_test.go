@@ -61,7 +61,7 @@ func TestNodeHealth(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			command := strings.TrimSpace(c.command)
 			if strings.HasSuffix(command, ".sh") {
-				command = filepath.Join(folder, command)
+				command = `"` + filepath.Join(folder, command) + `"` // blanks
 			}
 			x := exec.Command("sh", "-c", "exec fabsh sim "+c.subnet+" --run sh -c '"+command+"'")
 			reason := map[string]string{"fault, drained by somebody else": "maintenance", "fault, drained by fabsh": "fabsh: host.down:0x1/1  port"}[c.name]

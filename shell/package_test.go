@@ -3,11 +3,13 @@
 package shell
 
 import (
-	"bytes"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -16,69 +18,119 @@ import (
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
-// cleanRoot is a Debian in a folder.
-type cleanRoot struct {
-	t      *testing.T
-	folder string
-}
-
-// newRoot makes one with debootstrap, with what the package has something for.
-func newRoot(t *testing.T) cleanRoot {
-	t.Helper()
-	folder := filepath.Join(t.TempDir(), "root")
-	own := filepath.Join(ibsimtest.Root(t), ".debootstrap/usr")
-	run(t, own, "env", "DEBOOTSTRAP_DIR="+own+"/share/debootstrap", own+"/sbin/debootstrap", "--variant=minbase",
-		"--include=systemd,udev,man-db,bash-completion,zsh,fish", "bookworm", folder, "http://deb.debian.org/debian")
-	return cleanRoot{t, folder}
-}
-
-// in runs a line of the shell in the root, with its /proc.
-func (r cleanRoot) in(line string) string {
-	r.t.Helper()
-	return run(r.t, r.folder, "unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc"; exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive sh -ec "$1"`, r.folder, line)
-}
-
-// run runs a command in a folder, and is what it writes.
-func run(t *testing.T, dir, name string, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), name, args...)
-	c.Dir = dir
-	var out, log bytes.Buffer
-	c.Stdout, c.Stderr = &out, &log
-	if err := c.Run(); err != nil {
-		t.Fatalf("%s %q: %v\n%s%s", name, args, err, out.Bytes(), log.Bytes())
+// TestImage makes the image for this machine, and runs it.
+func TestImage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles programs")
 	}
-	return out.String()
+	dir := t.TempDir()
+	name := dir + "/image.tar"
+	run(t, ibsimtest.Root(t), "env", "CGO_ENABLED=0", "go", "build", "-o", dir+"/fabsh", "./shell/fabsh")
+	run(t, ibsimtest.Root(t)+"/shell/dist/image", "go", "run", ".", "-version", "1.2.3", "-epoch", "1790000000", "-out", name, runtime.GOARCH+"="+dir+"/fabsh")
+	testImage(t, name)
 }
 
-// TestPackage makes the packages of the last commit twice, in two folders, and wants the
-// same bytes; installs the Debian package in a clean root, tries what it has, and takes
-// it away again.
-func TestPackage(t *testing.T) {
-	switch {
-	case os.Getenv("FABSH_SOAK") == "":
-		t.Skip("a clean Debian has 400 MB and takes minutes: FABSH_SOAK")
-	case os.Getuid() != 0:
+// testImage unpacks the image of this architecture, as a container engine does, and runs its program
+// in it as the user that it names.
+func testImage(t *testing.T, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, dir, "tar", "xf", name)
+	// blob decodes the JSON of a digest, or of index.json.
+	blob := func(name string) (x struct {
+		Manifests []struct {
+			Digest   string
+			Platform struct{ Architecture string }
+		}
+		Config json.RawMessage // of a manifest a descriptor, else of the program
+		Layers []struct{ Digest string }
+	}) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, strings.Replace(name, "sha256:", "blobs/sha256/", 1)))
+		if err == nil {
+			err = json.Unmarshal(text, &x)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	var program struct {
+		User, WorkingDir string
+		Env, Entrypoint  []string
+	}
+	root := filepath.Join(dir, "root")
+	if err := os.MkdirAll(root+"/proc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range blob(blob("index.json").Manifests[0].Digest).Manifests {
+		if m.Platform.Architecture != runtime.GOARCH {
+			continue
+		}
+		manifest := blob(m.Digest)
+		var config struct{ Digest string }
+		err := json.Unmarshal(manifest.Config, &config)
+		if err == nil {
+			err = json.Unmarshal(blob(config.Digest).Config, &program)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range manifest.Layers {
+			run(t, root, "tar", "xpzf", filepath.Join(dir, strings.Replace(l.Digest, "sha256:", "blobs/sha256/", 1)))
+		}
+	}
+	if program.User != "65534" {
+		t.Fatalf("the image is not for this architecture, or its user is %q, want 65534", program.User)
+	}
+	if os.Getuid() != 0 {
 		t.Skip("chroot(2) is root's")
 	}
+	for parent := dir; parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o755); err != nil { // of tests, 0700
+			t.Fatal(err)
+		}
+	}
+	chroot, err := exec.LookPath("chroot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"--mount", "--pid", "--fork", "sh", "-ec", `mount -t proc proc "$0/proc"; exec env -i "$@"`, root}
+	words = append(append(words, program.Env...), chroot, "--userspec="+program.User+":"+program.User, root)
+	words = append(append(words, program.Entrypoint...), "sim", "fattree:k=4", "--run", "fabsh", "-c", "discover()")
+	c := exec.CommandContext(t.Context(), "unshare", words...)
+	if got, want := finish(t, c, io.Discard), "fabric: 14 nodes (6 switches, 8 CAs), 16 links, complete\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPackage makes a release of the last commit twice, in two folders, and wants the
+// same bytes; runs the image; installs the Debian package in a clean root, tries what it has,
+// and takes it away again.
+func TestPackage(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("a clean Debian has 400 MB and takes minutes: FABSH_SOAK")
+	}
+	r := newRoot(t, "systemd", "udev", "man-db", "bash-completion", "zsh", "fish")
 	var sums [2]string
 	var dist string
 	for i := range sums {
 		dir := filepath.Join(t.TempDir(), "fabsh")
 		run(t, ".", "git", "clone", "-q", ibsimtest.Root(t), dir)
-		run(t, dir, "make", "dist", "deb")
+		run(t, dir, "make", "release")
 		dist = dir + "/dist"
-		sums[i] = run(t, dist, "sh", "-c", "cat SHA256SUMS; sha256sum *.deb")
+		sums[i] = run(t, dist, "cat", "SHA256SUMS")
 	}
 	if diff := cmp.Diff(sums[0], sums[1]); diff != "" {
 		t.Errorf("made twice: -once +twice\n%s", diff)
 	}
-	if n := strings.Count(sums[0], "\n"); n != 6 {
-		t.Errorf("%d files, want 4 programs and 2 packages:\n%s", n, sums[0])
+	if n := strings.Count(sums[0], "\n"); n != 12 {
+		t.Errorf("%d files, want 4 programs with their SBOMs, 2 packages, the image and the notes:\n%s", n, sums[0])
 	}
 	run(t, dist, "sha256sum", "-c", "--quiet", "SHA256SUMS")
 
-	r := newRoot(t)
+	testImage(t, dist+"/fabsh-image.tar")
+
 	run(t, dist, "sh", "-ec", `cp fabsh_*_amd64.deb "$0/fabsh.deb"`, r.folder)
 	files := r.in("find / -xdev '(' -path /proc -o -path /var/cache ')' -prune -o -name '*fabsh*' -print | sort")
 	r.in("apt-get install -y --no-install-recommends /fabsh.deb")
@@ -104,7 +156,7 @@ func TestPackage(t *testing.T) {
 			for i in 1 2; do setpriv --reuid=fabsh --regid=fabsh --clear-groups env FABSH_FABRIC=sim:errors=leaf-1/1@1000/s FABSH_AUDIT="$FABSH_AUDIT" sh -c "$run" >/dev/null || test $? = 1; done
 			stat -c '%U %a' /var/lib/fabsh/audit.json; head -c 30 /var/lib/fabsh/audit.json`, `^fabsh 6\d\d\n{\n  "schema": "audit_report/1"`},
 	} {
-		if got := r.in(test.line); !regexp.MustCompile(test.want).MatchString(got) {
+		if got := r.in("export LC_ALL=C.UTF-8; " + test.line); !regexp.MustCompile(test.want).MatchString(got) {
 			t.Errorf("%s\ngot  %q\nwant %s", test.line, got, test.want)
 		}
 	}

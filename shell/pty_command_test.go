@@ -36,7 +36,7 @@ func TestTerminalCommands(t *testing.T) {
 	run("change show p.plan", "made from: --routes minhop")
 	run("change apply p.plan --confirm-within 5s", "ok: the change is confirmed\r\n")
 	run("verify", "\nverdict      ok")
-	run("exporter --listen :1", "exporter is not available at the prompt; run `fabsh exporter` in a shell\r\n")
+	run("exporter --listen :1", "exporter: not available at the prompt; run `fabsh exporter` in a shell\r\n")
 	run("audit links --write", "--write: cannot be changed in an open session; start another one with fabsh --write\r\n")
 	run("gra\t node-9 -o dot", "graph: unknown node \"node-9\"") // the name is completed
 	for _, line := range []string{"top --every 2s", "top --every 2s"} {
@@ -70,7 +70,7 @@ func TestTerminalCommandsReadOnly(t *testing.T) {
 	s.expect("ok: nothing to change\r\n")
 	s.expect("> ")
 	s.send("change apply p.plan\r")
-	s.expect("change: it would change the fabric, which requires --write (before the word change)\r\n")
+	s.expect("change apply: it would change the fabric, which requires --write (before the word change)\r\n")
 	s.expect("> ")
 	s.send("route ftree --watch --out x\r")
 	s.expect("it requires --write")

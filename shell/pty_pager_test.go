@@ -4,18 +4,17 @@ package shell
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // TestTerminalPager: less offers no shell, editor or files, and what was typed before it
 // starts is for the prompt.
 func TestTerminalPager(t *testing.T) {
-	if _, err := exec.LookPath("less"); err != nil {
-		t.Skip("no less here")
-	}
+	t.Setenv("PATH", filepath.Dir(ibsimtest.Path(t, "less"))+":"+os.Getenv("PATH"))
 	home := t.TempDir()
 	s := startTerminalOf(t, terminalOf{home: home, columns: 80}, "-q", "-F", "sim:fattree:k=8,levels=3")
 	s.expect("rw> ")
@@ -58,9 +57,9 @@ func TestTerminalPager(t *testing.T) {
 	s.send("9\r")
 	s.expect("\n72\r\n")
 	s.expect("> ")
-	// One and a half screens are not paged, unless requested.
-	s.send("f.switches[:35]\r")
-	s.expect("leaf-32")
+	// What fits on the screen, with the prompt, is not paged, unless requested.
+	s.send("f.switches[:22]\r")
+	s.expect("leaf-19")
 	s.expect("rw> ")
 	s.send("'not' + ' paged'\r")
 	s.expect("\n\"not paged\"\r\n")

@@ -21,8 +21,20 @@ func TestTerminalPaste(t *testing.T) {
 		t.Errorf("the screen shows %q", seen)
 	}
 	s.expect("rw> ")
-	s.send("def g():\rreturn 3\r\rg()\r")
+	for _, line := range []string{"def g():", "return 3"} { // typed
+		s.send(line + "\r")
+		s.expect("... ")
+	}
+	s.send("\r")
+	s.expect("rw> ")
+	s.send("g()\r")
 	s.expect("\n3\r\n")
+	s.expect("rw> ")
+	// Without brackets, as on a serial console, it is the same program.
+	s.send(strings.ReplaceAll(strings.Replace(block, "f(41)", "f(42)", 1), "\n", "\r"))
+	if seen := s.expect("\n43\r\n"); strings.Contains(seen, "error") {
+		t.Errorf("without brackets, the screen shows %q", seen)
+	}
 	s.expect("rw> ")
 	s.send(ctrlD)
 	s.exit(0)

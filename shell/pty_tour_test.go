@@ -39,8 +39,8 @@ func TestTerminalTour(t *testing.T) {
 		}
 	}
 	step(s, "Hint: call discover", "hint")
-	step(s, "Type: f = discover()", "discover")
-	step(s, "Not yet.", "1 + 1", "2 + 2")
+	step(s, "Type: f = discover()", "hint")
+	step(s, "Step 1 of 8: hint helps", "discover", "1 + 1", "2 + 2", "3", "4")
 	step(s, "Reads an attribute of subnet management", "help smp_get") // is no try
 	step(s, "2/8  Read one node", "f = discover()")
 	step(s, "another node; leaf-2 is needed", `smp_get("NodeInfo", 1)`)

@@ -41,8 +41,7 @@ name        num  lid  state   physical_state  width  speed  peer
 switch-1/1    1    1  active  link_up         4x     hdr    node-0001 HCA-1/1
 switch-1/2    2    1  down    polling         -      -      -
 switch-1/3    3    1  active  link_up         4x     hdr    switch-2/2
-... not shown: peer_num, guid, node_guid, peer_guid (a wider terminal has more,
-  -o json all)
+... not shown: peer_num, guid, node_guid, peer_guid (_.blocks() shows all)
 `},
 		{200, "f.switches[0].ports", `
 name        num  lid  state   physical_state  width  speed  peer               peer_num  guid                node_guid           peer_guid
@@ -51,12 +50,10 @@ switch-1/2    2    1  down    polling         -      -      -                   
 switch-1/3    3    1  active  link_up         4x     hdr    switch-2/2                2  0x0002c90300100000  0x0002c90300100000  0x0002c90300100010
 `},
 		{80, `smp_get("NodeInfo", [1, 999])`, `
-    lid  base_version  class_version  node_type  num_ports  partition_cap
-      1             1              1  switch             3             32
+    lid  node_type  num_ports  node_guid           port_guid
+      1  switch             3  0x0002c90300100000  0x0002c90300100000
 LID 999  error: timed out
-... not shown: device_id, revision, local_port_num, vendor_id,
-  system_image_guid, node_guid, port_guid (a wider terminal has more, -o json
-  all)
+... not shown: base_version, class_version and 6 more (_.blocks() shows all)
 `},
 		{200, `smp_get("NodeInfo", [1, 999])`, `
     lid  base_version  class_version  node_type  num_ports  partition_cap  device_id    revision  local_port_num  vendor_id  system_image_guid   node_guid           port_guid

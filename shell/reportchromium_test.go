@@ -71,81 +71,133 @@ func findingsOf(t testing.TB, fabric string) map[string]int {
 	return count
 }
 
-// TestReportInChromium opens the report in Chromium, from a file, with and without
-// scripts, narrow and wide, dark and light: nothing is said on the console, nothing is
-// asked of anybody, names are text, axe-core finds no serious fault, and filter and order
+// TestReportInChromium opens reports in Chromium, from a file, with and without
+// scripts, narrow and wide, dark and light: nothing is written to the console, nothing is
+// requested, names are text, axe-core finds no serious fault, and filter, order and links
 // work by mouse and keys. go test -artifacts keeps pictures of it.
 func TestReportInChromium(t *testing.T) {
 	if os.Getenv("FABSH_SOAK") == "" {
 		t.Skip("only make soak unpacks Chromium, which has 370 MB")
 	}
 	dir := t.TempDir()
-	path, fabric := dir+"/report.html", hostileNet(t, dir)
-	runFabsh(t, "-F", fabric, "report", "html", "--out", path)
-	want := findingsOf(t, fabric)
 	axe, err := os.ReadFile(filepath.Join(ibsimtest.Root(t), ".chromium/axe.min.js"))
 	if err != nil {
 		t.Fatal("no axe-core: run make chromium")
 	}
 	pictures := t.ArtifactDir()
 	b := startBrowser(t)
-	for _, scripts := range []bool{true, false} {
-		for _, width := range []int{360, 1600} {
-			for _, scheme := range []string{"light", "dark"} {
-				name := fmt.Sprintf("%d-%s", width, scheme)
-				if !scripts {
-					name += "-noscript"
+	for _, fabric := range []struct{ name, spec string }{
+		{"damaged", hostileNet(t, dir)},
+		{"healthy", "sim:fattree:k=8,levels=3"},
+		{"large", "sim:fattree:k=24,levels=3,remove_links=4,seed=2"}, // 3,456 hosts
+		{"dragonfly", "sim:dragonfly:a=4,p=2,h=2"},
+	} {
+		path := filepath.Join(dir, fabric.name+".html")
+		runFabsh(t, "-F", fabric.spec, "report", "html", "--out", path)
+		damaged := fabric.name == "damaged"
+		var want map[string]int
+		if damaged {
+			want = findingsOf(t, fabric.spec)
+		}
+		for _, scripts := range []bool{true, false} {
+			for _, width := range []int{390, 1280} {
+				for _, scheme := range []string{"light", "dark"} {
+					name := fmt.Sprintf("%s-%d-%s", fabric.name, width, scheme)
+					if !scripts {
+						name += "-noscript"
+					}
+					t.Run(name, func(t *testing.T) {
+						b.t = t
+						b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
+						b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+						b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+						b.open(path)
+						b.checkPage()
+						if damaged {
+							b.checkReport(want, scripts)
+						}
+						b.checkNames()
+						if scripts {
+							b.checkAccess(string(axe))
+							if damaged {
+								b.useReport()
+							}
+						}
+						for _, f := range b.faults(path) {
+							t.Error(f)
+						}
+						b.eval(`for (const d of document.querySelectorAll("details")) d.open = d.open || d.querySelector("strong") !== null`, nil)
+						b.screenshot(filepath.Join(pictures, name+".png"), width)
+					})
 				}
-				t.Run(name, func(t *testing.T) {
-					b.t = t
-					b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !scripts}, nil)
-					b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
-					b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-					b.open(path)
-					b.checkReport(want, scripts)
-					if scripts {
-						b.checkAccess(string(axe))
-						b.useReport()
-					}
-					for _, f := range b.faults(path) {
-						t.Error(f)
-					}
-					b.eval(`for (const d of document.querySelectorAll("details")) d.open = d.open || d.querySelector("strong") !== null`, nil)
-					b.screenshot(filepath.Join(pictures, name+".png"), width)
-				})
 			}
 		}
 	}
 }
 
-// checkReport: each finding has its row and a link to its group, which is there; names
-// are text; the page is as wide as the window.
-func (b *browser) checkReport(want map[string]int, scripts bool) {
+// checkPage: each link leads to something on the page, which is as wide as the window.
+func (b *browser) checkPage() {
 	b.t.Helper()
 	var got struct {
-		Title                              string
-		Rows                               map[string]int
-		Empty, Links, Dead, Images, Script int
-		Hostile                            []bool
-		Wide                               int
-		Tools, Stacked                     bool
+		Title                string
+		Dead, Images, Script int
+		Wide                 int
 	}
 	b.eval(`(() => {
 		const all = s => [...document.querySelectorAll(s)];
 		return {
 			title: document.title,
-			rows: all("#list tbody tr").map(r => r.cells[1].textContent + " " + r.cells[2].textContent).reduce((count, k) => (count[k] = (count[k] || 0) + 1, count), {}),
-			empty: all("#list tbody td:nth-child(-n+4)").filter(c => c.textContent.trim() === "").length,
-			links: all("#list a").length,
 			dead: all("a[href^='#']").filter(a => document.getElementById(a.getAttribute("href").slice(1)) === null).length,
 			images: all("img").length, script: all("script").length,
-			hostile: ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "W".repeat(63)].map(n => document.body.textContent.includes(n)),
 			wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+		}
+	})()`, &got)
+	if !strings.HasPrefix(got.Title, "fabsh: ") || got.Dead != 0 || got.Images != 0 || got.Script != 1 {
+		b.t.Errorf("%+v", got)
+	}
+	if got.Wide > 0 {
+		var who []string
+		b.eval(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(".wide")).map(e => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 80))`, &who)
+		b.t.Errorf("the page is %d pixels wider than the window: %q", got.Wide, who)
+	}
+}
+
+// checkNames: the names of the nodes of a box are shown while it has the focus, without a script.
+func (b *browser) checkNames() {
+	b.t.Helper()
+	var got [2]string
+	b.eval(`(() => {
+		const box = document.querySelector("svg[role=group] a:has(.box)"), shown = () => getComputedStyle(box.querySelector(".names")).visibility;
+		const before = shown();
+		box.focus();
+		return [before, shown()];
+	})()`, &got)
+	if got != [2]string{"hidden", "visible"} {
+		b.t.Errorf("names of a box before and with the focus: %q", got)
+	}
+}
+
+// checkReport: each finding has its row and a link to its place; names are text.
+func (b *browser) checkReport(want map[string]int, scripts bool) {
+	b.t.Helper()
+	var got struct {
+		Rows           map[string]int
+		Empty, Places  int
+		Hostile        []bool
+		Tools, Stacked bool
+	}
+	b.eval(`(() => {
+		const all = s => [...document.querySelectorAll(s)];
+		return {
+			rows: all("#list tbody tr").map(r => r.cells[1].textContent + " " + r.cells[2].textContent).reduce((count, k) => (count[k] = (count[k] || 0) + 1, count), {}),
+			empty: all("#list tbody td:nth-child(-n+4)").filter(c => c.textContent.trim() === "").length,
+			places: all("#list td.id a").filter(a => document.querySelector("li" + a.hash)).length,
+			hostile: ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "W".repeat(63)].map(n => document.body.textContent.includes(n)),
 			stacked: innerWidth > 640 || all("#list tbody tr").every(r => new Set([...r.cells].map(c => c.getBoundingClientRect().left)).size === 1),
 			tools: document.querySelector(".tools").checkVisibility(),
 		}
 	})()`, &got)
-	if !strings.HasPrefix(got.Title, "fabsh: ") || got.Empty != 0 || got.Links < 50 || got.Dead != 0 || got.Images != 0 || got.Script != 1 {
+	if got.Empty != 0 || got.Places < 50 {
 		b.t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
@@ -155,11 +207,6 @@ func (b *browser) checkReport(want map[string]int, scripts bool) {
 		if !is {
 			b.t.Errorf("hostile name %d is not text", i)
 		}
-	}
-	if got.Wide > 0 {
-		var who []string
-		b.eval(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(".wide")).map(e => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 80))`, &who)
-		b.t.Errorf("the page is %d pixels wider than the window: %q", got.Wide, who)
 	}
 	if !got.Stacked {
 		b.t.Error("in a narrow window the cells of a row are not below each other")
@@ -249,11 +296,14 @@ func (b *browser) useReport() {
 	b.press("Tab", 9, "")
 	b.press(" ", 32, " ")
 	wants("Tab, Space", 1, "ascending")
-	var opened bool
-	b.click("#list tbody a")
-	b.eval(`new Promise(f => setTimeout(() => f(document.querySelector(document.querySelector("#list tbody a").hash).open), 50))`, &opened)
-	if !opened {
-		b.t.Error("a click on a subject does not open its group")
+	var place struct{ Opened, Marked bool }
+	b.click("#list tbody td.id a")
+	b.eval(`new Promise(f => setTimeout(() => {
+		const at = document.querySelector(document.querySelector("#list tbody td.id a").hash), mark = document.querySelector(".mark.here");
+		f({opened: at.checkVisibility(), marked: !!mark && mark.dataset.place === at.id});
+	}, 50))`, &place)
+	if !place.Opened || !place.Marked {
+		b.t.Errorf("after a click on a subject: %+v", place)
 	}
 }
 

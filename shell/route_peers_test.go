@@ -23,8 +23,8 @@ func TestRouteUnderOpenSM(t *testing.T) {
 	lst := filepath.Join(before.Dir, "opensm-subnet.lst")
 	t.Run("OpenSM's own", func(t *testing.T) {
 		got := outcome(fabsh(t, nil, "-F", "file:"+lst, "-o", "csv", "verify", "--lfts", filepath.Join(before.Dir, "opensm-lfts.dump")))
-		want := "ok,policy,judged,endpoints,pairs,unreachable,unreachable_switches,excused,loops,acyclic,max_hops,hops,detours,channels,waits,violations,cycle,broken,violating,notes,switch_pairs,to_switches,left_out,disjoint,adaptive,adaptive_reason,lanes\n" +
-			`true,file,"static forwarding tables, SL 0","{""ports"":16,""cas"":16,""routers"":0,""switches"":0,""classes"":{""cn"":16}}",240,0,0,0,0,true,4,"[0,0,48,0,192]",[240],16,24,0,[],[],[],"[""adaptive routing not determined""]",96,96,[],,,,1` +
+		want := "ok,policy,judged,endpoints,pairs,unreachable,unreachable_switches,excused,loops,acyclic,max_hops,hops,detours,channels,waits,violations,cycle,broken,violating,notes,switch_pairs,to_switches,left_out,disjoint,adaptive,adaptive_reason,lanes,apart,parts,acyclic_reason,unjudged,no_table\n" +
+			`true,file,"static forwarding tables, SL 0","{""ports"":16,""cas"":16,""routers"":0,""switches"":0,""classes"":{""cn"":16}}",240,0,0,0,0,true,4,"[0,0,48,0,192]",[240],16,24,0,[],[],[],"[""adaptive routing not determined""]",96,96,[],,,,1,0,[],,0,[]` +
 			"\n[exit status 0]\n"
 		if got != want {
 			t.Errorf("got  %swant %s", got, want)

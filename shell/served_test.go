@@ -21,14 +21,15 @@ unreachable  0
 loops        0
 acyclic      True
 max_hops     3
-hops         [0, 0, 2488320, 5038848]
-detours      [7527168]
+hops         2 links: 2488320 pairs, 3 links: 5038848 pairs
+detours      none: 7527168 pairs
 to switches: 729 of 729
 several LIDs: 243 ports, up to 128; of 39366 pairs, paths without a common link: 1 for 39366; without a common switch: 1 for 39366
 `
 	servedAudit = `fabric    246 nodes (3 switches, 243 CAs), 246 links, complete
-audits    adaptive config counters health identity keys links multicast partitions routing self sm topology
-coverage  100 % of 5423 requests; MGIR of health: 246 not supported of 246
+audits    adaptive config counters health identity keys links multicast partitions routing sa self sm topology virtual
+coverage  181 of 189 checks; 100 % of 8873 requests; MGIR of health: 246 not supported of 246
+not judged  health: nothing could be judged (246 of 246 devices do not support MGIR)
 findings  none
 `
 )

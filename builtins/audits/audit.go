@@ -23,6 +23,7 @@ type Audit struct {
 	script    string
 	byName    bool     // the command line names it
 	own       []string // the parameters that the command fills, of ownOptions
+	manager   bool     // it needs LIDs or the subnet administrator
 	events    bool     // its findings are past events, not current states
 	together  bool     // it is shipped, and may run at the same time as others
 	checks    []check
@@ -83,6 +84,15 @@ type Selection struct {
 	Help string
 	// Job is the default name of the job: the names of the audits, or "standard".
 	Job string
+
+	loaded collector // what the top levels of the audits have reported
+}
+
+// newCollector returns the collector of a run.
+func (set *Selection) newCollector() *collector {
+	c := &collector{metrics: new(measurements)}
+	c.join(&set.loaded)
+	return c
 }
 
 // ComparesWithPast reports whether one of the checks needs observations of earlier runs.
@@ -101,10 +111,11 @@ const (
 	pastOption     = "past"     // observations of earlier runs of the job
 	railsOption    = "rails"    // of --each-port: the subnets that were audited before, as Rails
 	runOption      = "run"      // the run after all other audits
+	trustedOption  = "trusted"  // whether requests to the subnet administrator have its SM_Key
 )
 
 // ownOptions are all parameters that the command fills.
-var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption}
+var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption, trustedOption}
 
 // AuditOptions returns the flags of an audit, except the flags that the command fills.
 func AuditOptions(p script.Program) []string {
@@ -132,7 +143,8 @@ func LoadAudits(ctx context.Context, in *script.Interpreter, words, flags []stri
 // scripts may read.
 func LoadAuditsInScript(ctx context.Context, in *script.Interpreter, words, flags []string, deep bool) (*Selection, error) {
 	names, byName := chooseAudits(words, script.Audits.Shipped(), deep)
-	set := &Selection{Job: jobName(names, byName, deep), Deep: deep}
+	set := &Selection{Job: jobName(names, byName, deep), Deep: deep, loaded: collector{metrics: new(measurements)}}
+	ctx = lang.WithRun(ctx, in.Runtime, &set.loaded)
 	for _, name := range names {
 		a, err := loadAudit(ctx, in, name)
 		if err != nil {
@@ -195,6 +207,7 @@ func loadAudit(ctx context.Context, in *script.Interpreter, name string) (*Audit
 			return fmt.Errorf("%s: not an audit; it does not define audit(fabric, ...)", file)
 		}
 		a.datagrams = s.Function("datagrams")
+		a.manager = s.Globals["manager"] == starlark.True
 		a.events = s.Globals["events"] == starlark.True
 		a.together = file != name && s.Globals["alone"] != starlark.True
 		if a.checks, err = checksOf(s.Globals["needs"]); err != nil {

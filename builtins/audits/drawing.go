@@ -18,18 +18,17 @@ import (
 	"fabsh/fabric/plural"
 )
 
-// Limits of the text, and the marks of shades.
+// Limits of the text.
 const (
 	maxDrawn = 24 // parts; equal parts count once
 	maxLabel = 24 // columns for the names of rows
 	maxPlain = 200
-	marks    = ".:-=+*#@" // of shades, without colour
 )
 
-// Draw returns the matrix as text. With blocks, it has half blocks in colour, two rows in
-// a line; else figures, if there is room, or one mark for each cell.
-func (m *Matrix) Draw(width int, blocks bool) string {
-	d := &drawing{Matrix: m, width: width, blocks: blocks}
+// Draw returns the matrix as text. If shaded, it has a mark in colour for each cell; else figures,
+// if there is room, or one mark for each cell.
+func (m *Matrix) Draw(width int, shaded bool) string {
+	d := &drawing{Matrix: m, width: width, shaded: shaded}
 	if m.known > 0 {
 		d.scale = m.figure.scale(m.lowest, m.highest)
 	}
@@ -64,7 +63,7 @@ type drawing struct {
 	*Matrix
 	b          strings.Builder
 	width      int
-	blocks     bool
+	shaded     bool
 	scale      picture.Scale // nil if all values are unknown
 	marked     bool          // there are cells that the legend explains
 	absent     bool          // there are cells without a link
@@ -116,7 +115,7 @@ func (d *drawing) alike() []int {
 		var key strings.Builder
 		for _, row := range p.figures {
 			for _, f := range row {
-				if d.blocks {
+				if d.shaded {
 					key.WriteByte(byte('a' + d.shade(f)))
 				} else {
 					key.WriteString(d.figureText(f) + " ")
@@ -152,16 +151,12 @@ func (d *drawing) part(p matrixPart) {
 		label = max(label, text.StringWidth(nodeName(n)))
 	}
 	label = min(label, maxLabel)
-	perLine := 1
-	if d.blocks && len(p.Rows) > 1 {
-		perLine = 2
-	}
 	room := math.MaxInt32
 	if d.width > 0 {
-		label = min(label, max(0, (d.width-2)/(2*perLine)-1))
-		room = max(1, d.width-perLine*(label+1)-1)
+		label = min(label, max(0, (d.width-2)/2-1))
+		room = max(1, d.width-label-2)
 	}
-	if !d.blocks && d.table(p, label, min(room, maxPlain)) {
+	if !d.shaded && d.table(p, label, min(room, maxPlain)) {
 		return
 	}
 	wide := 1
@@ -170,36 +165,24 @@ func (d *drawing) part(p matrixPart) {
 	}
 	for from := 0; from < len(p.Columns); from += room / wide {
 		to := min(len(p.Columns), from+room/wide)
-		d.line("%s %s .. %s", text.Pad("", perLine*(label+1)-1, ' '), nodeName(p.Columns[from]), nodeName(p.Columns[to-1]))
-		for r := 0; r < len(p.Rows); r += perLine {
-			var line strings.Builder
-			for i := range perLine {
-				s := ""
-				if r+i < len(p.Rows) {
-					s = tail(nodeName(p.Rows[r+i]), label)
-				}
-				line.WriteString(text.Pad(s, label, ' ') + " ")
-			}
+		d.line("%s %s .. %s", text.Pad("", label, ' '), nodeName(p.Columns[from]), nodeName(p.Columns[to-1]))
+		for r, n := range p.Rows {
+			line := text.Pad(tail(nodeName(n), label), label, ' ') + " "
 			for c := from; c < to; c++ {
-				line.WriteString(strings.Repeat(d.cell(p, r, c), wide))
+				line += strings.Repeat(d.cell(d.noteShade(p.figures[r][c])), wide)
 			}
-			d.line("%s", line.String())
+			d.line("%s", line)
 		}
 	}
 	d.marked = true
 }
 
-// cell draws a cell of a line; with blocks, the cell below it too.
-func (d *drawing) cell(p matrixPart, r, c int) string {
-	shade := d.noteShade(p.figures[r][c])
-	if !d.blocks {
-		return mark(shade)
+// cell returns the character for a cell of a shade.
+func (d *drawing) cell(shade int) string {
+	if d.shaded {
+		return string(lang.Cell(shade))
 	}
-	lower := lang.ShadeNone
-	if r+1 < len(p.Rows) {
-		lower = d.noteShade(p.figures[r+1][c])
-	}
-	return string(lang.Cells(shade, lower))
+	return lang.ShadeMark(shade)
 }
 
 // noteShade returns the shade of a cell, and records it for the legend.
@@ -208,17 +191,6 @@ func (d *drawing) noteShade(f picture.Figure) int {
 	d.unanswered = d.unanswered || shade == lang.ShadeUnknown
 	d.absent = d.absent || shade == lang.ShadeNone
 	return shade
-}
-
-// mark returns the character for a shade, without colour.
-func mark(shade int) string {
-	switch shade {
-	case lang.ShadeUnknown:
-		return "?"
-	case lang.ShadeNone:
-		return " "
-	}
-	return marks[shade : shade+1]
 }
 
 // table draws the figures themselves, if there is room for them.
@@ -265,18 +237,12 @@ func (d *drawing) legend() {
 	if !d.marked {
 		return
 	}
-	shown := func(shade int) string {
-		if d.blocks {
-			return string(lang.Cells(shade, shade))
-		}
-		return mark(shade)
-	}
 	var list []string
 	for i := range d.scale {
-		list = append(list, shown(d.scale.ShadeOf(i))+" "+d.classText(i))
+		list = append(list, d.cell(d.scale.ShadeOf(i))+" "+d.classText(i))
 	}
 	if d.unanswered {
-		list = append(list, shown(lang.ShadeUnknown)+" unknown")
+		list = append(list, d.cell(lang.ShadeUnknown)+" unknown")
 	}
 	if d.absent {
 		list = append(list, "blank: no link")

@@ -65,7 +65,7 @@ func TestDraw(t *testing.T) {
 	const title = "leaf (3) x spine (4), units: 11 to 34, unknown for 4 pairs\n"
 	for _, c := range []struct {
 		width  int
-		blocks bool
+		shaded bool
 		want   string
 	}{
 		{0, false, title + `        spine-1  spine-2  spine-3  spine-4
@@ -84,12 +84,17 @@ leaf-3 ##@@@@@@
 ? unknown  blank: no link
 `},
 	} {
-		if diff := cmp.Diff(c.want, m.Draw(c.width, c.blocks)); diff != "" {
+		if diff := cmp.Diff(c.want, m.Draw(c.width, c.shaded)); diff != "" {
 			t.Errorf("%d: -want +got\n%s", c.width, diff)
 		}
 	}
-	cells := func(upper, lower int) string { return strings.Repeat(string(lang.Cells(upper, lower)), 2) }
-	want := "              spine-1 .. spine-4\nleaf-1 leaf-2 " + cells(0, 8) + cells(0, 8) + cells(0, 8) + cells(9, 8) + "\n"
+	cells := func(shades ...int) (s string) {
+		for _, shade := range shades {
+			s += strings.Repeat(string(lang.Cell(shade)), 2)
+		}
+		return s
+	}
+	want := "       spine-1 .. spine-4\nleaf-1 " + cells(0, 0, 0, 9) + "\nleaf-2 " + cells(8, 8, 8, 8) + "\nleaf-3 " + cells(6, 7, 7, 7) + "\n"
 	if got := m.Draw(80, true); !strings.Contains(got, want) {
 		t.Errorf("got %q, want in it %q", got, want)
 	}
@@ -98,11 +103,11 @@ leaf-3 ##@@@@@@
 // TestDrawWidths: no line is wider than the terminal, whatever the names are, and no control
 // characters of names are printed.
 func TestDrawWidths(t *testing.T) {
-	for _, name := range []string{"", strings.Repeat("long-", 40), "\x1b[2J\u202eevil\n", "交换机交换机交换机", "e\u0301\u0301", string(lang.Cells(3, 4))} {
+	for _, name := range []string{"", strings.Repeat("long-", 40), "\x1b[2J\u202eevil\n", "交换机交换机交换机", "e\u0301\u0301", string(lang.Cell(3))} {
 		m := testMatrix(t, 7, 33, name)
 		for width := 1; width < 130; width += 1 + width/16 {
-			for _, blocks := range []bool{false, true} {
-				drawn := m.Draw(width, blocks)
+			for _, shaded := range []bool{false, true} {
+				drawn := m.Draw(width, shaded)
 				for line := range strings.Lines(drawn) {
 					line = strings.TrimSuffix(line, "\n")
 					if n := text.StringWidth(line); n > width || strings.ContainsFunc(line, unicode.IsControl) {

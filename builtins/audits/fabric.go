@@ -27,10 +27,10 @@ func (x *auditRun) readBoth(in *script.Interpreter, list []*Audit) (f *topology.
 		return x.read()
 	}
 	beside := in.Beside()
+	facts := x.env.Facts.Beside()
+	facts.Loaded, facts.Names = x.Baseline, nil
 	env := topology.EnvOf(beside.Runtime)
-	*env = *x.env
-	env.Load(x.Baseline)
-	env.Current = topology.NewFabric(x.Baseline)
+	env.Open(facts)
 	defer env.Unload()
 	var sweep sync.WaitGroup
 	var unswept error
@@ -51,7 +51,8 @@ func (x *auditRun) readBoth(in *script.Interpreter, list []*Audit) (f *topology.
 // judgeBaseline returns the IDs of the findings of a baseline, the fabric of r, and the IDs for
 // which these findings stand. No request is sent. j is the judge of the run.
 func judgeBaseline(j judge, r *lang.Runtime, list []*Audit) (map[string]bool, error) {
-	j.runtime, j.report, j.requests = r, new(audit.Report), new(observer)
+	j.ctx = lang.WithClock(j.ctx, r, j.clock)
+	j.runtime, j.report, j.requests, j.observed, j.reported = r, new(audit.Report), nil, nil, &collector{metrics: new(measurements)}
 	found, err := j.all(topology.EnvOf(r).Current, list, starlark.None)
 	if err = cmp.Or(err, deadlineError(j.ctx)); err != nil { // its findings are unknown
 		return nil, err
@@ -85,7 +86,7 @@ func (x *auditRun) read() (*topology.Fabric, error) {
 	}
 	f, err := topology.Sweep(t)
 	if err == nil {
-		lang.StateOf[topology.Observer](x.runtime).Swept = f.Fabric
+		x.judge.observed.Swept = f.Fabric
 	}
 	return f, err
 }
@@ -140,7 +141,7 @@ func (x *auditRun) reread(list []*Audit, found []audit.Finding) ([]audit.Finding
 		return found, nil
 	}
 	x.runtime.Progress("re-reading findings")
-	if err := sleepBeforeReread(x.ctx, x.env.Engine, x.runtime.Clock.Sleep); err != nil {
+	if err := sleepBeforeReread(x.ctx, x.env.Engine, x.clock.Sleep); err != nil {
 		return x.keepUnconfirmed(found, err)
 	}
 	f, err := x.read()
@@ -157,14 +158,14 @@ func (x *auditRun) reread(list []*Audit, found []audit.Finding) ([]audit.Finding
 		again[a.Name] = true
 		x.report.Coverage.Forget(a.Name)
 		x.judge.requests.details.forget(a.Name)
-		forgetUnjudged(x.runtime, a.Name)
+		x.judge.reported.forget(a.Name)
 	}
 	x.report.Failures = slices.DeleteFunc(x.report.Failures, func(f audit.Failure) bool { return again[f.Audit] })
 	second, err := x.judge.all(f, list, starlark.None)
 	if err != nil {
 		return nil, err
 	}
-	kept, gone, fresh := audit.Confirm(found, second, again)
+	kept, gone, fresh := audit.Confirm(found, managedFindings(f, list, second), again)
 	if gone > 0 {
 		x.report.Note("%s did not persist on re-read; not reported", plural.Count(gone, "finding", "findings"))
 	}

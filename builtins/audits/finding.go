@@ -17,6 +17,7 @@
 package audits
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,7 +58,7 @@ var Finding = lang.Builtin{
 		{Name: "**data", Kind: lang.KindAny, Doc: "figures for programs, with the unit in the name: rate_gbps=100"},
 	},
 	Doc: `Reports a fault, and returns it as a finding.
-Its id consists of the check and of the subject's GUID and port number, so it is the same in the next run. A link is one subject, whichever end is read. Several messages of a check about one subject become one finding. fabsh audit re-reads findings before it reports them; a script that is run directly reports its findings at its end, and then the exit status is 1.`,
+Its id consists of the check and of the subject's GUID and port number, so it is the same in the next run. A link is one subject, whichever end is read. Several messages of a check about one subject become one finding. fabsh audit re-reads findings before it reports them; elsewhere a script, the code of -c or a statement reports its findings when it ends, and then the exit status is 1.`,
 	Example: `
 > f = finding("link.width", discover().links[0], "1x, could be 4x", severity="warning", lanes=1)
 > f.id, f.subject, f.data["lanes"]
@@ -68,7 +69,7 @@ Its id consists of the check and of the subject's GUID and port number, so it is
 		if err != nil {
 			return nil, err
 		}
-		return collectorOf(c.Runtime()).add(f), nil
+		return collectorOf(c.Fiber()).add(f), nil
 	}),
 }
 
@@ -186,8 +187,9 @@ func elementsOf(v starlark.Value) []starlark.Value {
 
 // FindingType is the type of the result of finding().
 var FindingType = &lang.ResultType{
-	Name: "finding",
-	Doc:  "A fault that an audit found: one check, one subject.",
+	Name:      "finding",
+	Doc:       "A fault that an audit found: one check, one subject.",
+	Important: []string{"severity", "subject", "message", "check"},
 	Members: []lang.ResultMember{
 		{Name: "severity", Type: "string", Doc: `"critical", "error", "warning" or "info"`},
 		{Name: "check", Type: "string", Doc: `what is wrong: "link.width"`},
@@ -295,27 +297,13 @@ The report of fabsh audit lists it, and is not complete. For information that a 
 		if !audit.CheckName().MatchString(a.Check) {
 			return nil, lang.ParamError("check", `invalid check %q; want words in lower case, separated by dots: "link.width"`, a.Check)
 		}
-		x := collectorOf(c.Runtime())
+		x := collectorOf(c.Fiber())
 		u := audit.Unjudged{Audit: x.audit, Check: a.Check, Needs: "answers", Lacked: a.Lacked}
 		if !slices.Contains(x.skipped, u) {
 			x.skipped = append(x.skipped, u)
 		}
 		return starlark.None, nil
 	}),
-}
-
-// takeUnjudged returns the checks that scripts have named since the last call.
-func takeUnjudged(r *lang.Runtime) []audit.Unjudged {
-	c := collectorOf(r)
-	list := c.skipped
-	c.skipped = nil
-	return list
-}
-
-// forgetUnjudged drops the checks that an audit has named, because it runs again.
-func forgetUnjudged(r *lang.Runtime, name string) {
-	c := collectorOf(r)
-	c.skipped = slices.DeleteFunc(c.skipped, func(u audit.Unjudged) bool { return u.Audit == name })
 }
 
 // Detail is detail(): requests for details of findings.
@@ -338,17 +326,19 @@ In an audit, missing answers to such requests are a note of the report: they do 
 		Args   starlark.Tuple
 		Kwargs []starlark.Tuple
 	}) (starlark.Value, error) {
-		o := lang.StateOf[topology.Observer](c.Runtime())
-		o.Detail++
-		defer func() { o.Detail-- }()
+		if o := topology.ObserverOf(c); o != nil {
+			o.Detail++
+			defer func() { o.Detail-- }()
+		}
 		return lang.CallCatching(c, a.FN, a.Args, a.Kwargs)
 	}),
 }
 
 // AckType is the type of an acknowledgement in a list.
 var AckType = &lang.ResultType{
-	Name: "audit_ack",
-	Doc:  "An acknowledgement of findings, as fabsh audit ack list shows it.",
+	Name:      "audit_ack",
+	Doc:       "An acknowledgement of findings, as fabsh audit ack list shows it.",
+	Important: []string{"id", "subject", "until", "by", "reason"},
 	Members: []lang.ResultMember{
 		{Name: "id", Type: "string", Doc: "ids of the findings; * is any text"},
 		{Name: "subject", Doc: "name of the subject when it was acknowledged; None if unknown"},
@@ -368,17 +358,36 @@ func WrapAcks(acks audit.Acks, now time.Time) *starlark.List {
 	})
 }
 
-// collector collects findings and metrics. It is the state that audits keep with a
-// lang.Runtime.
+// collector collects what code reports: of a run of audits, of one of its audits, or of another
+// function that is called for its findings.
 type collector struct {
 	audit   string // the one that runs
 	found   audit.Collection
 	skipped []audit.Unjudged // by not_judged()
-	metrics []audit.Metric
-	index   map[string]int // of metrics, by name and labels
+	metrics *measurements
+	job     *jobRun // of a run of audits; nil: of other code
 }
 
-func collectorOf(r *lang.Runtime) *collector { return lang.StateOf[collector](r) }
+// sessionReports are what code outside of runs reports, until ReportFindings and WriteMetrics.
+type sessionReports struct {
+	collector
+	measured measurements
+}
+
+// reportsOf returns what code of the session r reports outside of runs.
+func reportsOf(r *lang.Runtime) *sessionReports {
+	s := lang.StateOf[sessionReports](r)
+	s.metrics = &s.measured
+	return s
+}
+
+// collectorOf returns the collector of the run that f belongs to, or that of the session.
+func collectorOf(f *lang.Fiber) *collector {
+	if c := lang.RunOf[collector](f); c != nil {
+		return c
+	}
+	return &reportsOf(f.Runtime).collector
+}
 
 // add records a finding of the audit that runs, and returns its value.
 func (c *collector) add(f audit.Finding) *findingValue {
@@ -387,32 +396,65 @@ func (c *collector) add(f audit.Finding) *findingValue {
 	return wrapFinding(f, nil)
 }
 
-// CollectApart collects findings and metrics separately until back is called, which drops them and
-// restores the earlier ones.
-func CollectApart(r *lang.Runtime) (back func()) {
-	of := collectorOf(r)
-	before := *of
-	*of = collector{audit: before.audit}
-	return func() { *of = before }
+// part returns a collector for one of several audits that run together.
+func (c *collector) part(name string) *collector {
+	return &collector{audit: name, metrics: new(measurements), job: c.job}
 }
 
-// partRuntime returns a runtime for one of several audits that run together: it collects its own
-// findings and metrics until join is called, which adds them to the collector of r.
-func partRuntime(r *lang.Runtime, clock lang.Clock, name string, o *topology.Observer) (part *lang.Runtime, join func()) {
-	own := &collector{audit: name}
-	part = r.Part(clock, own, o)
-	return part, func() {
-		c := collectorOf(r)
-		c.found.Join(&own.found)
-		c.skipped = append(c.skipped, own.skipped...)
-		before := c.audit
-		c.audit = name
-		for i := range own.metrics {
-			c.addMetric(&own.metrics[i]) // it fails only outside of audits
-		}
-		c.audit = before
-		r.Join(part)
+// join adds what a part has collected.
+func (c *collector) join(part *collector) {
+	c.found.Join(&part.found)
+	c.skipped = append(c.skipped, part.skipped...)
+	for i := range part.metrics.list {
+		c.metrics.set(&part.metrics.list[i])
 	}
+}
+
+// takeFindings returns the findings since its last call.
+func (c *collector) takeFindings() []audit.Finding {
+	list := c.found.List()
+	c.found = audit.Collection{}
+	return list
+}
+
+// forget drops the checks that an audit has named, because it runs again.
+func (c *collector) forget(name string) {
+	c.skipped = slices.DeleteFunc(c.skipped, func(u audit.Unjudged) bool { return u.Audit == name })
+}
+
+// ReportFindings shows the findings that code has reported outside of runs since its last call,
+// and returns an error with the exit status if there are any. A program calls it when a script, or a
+// statement, ends.
+func ReportFindings(r *lang.Runtime) error {
+	found := reportsOf(r).takeFindings()
+	if len(found) == 0 {
+		return nil
+	}
+	return errors.Join(r.Show(WrapFindings(found)), &lang.ExitError{Code: lang.StatusFindings})
+}
+
+// WillReport reports whether v is a finding, or a list of findings, that ReportFindings will show.
+func WillReport(r *lang.Runtime, v starlark.Value) bool {
+	found := &reportsOf(r).found
+	switch v := v.(type) {
+	case *findingValue:
+		return found.Has(v.f.ID())
+	case starlark.Indexable: // a list or a tuple
+		for i := range v.Len() {
+			if f, ok := v.Index(i).(*findingValue); !ok || !found.Has(f.f.ID()) {
+				return false
+			}
+		}
+		return v.Len() > 0
+	}
+	return false
+}
+
+// collect calls fn, which runs code of f, and returns the findings of that code; own collects what
+// else it reports.
+func collect(f *lang.Fiber, own *collector, fn func() error) ([]audit.Finding, error) {
+	err := f.Within(lang.WithRun(f.Context, f.Runtime, own), fn)
+	return own.found.List(), err
 }
 
 // WrapFindings returns findings as a list for scripts.
@@ -428,14 +470,6 @@ type findings struct {
 
 // Display returns the findings as text.
 func (v *findings) Display() string { return findingsText(v.found, false) }
-
-// TakeFindings returns the findings since its last call.
-func TakeFindings(r *lang.Runtime) []audit.Finding {
-	c := collectorOf(r)
-	list := c.found.List()
-	c.found = audit.Collection{}
-	return list
-}
 
 // ExpectFindings is expect.findings.
 var ExpectFindings = lang.Builtin{
@@ -497,11 +531,12 @@ func (a *expectArgs) run(c *lang.Call) ([]audit.Finding, error) {
 	case !ok:
 		return nil, lang.ParamError("fabric", "%w", lang.WantType(a.Fabric, "a fabric"))
 	}
-	defer CollectApart(c.Runtime())()
-	if _, err := starlark.Call(c.Thread, a.Audit, starlark.Tuple{f}, a.Options); err != nil {
-		return nil, err
-	}
-	return collectorOf(c.Runtime()).found.List(), nil
+	outer := collectorOf(c.Fiber())
+	own := &collector{audit: outer.audit, metrics: new(measurements), job: outer.job}
+	return collect(c.Fiber(), own, func() error {
+		_, err := starlark.Call(c.Thread, a.Audit, starlark.Tuple{f}, a.Options)
+		return err
+	})
 }
 
 // expectedFinding is an expected finding: a check, and the subject, or the subject's name.

@@ -33,7 +33,7 @@ var MatrixMethod = lang.Builtin{
 		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use the ports of the columns, at the other ends of the links"},
 	},
 	Doc: `Returns a matrix of the links between two tiers, or two lists of nodes: one value for each pair of nodes.
-A cell is the highest value of its links. Unknown values are None. Pairs without links are None too, or 0 with "links". The matrix is split into the parts that these links join, such as pods; equal parts are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that supports it, else in figures or marks.
+A cell is the highest value of its links. Unknown values are None. Pairs without links are None too, or 0 with "links". The matrix is split into the parts that these links join, such as pods; equal parts are drawn once. A tier is a distance from the hosts. show() draws it: as marks in colour on a terminal that supports it, else in figures or marks.
 "lids" reads the forwarding tables of all switches, or uses those of the file; use, wait, errors and ber read counters twice.`,
 	Example: `
 > m = discover().matrix("leaf", "spine")

@@ -47,8 +47,13 @@ With -o prom, the metrics of a script are written at its end, and those of audit
 		if err != nil || m == nil {
 			return starlark.None, err
 		}
-		if err := collectorOf(c.Runtime()).addMetric(m); err != nil {
-			return nil, err
+		x := collectorOf(c.Fiber())
+		if x.audit == "" {
+			if err := x.metrics.add(m); err != nil {
+				return nil, err
+			}
+		} else {
+			x.metrics.set(m)
 		}
 		return wrapMetric(m), nil
 	}),
@@ -118,37 +123,50 @@ func metricNumber(v starlark.Value) (float64, bool) {
 	return 0, false
 }
 
-// addMetric adds m.
-func (c *collector) addMetric(m *audit.Metric) error {
-	key := m.Name + "\x00" + strings.Join(m.Labels, "\x00")
-	i, ok := c.index[key]
-	switch {
-	case !ok:
-		if c.index == nil {
-			c.index = map[string]int{}
-		}
-		c.index[key] = len(c.metrics)
-		c.metrics = append(c.metrics, *m)
-	case c.audit == "" && c.metrics[i].Value != m.Value && !(math.IsNaN(c.metrics[i].Value) && math.IsNaN(m.Value)):
-		return lang.Errorf("%s has the value %v already; add labels that distinguish the values", m.Name, c.metrics[i].Value)
-	default:
-		c.metrics[i] = *m
+// measurements are metrics of which each differs from the others in its name or its labels.
+type measurements struct {
+	list  []audit.Metric
+	index map[string]int // by name and labels
+}
+
+// set adds m, or sets the value of the metric with its name and labels.
+func (s *measurements) set(m *audit.Metric) {
+	if old := s.find(m); old != nil {
+		*old = *m
+		return
+	}
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	s.index[metricKey(m)] = len(s.list)
+	s.list = append(s.list, *m)
+}
+
+// add is set, except that it refuses another value.
+func (s *measurements) add(m *audit.Metric) error {
+	if old := s.find(m); old != nil && old.Value != m.Value && !(math.IsNaN(old.Value) && math.IsNaN(m.Value)) {
+		return lang.Errorf("%s has the value %v already; add labels that distinguish the values", m.Name, old.Value)
+	}
+	s.set(m)
+	return nil
+}
+
+// find returns the metric with the name and the labels of m; nil: none.
+func (s *measurements) find(m *audit.Metric) *audit.Metric {
+	if i, ok := s.index[metricKey(m)]; ok {
+		return &s.list[i]
 	}
 	return nil
 }
 
-// takeMetrics returns the metrics since its last call.
-func takeMetrics(r *lang.Runtime) []audit.Metric {
-	c := collectorOf(r)
-	list := c.metrics
-	c.metrics, c.index = nil, nil
-	return list
-}
+// metricKey returns a text that identifies a metric.
+func metricKey(m *audit.Metric) string { return m.Name + "\x00" + strings.Join(m.Labels, "\x00") }
 
 // MetricType is the type of the result of metric().
 var MetricType = &lang.ResultType{
-	Name: "metric",
-	Doc:  "A figure with a name, for Prometheus.",
+	Name:      "metric",
+	Doc:       "A figure with a name, for Prometheus.",
+	Important: []string{"name", "value", "labels"},
 	Members: []lang.ResultMember{
 		{Name: "name", Type: "string", Doc: "the name"},
 		{Name: "value", Doc: "a float"},
@@ -372,7 +390,9 @@ func ShowMetrics(r *lang.Runtime, v starlark.Value) error {
 // WriteMetrics writes the values and metrics since its last call, if the format is -o prom. A
 // program calls it when a script, or a statement, ends.
 func WriteMetrics(r *lang.Runtime) error {
-	measured := takeMetrics(r)
+	of := reportsOf(r)
+	measured := of.measured.list
+	of.measured = measurements{}
 	if _, ok := r.Format.Dialect(); !ok {
 		return nil
 	}
@@ -477,7 +497,7 @@ func AdaptiveMetrics(ctx context.Context, r *lang.Runtime, wanted func(family st
 	t, release := r.Thread(ctx, "command")
 	defer release()
 	f := current.Fabric
-	err = lang.Operate(t, "exporter", func(c *lang.Call) error {
+	err = lang.Operate(t, "", func(c *lang.Call) error {
 		e, err := topology.EngineOf(c)
 		if err != nil {
 			return err
@@ -586,7 +606,7 @@ func unprotectedKeys(c *lang.Call, client *sa.Client, f *fabric.Fabric) (metrics
 func ReadAdaptivity(ctx context.Context, r *lang.Runtime, f *fabric.Fabric) (a *device.Adaptivity, err error) {
 	t, release := r.Thread(ctx, "command")
 	defer release()
-	err = lang.Operate(t, "top", func(c *lang.Call) error {
+	err = lang.Operate(t, "", func(c *lang.Call) error {
 		e, err := topology.EngineOf(c)
 		if err != nil {
 			return err

@@ -56,6 +56,7 @@ func init() {
 		member("reset", "True if a counter fell at all ports of the node, which has several", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().reset) }),
 		lang.Member[*portRates]{Method: &countMethod},
 		lang.Member[*portRates]{Method: &berMethod},
+		lang.Member[*portRates]{Method: &downsMethod},
 	)
 }
 
@@ -276,6 +277,40 @@ var countMethod = lang.Builtin{
 			return starlark.None, nil
 		}
 		return starlark.MakeUint64(best.Count), nil
+	}),
+}
+
+// LinkDownsType is the type of the result of port_rates.downs().
+var LinkDownsType = &lang.ResultType{
+	Name: "link_downs",
+	Doc:  "How often a link went down in the last 24 hours, as far as the reads that are kept reach back.",
+	Members: []lang.ResultMember{
+		{Name: "count", Doc: "number of link-downs"},
+		{Name: "recent", Doc: "number of link-downs since the previous read; None if that read does not have the port, as when its link was down"},
+		{Name: "window", Doc: "seconds that the reads reach back, at most 24 hours; 0: unknown"},
+		{Name: "flaps", Doc: "True if the link went down twice or more (NVIDIA's bring-up guide: two in 24 hours)"},
+		{Name: "settled", Doc: "True if bit error rates count: the link is not known to have gone down in the last 125 minutes (NVIDIA's bring-up guide)"},
+	},
+}
+
+// downsMethod is port_rates.downs().
+var downsMethod = lang.Builtin{
+	Name: "downs",
+	Doc: `Returns how often the link went down in the last 24 hours: a link_downs.
+Link-downs before the earliest read that is kept are unknown, and those between two reads count if both are in the last 24 hours.`,
+	Example: `
+> perf_rates(discover().switches[0].ports[3], over="2s").downs().flaps
+False
+`,
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
+		r, now := c.Recv.(*portRates), c.Fiber().Clock().Now()
+		list := r.Downs(now)
+		d := audit.JudgeDowns(list, now)
+		recent := starlark.Value(starlark.None)
+		if len(list) > 0 {
+			recent = starlark.MakeUint64(list[0].Count)
+		}
+		return lang.NewResult(LinkDownsType, starlark.MakeUint64(d.Count), recent, seconds(d.Reach), starlark.Bool(d.Flaps()), starlark.Bool(d.Settled())), nil
 	}),
 }
 

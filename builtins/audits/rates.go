@@ -91,7 +91,7 @@ Unknown rates are absent; unknown has the reasons. A port that did not answer Po
 		var known *audit.Agents
 		if a.Over.last && topology.EnvOf(c.Runtime()).Engine != nil {
 			var err error
-			if known, err = agentsOfRun(c); err != nil {
+			if known, err = collectorOf(c.Fiber()).job.knownAgents(c); err != nil {
 				return nil, err
 			}
 		}
@@ -137,7 +137,7 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	case window <= 0:
 		return nil, lang.ParamError("over", "%s: its counters were read at %s, not before those compared with it, at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
 	}
-	run := rateStoreOf(c.Runtime()).run
+	run := collectorOf(c.Fiber()).job
 	run.join(read)
 	return r.rates(ports, compareReads(read, append([]*audit.Read{before}, run.earlier()...)...))
 }
@@ -148,7 +148,7 @@ func readOnce(c *lang.Call, r *reader) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if run := rateStoreOf(c.Runtime()).run; run != nil {
+	if run := collectorOf(c.Fiber()).job; run != nil {
 		run.file = true
 	}
 	return r.rates(ports, compareReads(read))
@@ -156,7 +156,7 @@ func readOnce(c *lang.Call, r *reader) (starlark.Value, error) {
 
 // readTwice reads, waits, and reads again.
 func readTwice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) {
-	clock := c.Runtime().Clock
+	clock := c.Clock()
 	var before, after []audit.PortRead
 	var first, second *audit.Read
 	err := c.Block(func(ctx context.Context) (err error) { // as a whole, so that other fibers do not delay it
@@ -173,7 +173,7 @@ func readTwice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, err
 	if err != nil {
 		return nil, err
 	}
-	run := rateStoreOf(c.Runtime()).run
+	run := collectorOf(c.Fiber()).job
 	run.join(second)
 	between := new(audit.Comparison)
 	between.AddPorts(second, first, after, before)
@@ -201,7 +201,7 @@ func (r *reader) rates(after []audit.PortRead, since *audit.Comparison) (starlar
 
 // compare returns the rates, and stores their values in r.
 func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audit.PortRates {
-	x := rateStoreOf(r.c.Runtime()).run
+	x := collectorOf(r.c.Fiber()).job
 	for gap := range since.Gaps() {
 		x.rate(gap)
 	}
@@ -255,7 +255,7 @@ func ratesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.
 	if _, err := p.Read(c, ports); err != nil {
 		return nil, err
 	}
-	if err := c.Sleep(remaining(c.Runtime().Clock, over, p.last.Began)); err != nil {
+	if err := c.Sleep(remaining(c.Clock(), over, p.last.Began)); err != nil {
 		return nil, err
 	}
 	return p.Read(c, ports)

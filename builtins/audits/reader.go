@@ -39,6 +39,7 @@ type reader struct {
 	known  *audit.Agents // capabilities from earlier reads; nil: all agents are queried
 	agents map[mad.LID]*agent
 	fec    []*mad.FECMode // by target; nil: unknown
+	lacks  []uint         // by target: attributes that the file does not have, a mask of indices
 }
 
 // agent is the performance management agent of the ports of a node that have one LID.
@@ -55,7 +56,7 @@ type agent struct {
 func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reader, error) {
 	res := &topology.Resolver{Call: c}
 	env := topology.EnvOf(c.Runtime())
-	r := &reader{c: c, sa: env.SA, clock: c.Runtime().Clock.Now, known: known, agents: map[mad.LID]*agent{}}
+	r := &reader{c: c, sa: env.SA, clock: c.Clock().Now, known: known, agents: map[mad.LID]*agent{}}
 	if env.Engine == nil && env.Loaded != nil {
 		r.clock = env.Loaded.CountersRead
 	}
@@ -74,6 +75,7 @@ func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reade
 	r.silent = make([]bool, len(r.targets))
 	r.ports = make([]*fabric.Port, len(r.targets))
 	r.fec = make([]*mad.FECMode, len(r.targets))
+	r.lacks = make([]uint, len(r.targets))
 	var lids []mad.LID
 	for i := range r.targets {
 		t := &r.targets[i]
@@ -113,8 +115,9 @@ type result struct {
 	counted bool // it counts as unanswered, although the target does not fail
 }
 
-// wanted returns the attributes to read from the agent, as a mask of indices.
-func (a *agent) wanted() uint { return audit.Wanted(&a.info, a.lacks) }
+// wanted returns the attributes to read from the agent, as a mask of indices; lacks are those that
+// the file does not have of the port.
+func (a *agent) wanted(lacks uint) uint { return audit.Wanted(&a.info, a.lacks|lacks) }
 
 // fail records the first error of a target.
 func (r *reader) fail(i int, err error) {
@@ -290,7 +293,9 @@ func (r *reader) readAll(ctx context.Context) ([]audit.PortRead, *audit.Read, er
 		a.silent = [len(audit.CounterAttributes)]error{}
 	}
 	// Another attribute may replace one that an agent does not support.
-	missing := func(i int) uint { return r.agents[r.targets[i].LID].wanted() &^ answers.Asked(index[i]) }
+	missing := func(i int) uint {
+		return r.agents[r.targets[i].LID].wanted(r.lacks[i]) &^ answers.Requested(index[i])
+	}
 	details := func(i int) uint { return answers.Details(index[i]) }
 	for _, attrs := range []func(int) uint{missing, missing, details} {
 		// Only an answer shows whether an agent has details: one port is read first.
@@ -344,7 +349,7 @@ func (r *reader) query(ctx context.Context, queries []query, answers *audit.Answ
 		t := &r.targets[q.target]
 		a := r.agents[t.LID]
 		switch {
-		case r.failed[q.target] != nil, a.lacks>>q.attr&1 != 0:
+		case r.failed[q.target] != nil, (a.lacks|r.lacks[q.target])>>q.attr&1 != 0:
 			continue
 		case a.silent[q.attr] != nil: // requests for its other ports would time out too
 			r.results = append(r.results, result{query: q, err: a.silent[q.attr]})
@@ -382,9 +387,11 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	switch {
 	case q.attr == 0:
 		r.fail(q.target, call.Err)
+	case errors.Is(call.Err, topology.ErrNotInFile): // of this port
+		r.lacks[q.target] |= 1 << q.attr
 	case isUnsupported(call.Err):
 		a.lacks |= 1 << q.attr
-	case a.wanted()&1 == 0 && q.attr == 1: // it replaces PortCounters
+	case a.wanted(0)&1 == 0 && q.attr == 1: // it replaces PortCounters
 		r.fail(q.target, call.Err)
 	default:
 		observed.counted = true
@@ -394,8 +401,8 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	r.results = append(r.results, observed)
 }
 
-// isUnsupported reports whether the agent, or the file, does not have the attribute.
+// isUnsupported reports whether the agent does not have the attribute.
 func isUnsupported(err error) bool {
 	var e *engine.Error
-	return errors.Is(err, topology.ErrNotInFile) || errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
+	return errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
 }

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 )
 
 // ReadFabric returns the latest fabric, or the fabric of a sweep if no fabric was read yet.
@@ -29,7 +30,7 @@ func ReadFabric(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
 func ReadRates(ctx context.Context, r *lang.Runtime, p *Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
 	defer release()
-	err = lang.Operate(t, "top", func(c *lang.Call) (err error) {
+	err = lang.Operate(t, "", func(c *lang.Call) (err error) {
 		rates, err = p.Read(c, ports)
 		return err
 	})
@@ -49,20 +50,32 @@ func ReadRoutes(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, adaptive
 func ReadLanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes) error {
 	t, release := rt.Thread(ctx, "command")
 	defer release()
-	return lang.Operate(t, "verify", func(c *lang.Call) error { return values.ReadSL2VL(c, r) })
+	return lang.Operate(t, "", func(c *lang.Call) error { return values.ReadSL2VL(c, r) })
+}
+
+// VerifyInLanes returns the verdict on tables that were just read, with their virtual lanes if v, the verdict
+// on the tables alone, has a credit loop.
+func VerifyInLanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes, o verify.Options, v *verify.Verdict) (judged *verify.Verdict, err error) {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	err = lang.Operate(t, "", func(c *lang.Call) (err error) {
+		judged, err = values.InLanes(c, r, o, v)
+		return err
+	})
+	return judged, err
 }
 
 // maxWarned is the largest number of requests without an answer that warnings name.
 const maxWarned = 8
 
-// ReadAnswers returns f with the other data that audits read, by device.ReadAnswers and
-// device.ReadExtended. Requests without an answer are among the fabric's problems and in
+// ReadAnswers returns f with the other data that audits read, by device.ReadAnswers,
+// device.ReadExtended and device.ReadRegisters. Requests without an answer are among the fabric's problems and in
 // warnings.
 func ReadAnswers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
 	t, release := rt.Thread(ctx, "command")
 	defer release()
 	var r fabric.Reading
-	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
+	err := lang.Operate(t, "", func(c *lang.Call) (err error) {
 		err = c.Block(func(ctx context.Context) (err error) {
 			client := topology.EnvOf(rt).SA
 			if r, err = device.ReadAnswers(ctx, client, f, rt.Clock.Now); err != nil {
@@ -70,7 +83,11 @@ func ReadAnswers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabr
 			}
 			more, err := device.ReadExtended(ctx, client.Engine, f.With(r))
 			more.Problems = append(r.Problems, more.Problems...)
-			r = more
+			if r = more; err != nil {
+				return err
+			}
+			registers, err := device.ReadRegisters(ctx, client, f)
+			r.Answers, r.Problems = append(r.Answers, registers.Answers...), append(r.Problems, registers.Problems...)
 			return err
 		})
 		for i, p := range r.Problems {

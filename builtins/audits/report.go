@@ -69,7 +69,7 @@ var RunType = &lang.ResultType{
 }
 
 // wrapRun returns the value of RunType. changed may be empty.
-func wrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
+func wrapRun(x *jobRun, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
 	var undone []string
 	for _, f := range report.Failures {
 		if !f.Skipped {
@@ -77,14 +77,14 @@ func wrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 		}
 	}
 	state, kept, window := starlark.Value(starlark.None), false, starlark.Value(starlark.None)
-	if x := rateStoreOf(r).run; x != nil {
+	if x != nil {
 		kept = x.needed
 		if err := x.stateError(); err != nil {
 			state = starlark.String(err.Error())
 		}
 		window = lang.OrNone(x.window > 0, seconds(x.window))
 	}
-	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), WrapFindings(found), lang.TextOrNone(changed), state, starlark.Bool(kept), lang.TextOrNone(uncompared(r)), window)
+	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), WrapFindings(found), lang.TextOrNone(changed), state, starlark.Bool(kept), lang.TextOrNone(x.uncompared()), window)
 }
 
 // report is the value of a run.
@@ -127,7 +127,7 @@ func unjudgedOf(r *audit.Report) *starlark.List {
 func coverageOf(r *audit.Report) (list []starlark.Value) {
 	for _, row := range r.Coverage.Rows() {
 		list = append(list, lang.NewResult(CoverageType, starlark.String(row.Audit), starlark.String(row.Attribute),
-			starlark.MakeInt(row.Asked), starlark.MakeInt(row.Answered), starlark.MakeInt(row.Unsupported), starlark.MakeInt(row.TimedOut), starlark.MakeInt(row.Failed)))
+			starlark.MakeInt(row.Requests), starlark.MakeInt(row.Answered), starlark.MakeInt(row.Unsupported), starlark.MakeInt(row.TimedOut), starlark.MakeInt(row.Failed)))
 	}
 	return list
 }
@@ -240,7 +240,7 @@ func writeGroup(b *strings.Builder, g *audit.Group, indent string, verbose bool)
 			for _, e := range g.Effects[i:] {
 				n += e.Size()
 			}
-			fmt.Fprintf(b, "%s  ... %d more effects\n", indent, n)
+			fmt.Fprintf(b, "%s  ... %s\n", indent, plural.Count(n, "more effect", "more effects"))
 			break
 		}
 		writeGroup(b, e, indent+"  ", verbose)
@@ -272,7 +272,7 @@ func formatCount(n float64) string { return strconv.FormatFloat(n, 'g', 3, 64) }
 
 // coverageText returns the coverage in one line: the share, then the missing parts.
 func coverageText(c *audit.Coverage) string {
-	if c.Total().Asked == 0 {
+	if c.Total().Requests == 0 {
 		return c.Share()
 	}
 	var b strings.Builder
@@ -288,7 +288,7 @@ func coverageText(c *audit.Coverage) string {
 			}
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(&b, "; %s of %s: %s of %d", r.Attribute, r.Audit, strings.Join(parts, ", "), r.Asked)
+			fmt.Fprintf(&b, "; %s of %s: %s of %d", r.Attribute, r.Audit, strings.Join(parts, ", "), r.Requests)
 		}
 	}
 	return b.String()
@@ -323,6 +323,9 @@ func checksText(r *audit.Report) string {
 
 // unjudgedText returns the checks that were not done, by what the run lacked.
 func unjudgedText(r *audit.Report) (lines []string) {
+	for _, i := range r.Idle {
+		lines = append(lines, fmt.Sprintf("%s: nothing could be judged (%s)", i.Audit, i.Lacked))
+	}
 	for _, u := range r.UnjudgedChecks() {
 		checks := u.Checks
 		if n := len(checks); n > maxChecks {
@@ -339,15 +342,16 @@ var HealthType = &lang.ResultType{
 	Doc:  "Hosts with their states by the findings of audits. jsonl and csv have one line for each host.",
 	Members: []lang.ResultMember{
 		{Name: "hosts", Type: "list of audit_node", Doc: "by name"},
-		{Name: "unnamed", Doc: "names of adapters that do not name a host; their findings are in no host"},
+		{Name: "unnamed", Doc: "adapters whose names identify no host, dicts of guid, name, leaf (None: without a link) and why; their findings are in no host"},
 		{Name: "incomplete", Doc: "what the sweep could not read, in words: hosts may be missing; None if it is complete"},
 	},
 }
 
 // HostType is the type of a host.
 var HostType = &lang.ResultType{
-	Name: "audit_node",
-	Doc:  "A host with its state by the findings of audits.",
+	Name:      "audit_node",
+	Doc:       "A host with its state by the findings of audits.",
+	Important: []string{"host", "state", "reasons"},
 	Members: []lang.ResultMember{
 		{Name: "host", Type: "string", Doc: "the first word of the names of its adapters"},
 		{Name: "state", Type: "string", Doc: `"ok", "degraded", "unhealthy", or "unknown": something was not judged, and nothing is known to be wrong`},
@@ -374,7 +378,10 @@ func WrapHealth(r *hosts.HealthReport, format lang.Format) starlark.Value {
 	if format == lang.FormatJSONL || format == lang.FormatCSV || format == lang.FormatRawCSV {
 		return list
 	}
-	return &healthReport{lang.NewResult(HealthType, list, lang.Texts(r.Unnamed), lang.TextOrNone(r.Incomplete)), r}
+	unnamed := lang.List(r.Unnamed, func(u hosts.Unnamed) starlark.Value {
+		return lang.DictOf("guid", starlark.String(u.GUID.String()), "name", starlark.String(u.Name), "leaf", lang.TextOrNone(u.Leaf), "why", starlark.String(u.Why))
+	})
+	return &healthReport{lang.NewResult(HealthType, list, unnamed, lang.TextOrNone(r.Incomplete)), r}
 }
 
 // Limits of the text; JSON has all.
@@ -405,12 +412,12 @@ func (v *healthReport) Display() string {
 	if v.r.Incomplete != "" {
 		fmt.Fprintf(&b, "%-9s  hosts may be missing: the sweep is incomplete: %s; --hosts names those that must be there\n", "missing", v.r.Incomplete)
 	}
-	for i, name := range v.r.Unnamed {
+	for i, u := range v.r.Unnamed {
 		if i == maxUnnamed {
 			fmt.Fprintf(&b, "%-9s  %d more; --for json has all\n", "no host", len(v.r.Unnamed)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%-9s  %q does not name a host\n", "no host", name)
+		fmt.Fprintf(&b, "%-9s  %s: not identified by its name: %s\n", "no host", u, u.Why)
 	}
 	for _, s := range hosts.HealthNames() {
 		same := map[string][]string{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,6 +33,8 @@ type RunOptions struct {
 	// they are still there. Nil: the fabric is swept.
 	Known *fabric.Fabric
 	Rails []Rail // of other ports of the host, that were audited before
+	// AllPorts reports that the fabrics of all ports of the host are audited, each in a run.
+	AllPorts bool
 	// Begin receives the subnet once the sweep has found it, and returns the acks. An
 	// error ends the run. Nil means no acks.
 	Begin func(fabric.Subnet) (audit.Acks, error)
@@ -59,24 +62,27 @@ type RunOptions struct {
 // not affect the exit status of the session. It returns an error if the run ends early.
 func (set *Selection) Run(ctx context.Context, in *script.Interpreter, o RunOptions) (*audit.Report, error) {
 	r, env := in.Runtime, topology.EnvOf(in.Runtime)
-	report := new(audit.Report)
+	report, clock := new(audit.Report), r.Clock
+	if env.Engine != nil && env.Engine.Traits().Simulated && !script.PlaysScenario(r) {
+		clock = &advancingClock{Clock: clock}
+		env.SetSimClock(clock.Now)
+		defer env.SetSimClock(func() time.Time { return r.Clock.Now() })
+	}
 	for _, a := range set.List {
 		report.Audits = append(report.Audits, a.Name)
 	}
 	report.Coverage.Begin(append([]string{audit.Sweep}, report.Audits...)...)
-	x := &auditRun{RunOptions: o, ctx: ctx, runtime: r, env: env, report: report}
-	x.judge = judge{ctx: ctx, runtime: r, report: report, requests: &observer{coverage: &report.Coverage, details: new(details)}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
-	defer lang.StateOf[topology.Observer](r).Begin(x.judge.requests.observe)()
+	observed := topology.NewObserver()
+	reported := set.newCollector()
+	ctx = lang.WithRun(lang.WithRun(lang.WithClock(ctx, r, clock), r, observed), r, reported)
+	x := &auditRun{RunOptions: o, ctx: ctx, runtime: r, clock: clock, env: env, report: report}
+	x.judge = judge{ctx: ctx, runtime: r, clock: clock, observed: observed, reported: reported, report: report, requests: &observer{coverage: &report.Coverage, details: new(details)}, deep: set.Deep, past: !o.NoPast, baseline: o.Baseline, rails: o.Rails}
 	defer r.Progress("")
-	if clock := r.Clock; env.Engine != nil && env.Engine.Traits().Simulated {
-		r.Clock = &advancingClock{Clock: clock}
-		defer func() { r.Clock = clock }()
-	}
-	defer dropRun(r)
+	defer func() { x.job.release() }()
 	return report, lang.Finish(ctx, "audit", func() error {
 		before := datagramsSent(env)
-		report.Began = r.Clock.Now()
-		defer func() { report.Ended, report.Datagrams = r.Clock.Now(), datagramsSent(env)-before }()
+		report.Began = clock.Now()
+		defer func() { report.Ended, report.Datagrams = clock.Now(), datagramsSent(env)-before }()
 		return x.run(in, set.List)
 	})
 }
@@ -121,9 +127,11 @@ type auditRun struct {
 	RunOptions
 	ctx     context.Context
 	runtime *lang.Runtime
+	clock   lang.Clock
 	env     *topology.Env
 	judge   judge
 	report  *audit.Report
+	job     *jobRun // nil before the first audit
 	acks    audit.Acks
 	known   map[string]bool // IDs of findings of the baseline
 	missed  []string        // what the latest sweep could not read, in words
@@ -133,17 +141,17 @@ type auditRun struct {
 func (x *auditRun) run(in *script.Interpreter, list []*Audit) error {
 	manager := beginFindSM(x.ctx, x.env)
 	f, err := x.readBoth(in, ofFabric(list))
-	before := manager()
 	if err != nil {
 		return err
 	}
+	before := manager()
 	x.cover(f)
 	if x.Begin != nil {
 		if x.acks, err = x.Begin(x.report.Subnet); err != nil {
 			return err
 		}
 	}
-	if err := checkKept(x.runtime, x.report.Subnet); err != nil {
+	if err := checkKept(x.env.State, x.report.Subnet); err != nil {
 		x.report.Fail("state", fmt.Errorf("no acknowledgements, and no state of earlier runs: %w", err))
 	}
 	if isCut(f) {
@@ -153,14 +161,17 @@ func (x *auditRun) run(in *script.Interpreter, list []*Audit) error {
 		x.report.Notes = x.missed
 		return nil
 	}
-	if list, err = x.expect(f, list); err != nil {
+	all := list
+	if list, err = x.expect(f, x.managed(f, list)); err != nil {
 		return err
 	}
-	beginRun(x.runtime, Job{Subnet: x.report.Subnet, Name: x.Job, ReadOnly: x.ReadOnly, Kept: x.Kept})
+	x.job = &jobRun{Job: Job{Subnet: x.report.Subnet, Name: x.Job, ReadOnly: x.ReadOnly, Kept: x.Kept}, dir: x.env.State}
+	x.judge.reported.job = x.job
 	found, err := x.judge.all(f, ofFabric(list), starlark.None)
 	if err != nil {
 		return err
 	}
+	found = managedFindings(f, list, found)
 	changed := ""
 	if x.env.Engine != nil {
 		if !x.Once {
@@ -170,17 +181,20 @@ func (x *auditRun) run(in *script.Interpreter, list []*Audit) error {
 		}
 		changed = compareSM(before, findSM(x.ctx, x.env), x.env.Engine.Traits().Simulated)
 	}
-	x.unjudged(f, list, &x.settled(found).Coverage)
+	x.unjudged(f, all, found, &x.settled(found).Coverage)
 	x.judge.requests.details.notes(x.report)
 	if found, err = x.judgeRun(f, list, found, changed); err != nil {
 		return err
 	}
 	found = audit.Merge(found)
 	x.count(found)
-	x.report.Rates, x.report.Metrics = runRates(x.runtime), takeMetrics(x.runtime)
+	x.report.Rates, x.report.Metrics = x.job.rates, x.judge.reported.metrics.list
 	x.keep(f, found)
 	x.report.Notes = append(x.report.Notes, x.missed...)
-	x.report.Settle(found, x.acks, x.known, x.runtime.Clock.Now())
+	if note := x.env.Unswept(f.Fabric); note != "" && !x.AllPorts {
+		x.report.Note("%s", note)
+	}
+	x.report.Settle(found, x.acks, x.known, x.clock.Now())
 	return nil
 }
 
@@ -189,7 +203,7 @@ func (x *auditRun) count(found []audit.Finding) {
 	if x.Counted == nil {
 		return
 	}
-	counts := x.acks.Uncounted(found, x.runtime.Clock.Now())
+	counts := x.acks.Uncounted(found, x.clock.Now())
 	if len(counts) == 0 {
 		return
 	}
@@ -206,7 +220,9 @@ func (x *auditRun) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, er
 	if x.Expected == nil || x.env.Engine == nil {
 		return list, nil
 	}
-	t, release := x.judge.thread("audit")
+	counting := x.judge
+	counting.ctx = lang.WithRun(x.ctx, x.runtime, &collector{metrics: new(measurements), job: x.judge.reported.job}) // the run drops its reports
+	t, release := counting.thread("audit")
 	defer release()
 	total := 0
 	for _, a := range list {
@@ -228,6 +244,36 @@ func (x *auditRun) expect(f *topology.Fabric, list []*Audit) (sound []*Audit, er
 	return sound, nil
 }
 
+// managed returns the audits that can judge f: without a subnet manager, audits that need LIDs or
+// the subnet administrator fail.
+func (x *auditRun) managed(f *topology.Fabric, list []*Audit) []*Audit {
+	why := f.Unmanaged()
+	if why == "" {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool {
+		if a.manager {
+			x.report.Fail(a.Name, fmt.Errorf("%s: %w", why, audit.ErrUnmanaged))
+		}
+		return a.manager
+	})
+}
+
+// managedFindings returns the findings of checks that can be judged: without a subnet manager, not
+// those of checks that need one, such as of each link that it has not activated.
+func managedFindings(f *topology.Fabric, list []*Audit, found []audit.Finding) []audit.Finding {
+	if f.Unmanaged() == "" {
+		return found
+	}
+	return slices.DeleteFunc(found, func(x audit.Finding) bool {
+		return slices.ContainsFunc(list, func(a *Audit) bool {
+			return a.Name == x.Audit && slices.ContainsFunc(a.checks, func(c check) bool {
+				return c.name == x.Check && slices.ContainsFunc(c.needs, func(n *audit.Need) bool { return n.Name == audit.Manager })
+			})
+		})
+	})
+}
+
 // ofFabric returns the audits that judge the fabric; the others judge the run.
 func ofFabric(list []*Audit) []*Audit {
 	return slices.DeleteFunc(slices.Clone(list), (*Audit).ofRun)
@@ -236,35 +282,80 @@ func ofFabric(list []*Audit) []*Audit {
 // judgeRun adds the findings about the run itself. Without audits for that, changes during the
 // run and counters that could not be compared are notes.
 func (x *auditRun) judgeRun(f *topology.Fabric, list []*Audit, found []audit.Finding, changed string) ([]audit.Finding, error) {
+	if text := ibdiagnetFindings(f.Fabric); text != "" {
+		x.report.Note("%s", text)
+	}
 	list = slices.DeleteFunc(slices.Clone(list), func(a *Audit) bool { return !a.ofRun() })
 	if len(list) == 0 {
 		if changed != "" {
 			x.report.Note("%s", changed)
 		}
-		if why := uncompared(x.runtime); why != "" && x.env.Host == nil { // else it is a check that was not done
+		if why := x.job.uncompared(); why != "" && x.env.Host == nil { // else it is a check that was not done
 			x.report.Note("counters were not judged: %s", why)
 		}
 		return found, nil
 	}
-	more, err := x.judge.all(f, list, wrapRun(x.runtime, x.settled(found), found, changed))
+	more, err := x.judge.all(f, list, wrapRun(x.job, x.settled(found), found, changed))
 	return append(found, more...), err
 }
 
+// ibdiagnetFindings counts the errors and warnings of ibdiagnet that came with a file, by event; "":
+// none.
+func ibdiagnetFindings(f *fabric.Fabric) string {
+	events, counts := map[string]int{}, map[string]int{}
+	for _, s := range f.Sections() {
+		kind, _, _ := strings.Cut(s.Name, "_")
+		event := slices.Index(s.Columns, "EventName")
+		if kind != "ERRORS" && kind != "WARNINGS" || event < 0 {
+			continue
+		}
+		counts[kind] += len(s.Rows)
+		for _, row := range s.Rows {
+			events[row[event]]++
+		}
+	}
+	if len(events) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(events)) {
+		if len(names) == maxEvents {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %d", fabric.Clip(name), events[name]))
+	}
+	return fmt.Sprintf("ibdiagnet itself reported %s and %s: %s; fabsh report ibdiagnet shows them",
+		plural.Count(counts["ERRORS"], "error", "errors"), plural.Count(counts["WARNINGS"], "warning", "warnings"), strings.Join(names, ", "))
+}
+
+// maxEvents is how many events of ibdiagnet a note names.
+const maxEvents = 20
+
 // unjudged lists the checks that were not done: checks that scripts named, checks of audits that
 // did not run, and checks that need information that the run did not have.
-func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.Coverage) {
+func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, found []audit.Finding, coverage *audit.Coverage) {
 	r := x.report
-	r.Unjudged = takeUnjudged(x.runtime)
+	r.Unjudged = slices.Clone(x.judge.reported.skipped)
 	named := map[[2]string]bool{}
 	for _, u := range r.Unjudged {
 		named[[2]string{u.Audit, u.Check}] = true
 	}
-	lacks := map[*audit.Need]string{}
+	type lack struct {
+		text string
+		some bool // the run has a part of the need
+	}
+	lacks := map[*audit.Need]lack{}
 	for _, a := range list {
 		r.Checks += len(a.checks)
 		failed := slices.IndexFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == a.Name })
+		some := slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Audit == a.Name })
 		if len(a.checks) == 0 && failed < 0 {
-			r.Judged = append(r.Judged, a.Name)
+			if lack := coverage.Unsupported(a.Name); lack != "" && !some {
+				r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: a.Name, Needs: "answers", Lacked: lack})
+			} else {
+				r.Judged = append(r.Judged, a.Name)
+			}
 		}
 		for _, c := range a.checks {
 			if named[[2]string{a.Name, c.name}] {
@@ -276,21 +367,24 @@ func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.C
 			}
 			judged := true
 			for _, n := range c.needs {
-				lack, ok := lacks[n]
+				lacking, ok := lacks[n]
 				if !ok {
-					if lack = n.Lack(f.Fabric, a.Name, coverage); n.Name == "counters" {
-						lack = uncompared(x.runtime)
+					if lacking.text, lacking.some = n.Lack(f.Fabric, a.Name, coverage); n.Name == "counters" {
+						lacking.text = x.job.uncompared()
 					}
-					lacks[n] = lack
+					lacks[n] = lacking
 				}
-				if lack != "" {
-					judged = false
-					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lack, Answers: n.IsAttribute()})
+				if lacking.text != "" {
+					judged, some = false, some || lacking.some
+					r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: a.Name, Check: c.name, Needs: n.Doc, Lacked: lacking.text, Answers: n.IsAttribute()})
 				}
 			}
 			if judged {
 				r.Judged = append(r.Judged, c.name)
 			}
+		}
+		if failed < 0 {
+			r.SetIdle(a.Name, len(a.checks), a.byName, some)
 		}
 	}
 }
@@ -298,13 +392,13 @@ func (x *auditRun) unjudged(f *topology.Fabric, list []*Audit, coverage *audit.C
 // settled returns the report that the run would have with these findings.
 func (x *auditRun) settled(found []audit.Finding) *audit.Report {
 	report := &audit.Report{Coverage: x.report.Coverage.Clone(), Failures: x.report.Failures}
-	report.Settle(slices.Clone(found), x.acks, x.known, x.runtime.Clock.Now())
+	report.Settle(slices.Clone(found), x.acks, x.known, x.clock.Now())
 	return report
 }
 
 // keep ends the run, and keeps its reads and findings for the next one.
 func (x *auditRun) keep(f *topology.Fabric, found []audit.Finding) {
-	gone, err := endRun(x.runtime, f.Fabric, found, x.settled(found).Answered(), x.report.Unjudged)
+	gone, err := x.job.end(x.clock, f.Fabric, found, x.settled(found).Answered(), x.report.Unjudged)
 	if err != nil {
 		x.report.Fail("state", err)
 	}
@@ -333,6 +427,9 @@ type Rail struct {
 type judge struct {
 	ctx      context.Context
 	runtime  *lang.Runtime
+	clock    lang.Clock
+	observed *topology.Observer // of the run; nil: requests are not counted
+	reported *collector
 	report   *audit.Report // gets the audits that fail
 	requests *observer
 	stopped  bool // an audit ended so that no other may run; see lang.Fiber.Exclusive
@@ -358,7 +455,11 @@ func (j *judge) thread(name string) (t *starlark.Thread, release func()) {
 // stopped at the deadline, or does not start because of that, is among the failures of the
 // report; the others run. run is for audits that judge the run.
 func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
-	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(j.deep), railsOption: railValues(j.rails), runOption: run}
+	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(j.deep), railsOption: railValues(j.rails), runOption: run, trustedOption: starlark.True}
+	if e := topology.EnvOf(j.runtime).Engine; e != nil { // who made a file may have had the SM_Key
+		keys := e.Options().Keys
+		own[trustedOption] = starlark.Bool(keys != nil && keys.SA != 0)
+	}
 	if topology.EnvOf(j.runtime).Engine != nil && j.past && slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
 		own[pastOption] = j.pastOf(f)
 	}
@@ -368,11 +469,10 @@ func (j *judge) all(f *topology.Fabric, list []*Audit, run starlark.Value) ([]au
 	for _, v := range own { // audits share it
 		v.Freeze()
 	}
-	TakeFindings(j.runtime) // drops findings of the top levels of scripts
 	if err := j.run(list, f, own); err != nil {
 		return nil, err
 	}
-	return TakeFindings(j.runtime), nil
+	return j.reported.takeFindings(), nil
 }
 
 // run runs audits: first the audits that may run together, at the same time, then the others one
@@ -403,7 +503,7 @@ func (j *judge) run(list []*Audit, f *topology.Fabric, own starlark.StringDict) 
 		if p.ended != nil {
 			return p.ended
 		}
-		p.join()
+		j.join(p)
 		if p.err != nil {
 			// The report omits audits of the standard set that need what the fabric does not have.
 			skipped := !p.audit.byName && (errors.Is(p.err, topology.ErrNoFabric) || errors.Is(p.err, topology.ErrNotInFile))
@@ -417,7 +517,7 @@ func (j *judge) run(list []*Audit, f *topology.Fabric, own starlark.StringDict) 
 func (j *judge) pastOf(f *topology.Fabric) starlark.Value {
 	t, release := j.thread("audit")
 	defer release()
-	v, err := pastRuns(t, f.Fabric)
+	v, err := j.reported.job.past(t, f.Fabric)
 	if err != nil {
 		j.report.Note("observations of ports in earlier runs are unknown: %v", err)
 	}
@@ -446,11 +546,11 @@ func railValues(rails []Rail) *starlark.List {
 // auditPart is an audit within a run. It has its own findings, output and counts of requests,
 // because others may run at the same time.
 type auditPart struct {
-	audit   *Audit
-	judge   *judge
-	fiber   *lang.Fiber
-	output  output
-	collect func() // adds its findings to the findings of the run
+	audit  *Audit
+	judge  *judge
+	fiber  *lang.Fiber
+	output output
+	found  *collector // what it reports
 
 	err   error // why it did not run or finish
 	ended error // why no other may run
@@ -458,18 +558,18 @@ type auditPart struct {
 
 // part returns a part of the run for an audit.
 func (j *judge) part(a *Audit) *auditPart {
-	p := &auditPart{audit: a, judge: j}
-	whole := lang.StateOf[topology.Observer](j.runtime)
-	observed := whole.Part()
-	if whole.Report != nil {
+	p := &auditPart{audit: a, judge: j, found: j.reported.part(a.Name)}
+	ctx := lang.WithRun(j.ctx, j.runtime, p.found)
+	if j.observed != nil {
+		observed := j.observed.Part()
 		observed.Report = (&observer{coverage: j.requests.coverage, details: j.requests.details, audit: a.Name, state: observed}).observe
+		ctx = lang.WithRun(ctx, j.runtime, observed)
 	}
-	p.fiber = &lang.Fiber{Context: j.ctx, Sink: &p.output, Account: new(lang.Account)}
-	clock := j.runtime.Clock
+	clock := j.clock
 	if whole, ok := clock.(*advancingClock); ok { // the sleeps of others are not its own
 		clock = whole.part()
 	}
-	p.fiber.Runtime, p.collect = partRuntime(j.runtime, clock, a.Name, observed)
+	p.fiber = &lang.Fiber{Runtime: j.runtime, Context: lang.WithClock(ctx, j.runtime, clock), Sink: &p.output, Account: new(lang.Account)}
 	return p
 }
 
@@ -504,10 +604,10 @@ func (p *auditPart) run(f *topology.Fabric, own starlark.StringDict) {
 }
 
 // join adds the findings and the output of the audit to the run.
-func (p *auditPart) join() {
-	p.collect()
+func (j *judge) join(p *auditPart) {
+	j.reported.join(p.found)
 	for _, l := range p.output {
-		p.judge.runtime.Emit(l.stream, l.text)
+		j.runtime.Emit(l.stream, l.text)
 	}
 }
 
@@ -536,7 +636,7 @@ func (c *advancingClock) part() *advancingClock {
 // observer counts the requests of audits.
 type observer struct {
 	coverage *audit.Coverage
-	audit    string // the audit that they belong to; "" if requests do not count
+	audit    string // the audit that they belong to
 	state    *topology.Observer
 	details  *details
 }
@@ -592,7 +692,7 @@ func (d *details) notes(r *audit.Report) {
 
 // observe counts a request of the audit that runs.
 func (o *observer) observe(a *mad.Attribute, t *topology.Target, err error) {
-	if o.audit == "" || errors.Is(err, topology.ErrNoFabric) || errors.Is(err, engine.ErrUnsupported) { // no request was sent
+	if errors.Is(err, topology.ErrNoFabric) || errors.Is(err, engine.ErrUnsupported) { // no request was sent
 		return
 	}
 	outcome := outcomeOf(err)

@@ -40,7 +40,7 @@ func session(t *testing.T, files map[string]string, fn func(t *testing.T, s *bui
 				t.Fatal(err)
 			}
 		}
-		s, err := builtins.NewSession(builtins.SessionOptions{Env: topology.Env{Engine: e, Sim: subnet}, Stdout: &out, Stderr: &out, FS: disk, Dir: "/work"})
+		s, err := builtins.NewSession(builtins.SessionOptions{Facts: topology.Facts{Engine: e, Sim: subnet}, Stdout: &out, Stderr: &out, FS: disk, Dir: "/work"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ c: fail: at the end
 				fmt.Fprintln(out, f.Check, f.Message)
 			}
 			for _, row := range r.Coverage.Rows()[3:] { // after the rows of the sweep
-				fmt.Fprintln(out, row.Audit, row.Attribute, row.Asked)
+				fmt.Fprintln(out, row.Audit, row.Attribute, row.Requests)
 			}
 			for _, u := range r.Unjudged {
 				fmt.Fprintln(out, u.Lacked)

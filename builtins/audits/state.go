@@ -16,25 +16,10 @@ import (
 	"fabsh/mad"
 )
 
-// rateStore has the reads to keep: all reads of a run are one read of its job; outside of runs,
-// each perf_rates(over="last") keeps its own. It is the state that rates keep with a lang.Runtime.
-type rateStore struct {
-	dir, job string  // outside of runs
-	run      *jobRun // the current one, or nil
-}
-
-func rateStoreOf(r *lang.Runtime) *rateStore { return lang.StateOf[rateStore](r) }
-
-// KeepBelow sets the directory where perf_rates keeps reads, and the name of the job outside
-// of runs. dir is empty if nothing can be kept.
-func KeepBelow(r *lang.Runtime, dir, job string) {
-	k := rateStoreOf(r)
-	k.dir, k.job = dir, job
-}
-
-// checkKept returns a *StateError if the state that earlier runs have kept is of another subnet.
-func checkKept(r *lang.Runtime, subnet fabric.Subnet) error {
-	if dir := rateStoreOf(r).dir; dir != "" {
+// checkKept returns a *StateError if the state that earlier runs have kept below dir is of another
+// subnet.
+func checkKept(dir string, subnet fabric.Subnet) error {
+	if dir != "" {
 		if err := audit.CheckSubnet(dir, subnet); err != nil {
 			return &StateError{err}
 		}
@@ -52,9 +37,12 @@ type Job struct {
 	Kept *audit.State
 }
 
-// jobRun is a run of audits. The state of its job is read only if an audit needs it.
+// jobRun is the part of a run of audits that compares with earlier ones: each
+// perf_rates(over="last") compares with the previous run of the job, and all reads of the run are one
+// read of the job. The state of the job is read only if an audit needs it.
 type jobRun struct {
 	Job
+	dir    string           // of states; "": nothing is kept
 	state  *audit.State     // nil: no audit has needed it
 	unkept error            // why the state is not kept, such as a directory that is not writable
 	lock   *format.FileLock // nil: the state is not written
@@ -74,24 +62,16 @@ type place struct {
 	port int
 }
 
-// beginRun begins a run of audits: until endRun, each perf_rates(over="last") compares with
-// the previous run.
-func beginRun(r *lang.Runtime, job Job) { rateStoreOf(r).run = &jobRun{Job: job} }
-
-// endRun ends the run, and keeps its reads and findings for the next one, if an audit needed the
+// end ends the run, and keeps its reads and findings for the next one, if an audit needed the
 // reads and findings of the previous run. It sets Since of each finding in found. gone are the
 // findings of the previous run that this one, if complete, no longer has; findings of unjudged
 // checks are not gone. f is the fabric of the run.
-func endRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool, unjudged []audit.Unjudged) (gone []audit.Finding, err error) {
-	k := rateStoreOf(r)
-	x := k.run
-	if x == nil || x.state == nil {
-		k.run = nil
+func (x *jobRun) end(clock lang.Clock, f *fabric.Fabric, found []audit.Finding, complete bool, unjudged []audit.Unjudged) (gone []audit.Finding, err error) {
+	if x.state == nil {
 		return nil, nil
 	}
-	defer dropRun(r)
-	x.state.Align(moment(r))
-	now := r.Clock.Now()
+	x.state.Align(moment(clock))
+	now := clock.Now()
 	gone = x.state.SetFindings(found, complete, unjudged, now)
 	if x.ReadOnly {
 		for i := range found {
@@ -105,7 +85,7 @@ func endRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 		x.state.Add(x.joined)
 	}
 	x.state.See(f, now)
-	if err := saveState(x.state, k.dir, x.Subnet, complete); err != nil {
+	if err := saveState(x.state, x.dir, x.Subnet, complete); err != nil {
 		return gone, &StateError{err}
 	}
 	return gone, nil
@@ -113,8 +93,8 @@ func endRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 
 // uncompared returns why counters could not be compared with the previous run; "" if they
 // were, or no audit needed that.
-func uncompared(r *lang.Runtime) string {
-	switch x := rateStoreOf(r).run; {
+func (x *jobRun) uncompared() string {
+	switch {
 	case x != nil && x.file:
 		return "a file has one read of them, so rates are unknown; use --over FILE with an earlier snapshot"
 	case x == nil || !x.needed || x.window >= audit.MinWindow/2:
@@ -129,13 +109,11 @@ func uncompared(r *lang.Runtime) string {
 	return "no earlier run of this job has read them"
 }
 
-// dropRun ends the run without keeping its results.
-func dropRun(r *lang.Runtime) {
-	k := rateStoreOf(r)
-	if k.run != nil {
-		k.run.lock.Release()
+// release releases the lock of the state.
+func (x *jobRun) release() {
+	if x != nil {
+		x.lock.Release()
 	}
-	k.run = nil
 }
 
 // StateError is an error of the files of a state: a fault of the host.
@@ -144,11 +122,10 @@ type StateError struct{ err error }
 func (e *StateError) Error() string { return e.err.Error() }
 func (e *StateError) Unwrap() error { return e.err }
 
-// moment returns the current time of the session's clock, and the time since the boot if it has
-// that.
-func moment(r *lang.Runtime) audit.Moment {
-	m := audit.Moment{Time: r.Clock.Now()}
-	if c, ok := r.Clock.(lang.UptimeClock); ok {
+// moment returns the current time of a clock, and the time since the boot if it has that.
+func moment(clock lang.Clock) audit.Moment {
+	m := audit.Moment{Time: clock.Now()}
+	if c, ok := clock.(lang.UptimeClock); ok {
 		m.Boot, m.Uptime = c.Uptime()
 	}
 	return m
@@ -237,34 +214,26 @@ func (x *jobRun) note(r audit.PortRates) {
 // placeOf returns the place of a port.
 func placeOf(p *fabric.Port) place { return place{p.Node().GUID(), p.Num()} }
 
-// runRates returns the rates that the current run has read.
-func runRates(r *lang.Runtime) []audit.PortRates {
-	if x := rateStoreOf(r).run; x != nil {
-		return x.rates
-	}
-	return nil
-}
-
 // sinceLast reads once, and compares with the previous run.
 func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
-	k := rateStoreOf(c.Runtime())
-	if k.run != nil {
-		if err := k.run.open(c, k.dir); err != nil {
+	if x := collectorOf(c.Fiber()).job; x != nil {
+		if err := x.open(c); err != nil {
 			return nil, overLastError(err)
 		}
-		k.run.needed = true
+		x.needed = true
 		after, read, err := r.read()
 		if err != nil {
 			return nil, err
 		}
-		k.run.join(read)
-		return r.rates(after, compareReads(read, k.run.earlier()...))
+		x.join(read)
+		return r.rates(after, compareReads(read, x.earlier()...))
 	}
-	f := topology.EnvOf(c.Runtime()).Fabric()
+	env := topology.EnvOf(c.Runtime())
+	f := env.Fabric()
 	if f == nil {
 		return nil, lang.Errorf("over=%q: unknown subnet; run discover() first", overLast)
 	}
-	st, held, err := openState(c, k.dir, Job{Subnet: fabric.SubnetOf(f, ""), Name: k.job})
+	st, held, err := openState(c, env.State, Job{Subnet: fabric.SubnetOf(f, ""), Name: env.Job})
 	if err != nil {
 		return nil, overLastError(err)
 	}
@@ -275,7 +244,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	}
 	earlier := compareReads(read, st.Reads()...)
 	st.Add(read)
-	if err := saveState(st, k.dir, fabric.SubnetOf(f, ""), f.Complete()); err != nil {
+	if err := saveState(st, env.State, fabric.SubnetOf(f, ""), f.Complete()); err != nil {
 		return nil, overLastError(&StateError{err})
 	}
 	return r.rates(after, earlier)
@@ -292,14 +261,14 @@ func saveState(st *audit.State, dir string, subnet fabric.Subnet, complete bool)
 }
 
 // open reads the state of the job, once per run.
-func (x *jobRun) open(c *lang.Call, dir string) (err error) {
+func (x *jobRun) open(c *lang.Call) (err error) {
 	switch {
 	case x.state != nil:
 	case x.Kept != nil:
 		x.state = x.Kept
-		x.state.Align(moment(c.Runtime()))
+		x.state.Align(moment(c.Clock()))
 	default:
-		if x.state, x.lock, err = openState(c, dir, x.Job); err == nil || errors.Is(err, format.ErrLockHeld) {
+		if x.state, x.lock, err = openState(c, x.dir, x.Job); err == nil || errors.Is(err, format.ErrLockHeld) {
 			return err
 		}
 		if unkept, ok := errors.AsType[*StateError](err); ok {
@@ -323,17 +292,15 @@ func (x *jobRun) stateError() error {
 	return x.unkept
 }
 
-// agentsOfRun returns the capabilities of agents that the current run knows, nil outside of
-// runs.
-func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
-	k := rateStoreOf(c.Runtime())
-	if k.run == nil {
+// knownAgents returns the capabilities of agents that the run knows, nil outside of runs.
+func (x *jobRun) knownAgents(c *lang.Call) (*audit.Agents, error) {
+	if x == nil {
 		return nil, nil
 	}
-	if err := k.run.open(c, k.dir); err != nil {
+	if err := x.open(c); err != nil {
 		return nil, overLastError(err)
 	}
-	return k.run.state.Agents(), nil
+	return x.state.Agents(), nil
 }
 
 // overLastError returns err as an error of perf_rates(over="last").
@@ -360,7 +327,7 @@ func openState(c *lang.Call, dir string, job Job) (*audit.State, *format.FileLoc
 	if st.Read(); st.Reset != nil {
 		c.Fiber().Warn("%v", st.Reset)
 	}
-	st.Align(moment(c.Runtime()))
+	st.Align(moment(c.Clock()))
 	return st, held, nil
 }
 
@@ -374,22 +341,20 @@ var PastType = &lang.ResultType{
 	},
 }
 
-// pastRuns returns the observations of the ports of f in earlier runs of the job, None if no state
+// past returns the observations of the ports of f in earlier runs of the job, None if no state
 // is kept, or an error if the state cannot be read.
-func pastRuns(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
-	r := lang.FiberOf(t).Runtime
-	k := rateStoreOf(r)
-	if k.run == nil || k.dir == "" && k.run.Kept == nil {
+func (x *jobRun) past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
+	if x == nil || x.dir == "" && x.Kept == nil {
 		return starlark.None, nil
 	}
 	var unread error // returned alone, since lang.Operate would name a function of scripts
-	err = lang.Operate(t, "audit", func(c *lang.Call) error { unread = k.run.open(c, k.dir); return nil })
+	err = lang.Operate(t, "", func(c *lang.Call) error { unread = x.open(c); return nil })
 	if err = cmp.Or(unread, err); err != nil {
 		return starlark.None, err
 	}
-	h := k.run.state.History()
+	h := x.state.History()
 	var down, waits []starlark.Value
-	for _, x := range h.Down(f, r.Clock.Now()) {
+	for _, x := range h.Down(f, lang.FiberOf(t).Clock().Now()) {
 		peer := lang.OrNone(x.Peer != 0, topology.GUIDValue(x.Peer))
 		link := lang.OrNone(x.Other != nil, topology.Link{A: x.Port, B: x.Other})
 		down = append(down, lang.DictOf("port", topology.PortOf(x.Port), "link", link, "seconds", seconds(x.For), "peer", peer, "to_switch", starlark.Bool(x.ToSwitch)))

@@ -3,6 +3,7 @@ package audits
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
@@ -57,7 +58,7 @@ func isFabricError(err error) bool {
 	var pkey *sa.PKeyError
 	var state *StateError
 	switch {
-	case errors.As(err, &unsent), errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, audit.ErrCut), errors.Is(err, sa.ErrNoSM):
+	case errors.As(err, &unsent), errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, audit.ErrCut), errors.Is(err, audit.ErrUnmanaged), errors.Is(err, sa.ErrNoSM):
 		return true
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false
@@ -68,13 +69,13 @@ func isFabricError(err error) bool {
 }
 
 // RunStatus returns the exit status of a run: 1 for findings of at least failOn, 3 for requests
-// without an answer or audits that did not run, 2 for errors of an audit.
+// without an answer, audits that did not run, and audits requested by name that judged nothing, 2 for errors of an audit.
 func RunStatus(r *audit.Report, failOn audit.Severity) int {
 	code := lang.StatusClean
 	if r.Worst() >= failOn {
 		code = lang.StatusFindings
 	}
-	if !r.Answered() {
+	if !r.Answered() || slices.ContainsFunc(r.Idle, func(i audit.Idle) bool { return i.Named }) {
 		code = lang.StatusFabric
 	}
 	for _, f := range r.Failures {

@@ -58,15 +58,16 @@ var ThisHostType = &lang.ResultType{
 		{Name: "name", Type: "string", Doc: "its name"},
 		{Name: "ports", Doc: "its ports: a list of own_port"},
 		{Name: "expected", Doc: "what expect stands for, None without it: dicts of model, devices, count, width, speed, firmware"},
-		{Name: "gone", Doc: "ports of runs in the last 12 hours that the host no longer has: dicts of subject (GUID/PORT) and seconds (since they were last read); None if unknown: no earlier run has read ports, or the files of a port are invalid"},
+		{Name: "gone", Doc: "ports of runs in the last 24 hours that the host no longer has: dicts of subject (GUID/PORT) and seconds (since they were last read); None if unknown: no earlier run has read ports, or the files of a port are invalid"},
 		{Name: "uncompared", Doc: "why counters could not be compared with an earlier run; None if they were"},
 	},
 }
 
 // OwnPortType is the type of a port of the host.
 var OwnPortType = &lang.ResultType{
-	Name: "own_port",
-	Doc:  "A port of this host, as its kernel shows it.",
+	Name:      "own_port",
+	Doc:       "A port of this host, as its kernel shows it.",
+	Important: []string{"name", "port", "error", "role", "pair", "model", "firmware"},
 	Members: []lang.ResultMember{
 		{Name: "name", Type: "string", Doc: `device and number: "mlx5_0/1"`},
 		{Name: "port", Type: "port", Doc: "the port, with its state, width and speed, LID and, if it is known, its peer; None if error is set"},
@@ -78,6 +79,8 @@ var OwnPortType = &lang.ResultType{
 		{Name: "model", Doc: `type of the adapter: "MT4129"; None if unknown`},
 		{Name: "board", Doc: `ID of the board: "MT_0000000838"; None if unknown`},
 		{Name: "firmware", Doc: "version of the firmware, None if unknown"},
+		{Name: "pcie", Doc: "the PCIe link of the adapter: a dict of width and max_width in lanes, speed and max_speed in GT/s; None if the kernel does not show it"},
+		{Name: "functions", Doc: "virtual functions of the adapter: dicts of index, device, state (of its port), node_guid, port_guid and policy; None for what the kernel does not show"},
 		{Name: "gbps", Doc: "data rate in Gb/s, None if unknown"},
 		{Name: "sm_lid", Doc: "LID of its subnet manager, 0 if none"},
 		{Name: "gid_prefix", Doc: "GID prefix of its subnet"},
@@ -110,8 +113,24 @@ func ownPort(p *localhost.HostPort, rates starlark.Value) starlark.Value {
 		err = errors.New("another port of the host has its device and GUID")
 	}
 	return lang.NewResult(OwnPortType, starlark.String(p.Name()), port, text(err), lang.TextOrNone(p.Link), lang.TextOrNone(p.Role), lang.TextOrNone(p.Pair),
-		starlark.String(p.Device), lang.TextOrNone(p.Model), lang.TextOrNone(p.Board), lang.TextOrNone(p.Firmware), lang.OrNone(p.Gbps > 0, starlark.Float(p.Gbps)),
-		starlark.MakeInt(int(p.SMLID)), topology.GUIDValue(mad.GUID(p.GIDPrefix)), starlark.NewList(keys), rates, text(p.CountersErr), starlark.Bool(p.Asked), text(p.NeighborErr))
+		starlark.String(p.Device), lang.TextOrNone(p.Model), lang.TextOrNone(p.Board), lang.TextOrNone(p.Firmware), pcieOf(&p.PCI), functionsOf(&p.PCI), lang.OrNone(p.Gbps > 0, starlark.Float(p.Gbps)),
+		starlark.MakeInt(int(p.SMLID)), topology.GUIDValue(mad.GUID(p.GIDPrefix)), starlark.NewList(keys), rates, text(p.CountersErr), starlark.Bool(p.NeighborRequested), text(p.NeighborErr))
+}
+
+// pcieOf returns the PCIe link of an adapter, None if it is unknown.
+func pcieOf(p *localhost.PCI) starlark.Value {
+	if p.Width == 0 || p.MaxWidth == 0 || p.Speed == 0 || p.MaxSpeed == 0 {
+		return starlark.None
+	}
+	return lang.DictOf("width", starlark.MakeInt(p.Width), "max_width", starlark.MakeInt(p.MaxWidth), "speed", starlark.Float(p.Speed), "max_speed", starlark.Float(p.MaxSpeed))
+}
+
+// functionsOf returns the virtual functions of an adapter.
+func functionsOf(p *localhost.PCI) starlark.Value {
+	return lang.List(p.Functions, func(f localhost.VirtualFunction) starlark.Value {
+		return lang.DictOf("index", starlark.MakeInt(f.Index), "device", lang.TextOrNone(f.Device), "state", lang.OrNone(f.State != 0, starlark.String(f.State.String())),
+			"node_guid", lang.OrNone(f.NodeKnown, topology.GUIDValue(f.NodeGUID)), "port_guid", lang.OrNone(f.PortKnown, topology.GUIDValue(f.PortGUID)), "policy", lang.TextOrNone(f.Policy))
+	})
 }
 
 // observeOwn counts the attributes that were read of a port in the coverage of the report.
@@ -124,7 +143,7 @@ func observeOwn(c *lang.Call, p *localhost.HostPort) {
 	if p.Err == nil && p.Link == "infiniband" && p.CountersErr == nil {
 		topology.ObserveOne(c, mad.AttrPortCounters, t, nil)
 	}
-	if p.Asked && p.NeighborErr == nil { // an audit of the host does not judge the neighbour
+	if p.NeighborRequested && p.NeighborErr == nil { // an audit of the host does not judge the neighbour
 		topology.ObserveOne(c, mad.AttrNodeDescription, t, nil)
 	}
 }
@@ -170,20 +189,20 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 	for i := range rates {
 		rates[i] = starlark.None
 	}
-	k := rateStoreOf(c.Runtime())
-	if k.run == nil {
+	x := collectorOf(c.Fiber()).job
+	if x == nil {
 		return rates, gone, "they are compared only in fabsh audit"
 	}
-	if err := k.run.open(c, k.dir); errors.Is(err, format.ErrLockHeld) { // a prolog beside a health check
-		k.run.ReadOnly = true
-		err = k.run.open(c, k.dir)
+	if err := x.open(c); errors.Is(err, format.ErrLockHeld) { // a prolog beside a health check
+		x.ReadOnly = true
+		err = x.open(c)
 		if err != nil {
 			return rates, gone, err.Error()
 		}
 	} else if err != nil {
 		return rates, gone, err.Error()
 	}
-	k.run.needed = true
+	x.needed = true
 	answers := audit.NewAnswers(h.Began, len(h.Ports))
 	var at []int // index in h.Ports
 	for i := range h.Ports {
@@ -207,19 +226,19 @@ func hostRates(c *lang.Call, h *localhost.Host) (rates []starlark.Value, gone st
 		at = append(at, i)
 	}
 	after, read := answers.Read()
-	k.run.join(read)
-	earlier := k.run.earlier()
+	x.join(read)
+	earlier := x.earlier()
 	compared := compareReads(read, earlier...)
 	for gap := range compared.Gaps() {
-		k.run.rate(gap)
+		x.rate(gap)
 	}
 	all := make([]audit.PortRates, len(after))
 	for i, p := range after {
 		all[i] = audit.PortRates{Port: h.Ports[at[i]].Port, Read: p, Since: compared}
 		rates[at[i]] = &portRates{PortRates: all[i]}
 	}
-	k.run.noteAll(all)
-	return rates, goneSince(h, earlier), uncompared(c.Runtime())
+	x.noteAll(all)
+	return rates, goneSince(h, earlier), x.uncompared()
 }
 
 // goneSince returns the ports in earlier reads, the newest first, that the host no longer has;

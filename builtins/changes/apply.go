@@ -17,19 +17,16 @@ import (
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/format"
 	"fabsh/fabric/remedy"
+	"fabsh/mad"
 )
-
-// Program has what changes of a session need from the program in which it runs.
-type Program struct {
-	State      string // the directory of journals; "": none
-	User       string // the user who makes changes
-	StartGuard apply.StartGuard
-}
 
 // HostOf returns the host of the session's changes. The session has a live fabric.
 func HostOf(r *lang.Runtime) *apply.Host {
-	e, p := topology.EnvOf(r), lang.StateOf[Program](r)
-	h := &apply.Host{Engine: e.Engine, SA: e.SA, Sweep: e.SweepOptions(), Clock: r.Clock, Log: io.Discard, State: p.State, User: p.User, OverrideSM: e.OverrideSM, StartGuard: p.StartGuard}
+	e := topology.EnvOf(r)
+	h := &apply.Host{Engine: e.Engine, SA: e.SA, Sweep: e.SweepOptions(), Clock: r.Clock, Log: io.Discard, State: e.State, User: e.User, OverrideSM: e.OverrideSM, StartGuard: e.StartGuard,
+		Manager: func(engine string, sm, local mad.LID) (change.ManagerRouting, error) {
+			return ManagerRouting(r, engine, sm, local)
+		}}
 	if !r.Quiet {
 		h.Log = r.Stderr
 	}
@@ -55,12 +52,12 @@ func Make(ctx context.Context, r *lang.Runtime, p *change.Plan, o apply.ChangeOp
 		// The journal of the previous change may be the only record of ports that a remedy isolated.
 		switch err := remedy.Record(h.State); {
 		case errors.Is(err, format.ErrLockHeld):
-			return apply.Unresolved, fmt.Errorf("change: fabsh remedy works on this subnet: %w", err)
+			return apply.Unresolved, fmt.Errorf("fabsh remedy works on this subnet: %w", err)
 		case err != nil:
 			r.Warn("the log of remedies is not up to date: %v", err)
 		}
 		if err := remedy.CheckPlan(h.State, p, r.Clock.Now()); err != nil {
-			return apply.Unresolved, fmt.Errorf("change apply: %w", err)
+			return apply.Unresolved, err
 		}
 	}
 	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
@@ -89,7 +86,7 @@ True
 			return nil, c.Refuse("%s", e.Refusal(e.Engine != nil && e.Engine.Traits().Simulated))
 		case len(c.Fiber().Loads) > 0:
 			return nil, c.Refuse("refused: a module cannot change the fabric while it is being loaded (%s)", c.Fiber().Loads[len(c.Fiber().Loads)-1])
-		case lang.StateOf[Program](c.Runtime()).StartGuard == nil:
+		case e.StartGuard == nil:
 			return nil, lang.Errorf("changes are not possible here")
 		case a.Confirm <= 0:
 			return nil, lang.Errorf("confirm must be positive")

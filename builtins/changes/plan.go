@@ -105,8 +105,9 @@ var RoundType = &lang.ResultType{
 
 // SetType is the type of a plan's writes.
 var SetType = &lang.ResultType{
-	Name: "planned_set",
-	Doc:  "One Set of a plan.",
+	Name:      "planned_set",
+	Doc:       "One Set of a plan.",
+	Important: []string{"attribute", "target", "change", "modifier"},
 	Members: []lang.ResultMember{
 		{Name: "attribute", Doc: `"LinearForwardingTable"`},
 		{Name: "target", Type: "string", Doc: "the name of the node"},
@@ -154,10 +155,10 @@ func sets(v *Value) starlark.Value {
 	for i := range v.Sets {
 		s := &v.Sets[i]
 		route := starlark.Value(starlark.None)
-		if len(s.Target.Routes) > 0 {
-			route = starlark.String(s.Target.Routes[0].String())
+		if len(s.Routes) > 0 {
+			route = starlark.String(s.Routes[0].String())
 		}
-		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Target.Name), topology.GUIDValue(s.Target.GUID), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), lang.TextOrNone(s.Line), lang.OrNone(s.New != nil, starlark.Bytes(s.Old)), lang.OrNone(s.New != nil, starlark.Bytes(s.New)), route))
+		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Name), topology.GUIDValue(s.Node), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), lang.TextOrNone(s.Line), lang.OrNone(s.Fields == nil, starlark.Bytes(s.Old)), lang.OrNone(s.Fields == nil, starlark.Bytes(s.New)), route))
 	}
 	v.sets = starlark.NewList(list)
 	v.sets.Freeze()
@@ -176,9 +177,9 @@ func (v *Value) verdict() string {
 }
 
 // ordered returns the rounds.
-func (v *Value) ordered() []change.Round {
+func (v *Value) ordered() []change.Extent {
 	if v.Report == nil {
-		return v.CertifiedRounds()
+		return v.Extents()
 	}
 	return v.Report.Rounds
 }
@@ -191,9 +192,9 @@ func certificateText(c *certificate.Certificate) string {
 	case c.AcceptCreditLoops:
 		return "delivery; not credit loops, which were accepted"
 	case c.Lanes > 1:
-		return "delivery, and no credit loop on any virtual lane"
+		return "delivery, and no new credit loop on any virtual lane"
 	}
-	return "delivery, and no credit loop"
+	return "delivery, and no new credit loop"
 }
 
 // Display writes the verdict first, then figures, rounds and Sets. What a file records
@@ -237,10 +238,10 @@ func (v *Value) Display() string {
 		if s.Line != "" {
 			line = "  (" + s.Line + ")"
 		}
-		b.WriteString(lang.OneLine(fmt.Sprintf("%s: %s: %s%s", s.Target.Label(), s.Attr.Name, s.Changed(), line)) + "\n")
+		b.WriteString(lang.OneLine(fmt.Sprintf("%s: %s: %s%s", s.Label(), s.Attr.Name, s.Changed(), line)) + "\n")
 	}
 	if more := len(v.Sets) - setsShown; more > 0 {
-		fmt.Fprintf(&b, "and %d more Sets: see .sets, or -o json\n", more)
+		fmt.Fprintf(&b, "and %s: see .sets, or -o json\n", plural.Count(more, "more Set", "more Sets"))
 	}
 	return b.String()
 }
@@ -262,6 +263,9 @@ func (v *Value) displayReport(b *strings.Builder) {
 		if r.Pairs > 0 && r.LoadAfter > 0 {
 			fmt.Fprintf(b, "%smost pairs on a link: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
 		}
+	}
+	if r.OldLoop != "" {
+		b.WriteString(prefix + "credit loop of the tables in force: remains " + lang.OneLine(r.OldLoop) + "\n")
 	}
 	if r.Effect != nil {
 		for _, line := range r.Effect.Lines() {
@@ -373,12 +377,15 @@ var EffectType = &lang.ResultType{
 	Doc:  "The predicted effect of links that go down. Pairs are those of a port of a CA or router and a LID of another one.",
 	Members: []lang.ResultMember{
 		{Name: "links", Type: "list of string", Doc: `the links: "leaf-2/7 - spine-1/2"`},
-		{Name: "engine", Type: "string", Doc: "the engine whose tables are predicted; None: the current tables are repaired, or stay"},
+		{Name: "engine", Type: "string", Doc: "the engine of OpenSM that makes the predicted tables; None: the current tables are repaired, or stay"},
 		{Name: "through", Doc: "pairs whose packets take the links now"},
 		{Name: "lost", Doc: "pairs that have a path and would have none"},
 		{Name: "rerouted", Doc: "pairs that would take another path"},
+		{Name: "out_of_reach", Doc: "pairs that have a path, and an end that the subnet manager would no longer reach"},
 		{Name: "load_before", Doc: "the highest number of pairs on a link"},
 		{Name: "load_after", Doc: "the same, after the change"},
+		{Name: "idle_links", Doc: "links between switches that stay up and would fall out of use"},
+		{Name: "idle_switches", Type: "list of string", Doc: "switches that would fall out of use"},
 		{Name: "credit_loop", Type: "string", Doc: "a credit loop of the predicted tables; None: they have none"},
 		{Name: "refusal", Type: "string", Doc: "why the links should stay up: a node loses its last path, packets could deadlock; None: no reason"},
 		{Name: "text", Type: "list of string", Doc: "the effect in words"},
@@ -391,6 +398,6 @@ func effectValue(e *change.Effect) starlark.Value {
 		return starlark.None
 	}
 	number := starlark.MakeInt64
-	return lang.NewResult(EffectType, lang.Texts(e.Links), lang.TextOrNone(e.Engine), number(e.Through), number(e.Lost), number(e.Rerouted), number(e.LoadBefore), number(e.LoadAfter),
+	return lang.NewResult(EffectType, lang.Texts(e.Links), lang.TextOrNone(e.Engine), number(e.Through), number(e.Lost), number(e.Rerouted), number(e.OutOfReach), number(e.LoadBefore), number(e.LoadAfter), starlark.MakeInt(e.IdleLinks), lang.Texts(e.IdleSwitches),
 		lang.TextOrNone(e.CreditLoop), lang.TextOrNone(e.Refusal()), lang.Texts(e.Lines()))
 }

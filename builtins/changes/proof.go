@@ -58,7 +58,7 @@ func Check(ctx context.Context, rt *lang.Runtime, p *change.Plan) (verdict strin
 		}
 		return c.Block(func(ctx context.Context) error {
 			if e := env(c); e.Engine != nil {
-				levels := change.Levels{Client: e.SA, File: e.Levels, Open: func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }}
+				levels := change.Levels{Client: e.SA, File: proofOptions(c).Levels, Open: func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }}
 				levels.InForce(&t, e.Engine)
 			}
 			r, err := p.CheckCertificate(ctx, &t)
@@ -145,8 +145,8 @@ func provePlan(c *lang.Call, p *change.Plan) error {
 		return err
 	}
 	t.Simple = p.Choice != nil && p.Choice.Unproven
-	t.AcceptCreditLoops = env(c).AcceptCreditLoops
-	if env(c).Levels == "" { // else only the levels of the file are in use
+	t.AcceptCreditLoops = proofOptions(c).AcceptCreditLoops
+	if proofOptions(c).Levels == "" { // else only the levels of the file are in use
 		t.Target = p.Target
 	}
 	return c.Block(func(ctx context.Context) error {
@@ -162,12 +162,13 @@ func tablesForProof(c *lang.Call, live *routes.Routes) (*change.Tables, error) {
 	}
 	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
 	t := &change.Tables{Live: live, Last: last}
-	levels := change.Levels{Client: env(c).SA, File: env(c).Levels}
+	levels := change.Levels{Client: env(c).SA, File: proofOptions(c).Levels}
 	levels.Open = func(path string) (io.ReadCloser, error) {
 		return c.Runtime().Files.OpenNamed(c.Fiber().Context, path)
 	}
 	levels.InForce(t, env(c).Engine)
-	return t, nil
+	t.Manager, err = ManagerRouting(c.Runtime(), proofOptions(c).ManagerEngine, local.SMLID, local.LID)
+	return t, err
 }
 
 // currentTables returns the current forwarding tables, which are read only if p changes some.
@@ -222,11 +223,11 @@ func readOnce(lanes func(context.Context, *routes.Routes) error, levels func(con
 }
 
 // refusal returns why no order of the writes of r is proven; "": an order is proven.
-func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []change.Write) (string, error) {
+func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []certificate.Change) (string, error) {
 	live := *x.tables.Live // it is given the lanes
 	t := *x.tables
 	t.Live = &live
-	if env(x.call).Levels == "" && r.SL2VL != nil {
+	if proofOptions(x.call).Levels == "" && r.SL2VL != nil {
 		t.Target = r
 	}
 	_, _, err := t.Order(ctx, writes)
@@ -237,7 +238,7 @@ func (x *prover) refusal(ctx context.Context, r *routes.Routes, writes []change.
 }
 
 // writes returns the writes of the change to r: the entries by which it differs, and its lanes.
-func (x *prover) writes(r *routes.Routes) (list []change.Write, err error) {
+func (x *prover) writes(r *routes.Routes) (list []certificate.Change, err error) {
 	live := x.tables.Live
 	if r.SL2VL != nil {
 		if list, err = x.lanes(r); err != nil {
@@ -248,7 +249,7 @@ func (x *prover) writes(r *routes.Routes) (list []change.Write, err error) {
 		n := r.Graph().Switches()[sd.Switch]
 		row, was := r.Row(sd.Switch), rowOf(live, n.GUID())
 		for _, b := range sd.Blocks {
-			w := change.Write{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), Label: n.Label(), New: make([]byte, mad.LFTBlock)}
+			w := certificate.Change{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), New: make([]byte, mad.LFTBlock)}
 			for i := range w.New {
 				lid := b*mad.LFTBlock + i
 				switch {
@@ -266,13 +267,13 @@ func (x *prover) writes(r *routes.Routes) (list []change.Write, err error) {
 	left, err := switchesToRewrite(x.call, x.on, true, r, live)
 	for _, n := range left {
 		data := firstBlock(live, n)
-		list = append(list, change.Write{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Label: n.Label(), Old: data, New: data})
+		list = append(list, certificate.Change{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Old: data, New: data})
 	}
 	return list, err
 }
 
 // lanes returns the writes of the virtual lanes of r.
-func (x *prover) lanes(r *routes.Routes) ([]change.Write, error) {
+func (x *prover) lanes(r *routes.Routes) ([]certificate.Change, error) {
 	e, rec := env(x.call).Engine, change.NewRecorder()
 	session := e.Interceptor()
 	e.SetInterceptor(rec)
@@ -281,7 +282,7 @@ func (x *prover) lanes(r *routes.Routes) ([]change.Write, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&change.Plan{Sets: rec.Sets()}).Writes(), nil
+	return (&change.Plan{Sets: rec.Sets()}).Changes(), nil
 }
 
 // isStatic reports whether static routing was requested of the plan that is being made.

@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 )
@@ -22,6 +23,7 @@ import (
 // Recording is a session whose writes are recorded instead of sent.
 type Recording struct {
 	runtime *lang.Runtime
+	options ProofOptions
 	rec     *change.Recorder
 	stop    func()
 }
@@ -41,9 +43,9 @@ func recordPlan(c *lang.Call, from string, static bool, fn func() error) (*chang
 	return finishPlan(c, rec, from)
 }
 
-// StartRecording records all writes of a session from now on.
-func StartRecording(ctx context.Context, r *lang.Runtime) (*Recording, error) {
-	x := &Recording{runtime: r}
+// StartRecording records all writes of a session from now on. The plan will be proven with options.
+func StartRecording(ctx context.Context, r *lang.Runtime, o ProofOptions) (*Recording, error) {
+	x := &Recording{runtime: r, options: o}
 	err := operate(ctx, r, func(c *lang.Call) (err error) {
 		x.rec, x.stop, err = startRecorder(c, false)
 		return err
@@ -58,7 +60,7 @@ func (x *Recording) Stop() { x.stop() }
 // plan.
 func (x *Recording) Finish(ctx context.Context, from string) (made *change.Plan, err error) {
 	x.stop()
-	err = operate(ctx, x.runtime, func(c *lang.Call) (err error) {
+	err = operate(WithProof(ctx, x.runtime, x.options), x.runtime, func(c *lang.Call) (err error) {
 		if made, err = finishPlan(c, x.rec, from); err != nil {
 			return err
 		}
@@ -70,7 +72,7 @@ func (x *Recording) Finish(ctx context.Context, from string) (made *change.Plan,
 // OfSets makes a plan of Sets on the fabric as a sweep finds it now, with a report. It is an
 // error if the fabric has changed since the previous sweep, on which the Sets are based. from
 // is the origin of the plan.
-func OfSets(ctx context.Context, r *lang.Runtime, sets []change.Set, from string) (made *change.Plan, err error) {
+func OfSets(ctx context.Context, r *lang.Runtime, sets []certificate.Change, from string) (made *change.Plan, err error) {
 	err = operate(ctx, r, func(c *lang.Call) (err error) {
 		before := env(c).Fabric()
 		if made, err = newPlan(c, sets, from); err != nil {
@@ -122,7 +124,7 @@ func finishPlan(c *lang.Call, rec *change.Recorder, from string) (*change.Plan, 
 }
 
 // newPlan makes a plan of Sets on the fabric that a sweep finds.
-func newPlan(c *lang.Call, sets []change.Set, from string) (*change.Plan, error) {
+func newPlan(c *lang.Call, sets []certificate.Change, from string) (*change.Plan, error) {
 	now, err := topology.Sweep(c.Thread)
 	if err != nil {
 		return nil, err
@@ -162,9 +164,34 @@ func asRefusal(c *lang.Call, err error) error {
 
 func env(c *lang.Call) *topology.Env { return topology.EnvOf(c.Runtime()) }
 
+// ProofOptions are options of the proofs of plans.
+type ProofOptions struct {
+	// Levels is a file with the service levels of packets; "": they are read from the subnet
+	// administrator.
+	Levels string
+	// AcceptCreditLoops allows plans during which packets may deadlock.
+	AcceptCreditLoops bool
+	// ManagerEngine is the routing engine of the subnet manager, for predictions; "" or
+	// change.AutoEngine: unknown.
+	ManagerEngine string
+}
+
+// WithProof returns a context for work of a session that makes or checks plans with options.
+func WithProof(ctx context.Context, r *lang.Runtime, o ProofOptions) context.Context {
+	return lang.WithRun(ctx, r, &o)
+}
+
+// proofOptions returns the options that are in force for a call.
+func proofOptions(c *lang.Call) ProofOptions {
+	if o := lang.RunOf[ProofOptions](c.Fiber()); o != nil {
+		return *o
+	}
+	return ProofOptions{}
+}
+
 // operate runs fn as the builtin plan would be.
 func operate(ctx context.Context, r *lang.Runtime, fn func(c *lang.Call) error) error {
 	t, release := r.Thread(ctx, "command")
 	defer release()
-	return lang.Operate(t, "plan", fn)
+	return lang.Operate(t, "", fn)
 }

@@ -120,6 +120,9 @@ func (x *comparer) binary(b *syntax.BinaryExpr) {
 	case syntax.EQL, syntax.NEQ:
 		x.equal(left, right)
 		x.equal(right, left)
+	case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+		x.ordered(left, right)
+		x.ordered(right, left)
 	case syntax.IN, syntax.NOT_IN:
 		var list []syntax.Expr
 		switch e := right.(type) {
@@ -135,6 +138,25 @@ func (x *comparer) binary(b *syntax.BinaryExpr) {
 			x.equal(left, lang.PlainExpr(e))
 		}
 	}
+}
+
+// ordered examines a comparison of an attribute that is a word of a fixed list: words have the order of
+// the alphabet.
+func (x *comparer) ordered(e, literal syntax.Expr) {
+	dot, ok := e.(*syntax.DotExpr)
+	l, isLiteral := literal.(*syntax.Literal)
+	if !ok || !isLiteral || l.Token != syntax.STRING {
+		return
+	}
+	words, ok := x.wordsOf(dot)
+	if text, _ := l.Value.(string); !ok || !slices.Contains(words.Words, text) {
+		return
+	}
+	hint := ""
+	if slices.Contains(mad.Speeds(), words.Words[0]) || slices.Contains(mad.Widths(), words.Words[0]) {
+		hint = "; compare gbps, a number: " + exprText(dot.X) + ".gbps"
+	}
+	x.report(l.TokenPos, fmt.Sprintf("%s is a word, and words are compared by the alphabet%s", exprText(dot), hint))
 }
 
 // equal examines whether e can be equal to a literal.

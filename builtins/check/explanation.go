@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +30,9 @@ type Explainer struct {
 	// Shown returns a hint for a line that is not a statement, but text as fabsh shows it;
 	// sure: it is, else it may be. Nil: no such hints.
 	Shown func(line string) (hint string, sure bool)
-	Stack bool // print the stack trace of a bug in fabsh
+	// IsCommand reports whether name is a command of the program; may be nil.
+	IsCommand func(name string) bool
+	Stack     bool // print the stack trace of a bug in fabsh
 }
 
 // Explain renders an error for people: the cause, the position and, for habits of other
@@ -54,9 +57,19 @@ func (x *Explainer) Explain(err error) string {
 			fmt.Fprintf(&b, "%s: %s\n", PositionText(e.Pos), spelled)
 			x.quote(&b, e.Pos)
 			if line := x.lineAt(e.Pos); i == len(re)-1 || x.lineAt(re[i+1].Pos) != line {
-				x.hints(&b, line, func() bool { return writeHint(&b, line, e.Msg) || spelled != e.Msg })
+				x.hints(&b, line, func() bool {
+					onLine := func(e resolve.Error) bool { return x.lineAt(e.Pos) == line && x.undefinedHint(&b, line, e.Msg) }
+					return slices.ContainsFunc(re, onLine) || writeHint(&b, line, e.Msg) || spelled != e.Msg
+				})
 			}
 		}
+	case !x.Stack && shippedOf(err) != "": // the cause is the command line, a file of the user or the fabric
+		text := err.Error()
+		if rest, failed := strings.CutPrefix(text, "fail: "); failed {
+			text = shippedOf(err) + ": " + rest
+		}
+		fmt.Fprintln(&b, nearestMember(strings.Replace(text, ": fail: ", ": ", 1)))
+		writeHint(&b, "", err.Error())
 	default:
 		fmt.Fprintln(&b, nearestMember(err.Error()))
 		x.trace(&b, err)
@@ -67,6 +80,36 @@ func (x *Explainer) Explain(err error) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// shippedOf returns the name of the shipped script of which a call has failed, if no other script
+// runs: then the position means nothing to users. "": there is no such script.
+func shippedOf(err error) (name string) {
+	var ee *starlark.EvalError
+	var bug *lang.BugError
+	if !errors.As(err, &ee) || errors.As(err, &bug) || ee.CallStack.At(0).Pos.Filename() != "<builtin>" {
+		return ""
+	}
+	for ; errors.As(err, &ee); err = ee.Unwrap() {
+		for _, fr := range ee.CallStack {
+			switch file := fr.Pos.Filename(); {
+			case file == "<builtin>":
+			case !strings.HasPrefix(file, "@"):
+				return ""
+			case name == "":
+				name = strings.TrimSuffix(path.Base(file), ".star")
+			}
+		}
+	}
+	return name
+}
+
+// HasPosition reports whether an error has a position in a script.
+func HasPosition(err error) bool {
+	var se syntax.Error
+	var re resolve.ErrorList
+	var ee *starlark.EvalError
+	return errors.As(err, &se) || errors.As(err, &re) || errors.As(err, &ee)
 }
 
 // ExplainExit renders an error like Explain, for code that exit() must not end; why is as for
@@ -250,12 +293,34 @@ func (x *Explainer) lineAt(p syntax.Position) string {
 	if p.Line < 1 || int(p.Line) > len(lines) || strings.Contains(lines[p.Line-1], "\x00") { // no text
 		return ""
 	}
+	line := records.MaskKeys(strings.TrimRight(lines[p.Line-1], "\r"))
+	if fabric.HoldsKey(line) { // it is not a script
+		return ""
+	}
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, records.MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
+	}, line)
+}
+
+// undefinedHint adds the hint for a name that is undefined: of a command used as a function, or
+// of a name that documents use. It reports whether there is one.
+func (x *Explainer) undefinedHint(b *strings.Builder, line, msg string) bool {
+	name, ok := strings.CutPrefix(msg, "undefined: ")
+	hint := ""
+	switch called, used := strings.Contains(line, name+"("), firstValues[name]; {
+	case !ok:
+	case called && x.IsCommand != nil && x.IsCommand(name):
+		hint = commandHint(name, x.Shown != nil)
+	case used != "" && !called:
+		hint = fmt.Sprintf("define it first: %s = %s", name, used)
+	}
+	if hint != "" {
+		fmt.Fprintf(b, "hint: %s\n", hint)
+	}
+	return hint != ""
 }
 
 // hints adds the hint for a line that may be text as fabsh shows it, or else the others.
@@ -278,6 +343,10 @@ func writeHint(b *strings.Builder, line, msg string) bool {
 			fmt.Fprintf(b, "hint: %s\n", h.text)
 			return true
 		}
+	}
+	if text := halfHint(line, msg); text != "" {
+		fmt.Fprintf(b, "hint: %s\n", text)
+		return true
 	}
 	name, ok := strings.CutPrefix(msg, "undefined: ")
 	typed, words, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -114,6 +114,16 @@ func ToolEquivalent(name, words string) string {
 	return ToolHint(name)
 }
 
+// ToolAdvice returns a line for a user who has typed a tool, with these words after its name: what to
+// type instead.
+func ToolAdvice(name, words string) string {
+	advice := ToolEquivalent(name, words)
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name }); i >= 0 && (tools[i].Here != "" || tools[i].Command != "") {
+		advice = "type " + advice
+	}
+	return strings.TrimSpace(name+" "+words) + ": " + advice
+}
+
 // smpqueryEquivalent returns the equivalent of smpquery with words; "": they have none.
 func smpqueryEquivalent(words []string) string {
 	direct := false

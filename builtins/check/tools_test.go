@@ -1,11 +1,11 @@
 package check
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // TestEquivalent: command lines of smpquery have equivalents that can be typed.
@@ -22,7 +22,7 @@ func TestEquivalent(t *testing.T) {
 		"smpquery nodeinfo":              `smp_get("PortInfo", target, port)`,
 		"smpquery nodeinfo 1 x":          `smp_get("PortInfo", target, port)`,
 		"smpquery nonsense 1":            `smp_get("PortInfo", target, port)`,
-		"ibdiagnet -r":                   "audit; fabsh audit in a shell; get_routes().verify() judges the routing alone",
+		"ibdiagnet -r":                   "audit; fabsh audit in a shell; get_routes().verify() judges the routing alone; its report is fabsh report ibdiagnet, at the prompt ibdiagnet",
 		"none x":                         "",
 	} {
 		name, words, _ := strings.Cut(line, " ")
@@ -32,31 +32,14 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// TestAllTools: of every tool of infiniband-diags and ibutils there is
-// something to say.
+// TestAllTools: each tool of infiniband-diags and ibutils has a hint.
 func TestAllTools(t *testing.T) {
-	var names []string
-	for _, pattern := range []string{"../../.peers/usr/sbin/*", "../../.peers/usr/bin/ib*"} {
-		paths, _ := filepath.Glob(pattern)
-		for _, path := range paths {
-			names = append(names, filepath.Base(path))
-		}
-	}
-	if len(names) == 0 {
-		if os.Getenv("FABSH_PEERS_REQUIRED") == "1" {
-			t.Fatal("the peers are not there: make peers")
-		}
-		t.Skip("the peers are not there: make peers")
-	}
-	other := []string{"opensm", "osmtest", "ibsim", "ibsim-run", "slurmctld-wlm", "slurmd-wlm", "slurmstepd-wlm", "munged", "mungekey", "makewhatis", "mandocd", "mcatman"} // of other packages
-	for _, name := range names {
-		if !slices.Contains(other, name) && ToolHint(name) == "" {
+	for _, name := range slices.Concat(ibsimtest.Programs(t, "infiniband-diags"), ibsimtest.Programs(t, "ibutils")) {
+		switch hint := ToolHint(name); {
+		case hint == "":
 			t.Errorf("nothing is said of %s", name)
-		}
-	}
-	for _, name := range names {
-		if s := ToolHint(name); strings.HasSuffix(s, ".") {
-			t.Errorf("%s: %q ends in a full stop", name, s)
+		case strings.HasSuffix(hint, "."):
+			t.Errorf("%s: %q ends in a full stop", name, hint)
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 func Types() []lang.TypeDoc {
 	return append([]lang.TypeDoc{
 		topology.FabricType.TypeDoc(), topology.NodeType.TypeDoc(), portsDoc(), topology.PortType.TypeDoc(), topology.LinkType.TypeDoc(),
-		topology.ProblemType.TypeDoc(), topology.VirtualPortType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), datagrams.ARType.TypeDoc(), datagrams.AREntryType.TypeDoc(), datagrams.PLFTType.TypeDoc(), recordDoc(), failureDoc(),
+		topology.ProblemType.TypeDoc(), topology.VirtualPortType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.InventoryType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), datagrams.ARType.TypeDoc(), datagrams.AREntryType.TypeDoc(), datagrams.PLFTType.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.ChoicesType.TypeDoc(), routing.GraphPathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.AdaptiveLoadType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.EffectType.TypeDoc(), changes.SetType.TypeDoc(),
 		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), audits.ThisHostType.TypeDoc(), audits.OwnPortType.TypeDoc(), remedies.ActionType.TypeDoc(), remedies.PastType.TypeDoc(), remedies.LinkType.TypeDoc(), routing.HostGroupsType.TypeDoc(), routing.HostGroupType.TypeDoc(), routing.JobType.TypeDoc(), routing.JobTrafficType.TypeDoc(), routing.JobLoadType.TypeDoc(), routing.JobSharedType.TypeDoc(), audits.MatrixType.TypeDoc(), audits.MatrixPartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
@@ -96,7 +96,7 @@ func Example(a *mad.Attribute) *records.Record {
 	if a.Class == mad.ClassSubnAdm {
 		return r
 	}
-	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
+	return r.WithOrigin(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
 }
 
 // hasAttr reports whether values of a type have, or may have, an attribute with a name.

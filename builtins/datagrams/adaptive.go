@@ -27,7 +27,7 @@ var (
 	_ starlark.Mapping    = (*arValue)(nil)
 	_ starlark.Sequence   = (*arValue)(nil)
 	_ starlark.Comparable = (*arValue)(nil)
-	_ lang.Factual        = (*arValue)(nil)
+	_ lang.Detailed       = (*arValue)(nil)
 )
 
 // ARType declares the attributes of an ar.
@@ -43,7 +43,7 @@ func init() {
 	number := func(name, doc string, column bool, get func(v *arValue) int) lang.Member[*arValue] {
 		return member(name, "int", doc, column, func(v *arValue) starlark.Value { return starlark.MakeInt(get(v)) })
 	}
-	ARType = lang.NewType("ar", "The adaptive routing of a switch: ar[lid] is an ar_entry, None if the switch drops packets to lid. It iterates over the LIDs from 0 to top. While it is off, it has no entries.",
+	ARType = lang.NewType("ar", "The adaptive routing of a switch: ar[lid] is an ar_entry, None if the switch drops packets to lid. It iterates over the LIDs from 0 to top. While it is off, it has no entries. Its JSON has groups, and entries by ranges of LIDs, too.",
 		flag("announced", "whether the switch announces adaptive routing in GeneralInfo", false, func(v *arValue) bool { return v.a.Info != nil || v.a.Tables.Active() }),
 		flag("enabled", "whether adaptive routing is on", true, func(v *arValue) bool { return v.a.Tables.Enabled }),
 		number("sl_mask", "service levels that are routed adaptively, bit n for SL n", true, func(v *arValue) int { return int(v.a.Tables.SLs) }),
@@ -210,11 +210,38 @@ func (v *arValue) Iterate() starlark.Iterator {
 // Display lists the attributes, then the entries in ranges of equal ones.
 func (v *arValue) Display() string {
 	text := lang.Aligned(v.Facts())
-	t := v.table()
-	if t == nil {
+	if v.table() == nil {
 		return text
 	}
-	var rows [][]lang.Fact
+	return text + lang.TableText("", arColumns, v.rows())
+}
+
+// Details are the groups and the entries, which Display shows as a table.
+func (v *arValue) Details() []lang.Fact {
+	var entries []starlark.Value
+	for _, row := range v.rows() {
+		d := new(starlark.Dict)
+		for _, f := range row {
+			d.SetKey(starlark.String(f.Name), f.Value)
+		}
+		entries = append(entries, d)
+	}
+	groups := new(starlark.Dict)
+	for _, item := range v.groups().(*starlark.Dict).Items() {
+		groups.SetKey(starlark.String(item[0].String()), item[1])
+	}
+	return []lang.Fact{{Name: "groups", Value: groups}, {Name: "entries", Value: starlark.NewList(entries)}}
+}
+
+// arColumns are the names of the facts of rows.
+var arColumns = []string{"lids", "state", "port", "group", "ports"}
+
+// rows are the entries in ranges of equal ones.
+func (v *arValue) rows() (rows [][]lang.Fact) {
+	t := v.table()
+	if t == nil {
+		return nil
+	}
 	for from := 0; from < v.Len(); {
 		e := t.Entry(mad.LID(from))
 		end := from + 1
@@ -230,7 +257,7 @@ func (v *arValue) Display() string {
 		}
 		from = end
 	}
-	return text + lang.TableText("", []string{"lids", "state", "port", "group", "ports"}, rows)
+	return rows
 }
 
 // lidKey returns the LID that indexes a table.

@@ -233,7 +233,7 @@ It takes effect when the link trains again: port_reset(port). It fails if the po
 
 // choiceOf converts an argument that is one of the words, or a list of some; nil: not
 // given.
-func choiceOf(param string, v starlark.Value, all []string) (choice device.Choice, err error) {
+func choiceOf(param string, v starlark.Value, all []string) (choice device.LinkModes, err error) {
 	if v == nil {
 		return choice, nil
 	}

@@ -170,3 +170,40 @@ func FuzzBlocks(f *testing.F) {
 		}
 	})
 }
+
+// TestSearchForms: a search finds the forms of a word, and the words of fabsh for those of users.
+func TestSearchForms(t *testing.T) {
+	for word, want := range map[string]string{"flapping": "flap", "flapped": "flap", "errors": "error", "retries": "retry", "routing": "rout", "class": "class", "press": "press", "bring": "bring", "ports": "port", "vf": "vf", "failed": "fail"} {
+		if got := stem(word); got != want {
+			t.Errorf("%s: got %s, want %s", word, got, want)
+		}
+	}
+	l := &Library{Shell: true}
+	for query, want := range map[string]string{
+		"flapping": "link.flap", "broken": "degraded", "slow": "slower", "reseat": "cable", "reseated": "cable", "VF": "virtual", "SR-IOV": "virtual", "ipoib": "multicast",
+		"xlsx": "csv", "history": "diff", "dashboards": "monitoring-guide", "how do I": "examples-guide",
+	} {
+		found, err := l.Search(query, 0)
+		if err != nil || !strings.Contains(strings.ToLower(found), want) {
+			t.Errorf("%s: %v, want %s among\n%s", query, err, want, found)
+		}
+	}
+}
+
+// TestManualChapters: no two chapters have one name, and the guides come first.
+func TestManualChapters(t *testing.T) {
+	guides, others, err := Manual(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range slices.Concat(guides, others) {
+		if seen[c.Title] {
+			t.Errorf("two chapters are called %s", c.Title)
+		}
+		seen[c.Title] = true
+	}
+	if len(guides) != len(Guides()) {
+		t.Errorf("%d guides", len(guides))
+	}
+}

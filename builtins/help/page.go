@@ -143,7 +143,7 @@ var folders = []struct {
 	{script.Reports, KindReport, "Reports", "fabsh report NAME"},
 	{script.Policies, KindPolicy, "Routing policies", "fabsh route NAME"},
 	{script.Topologies, KindTopology, "Topologies for schedulers", "fabsh topology NAME"},
-	{script.Scenarios, KindScenario, "Scenarios of simulated fabrics", "fabsh sim --scenario NAME"},
+	{script.Scenarios, KindScenario, "Shipped scenarios", "fabsh sim --scenario NAME"},
 }
 
 // scriptHelp returns the docstring of a shipped script, with its options.
@@ -166,7 +166,7 @@ func scriptHelp(f script.Folder, name string) (string, error) {
 // toolPages returns the pages of tools of other packages.
 func toolPages() (pages []Page) {
 	for _, t := range check.Tools() {
-		text := fmt.Sprintf("%s: here, %s\n", t.Name, check.ToolHint(t.Name))
+		text := check.ToolAdvice(t.Name, "") + "\n"
 		pages = append(pages, Page{Kind: KindTool, Name: t.Name, Words: []string{t.Of}, Summary: check.ToolHint(t.Name), Text: fixedText(text)})
 	}
 	return pages

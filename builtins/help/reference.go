@@ -76,8 +76,7 @@ type Topic struct{ Name, Text string }
 
 // Manual returns the help on the functions and values of scripts, the attributes of
 // datagrams, the shipped scripts and the specification, and the guides.
-func Manual(functions []*lang.Builtin) ([]Chapter, error) {
-	var list []Chapter
+func Manual(functions []*lang.Builtin) (guides, list []Chapter, err error) {
 	for _, group := range Groups {
 		c := Chapter{Title: group}
 		for _, b := range functions {
@@ -107,7 +106,7 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		for _, d := range f.folder.Shipped() {
 			text, err := scriptHelp(f.folder, d.Name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			c.Topics = append(c.Topics, Topic{d.Name, text})
 		}
@@ -117,7 +116,7 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 		title string
 		pages []Page
 	}{
-		{"Classes of datagrams", classPages()}, {"Methods", methodPages()}, {"Traps", trapPages()}, {"Statuses", statusPages()}, {"Simulated fabrics", simPages()},
+		{"Classes of datagrams", classPages()}, {"Methods", methodPages()}, {"Traps", trapPages()}, {"Statuses", statusPages()}, {"Keys of -F sim", simPages()},
 	} {
 		c := Chapter{Title: kind.title}
 		for _, p := range kind.pages {
@@ -132,9 +131,9 @@ func Manual(functions []*lang.Builtin) ([]Chapter, error) {
 				c.Topics = append(c.Topics, Topic{p.Title, text})
 			}
 		}
-		list = append(list, c)
+		guides = append(guides, c)
 	}
-	return list, nil
+	return guides, list, nil
 }
 
 // sorted returns c with its topics by name, each once: attributes of two classes may share

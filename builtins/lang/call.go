@@ -23,7 +23,7 @@ type Call struct {
 }
 
 // Operate runs fn, which does in Go what the builtin called name does for scripts.
-// Errors begin with that name.
+// Errors begin with that name; "": with none, because the command that runs fn names them.
 func Operate(t *starlark.Thread, name string, fn func(c *Call) error) error {
 	c := &Call{Builtin: &Builtin{Name: name}, Thread: t}
 	return c.named(Protect(name, func() error { return fn(c) }))
@@ -196,7 +196,7 @@ func ParamError(param, format string, args ...any) error {
 // Refuse records and returns the refusal of the call. The exit status reports it even
 // if the script continues.
 func (c *Call) Refuse(format string, args ...any) error {
-	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
+	return c.Runtime().Refuse(c.named(Errorf(format, args...)).Error())
 }
 
 // Block runs fn, which may wait, and lets other fibers run meanwhile.
@@ -337,7 +337,10 @@ func (e *ownError) Unwrap() error { return e.err }
 
 // named puts the builtin's name before an ownError.
 func (b *Builtin) named(err error) error {
-	if own, ok := err.(*ownError); ok {
+	switch own, ok := err.(*ownError); {
+	case ok && b.Name == "":
+		return own.err
+	case ok:
 		return fmt.Errorf("%s: %w", b.Name, own.err)
 	}
 	return err

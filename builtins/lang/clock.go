@@ -62,10 +62,10 @@ func Wait(ctx context.Context, clock Clock, d time.Duration) error {
 	return clock.Sleep(ctx, d)
 }
 
-// Sleep waits, by the session's clock; other items of parallel continue. It fails at
+// Sleep waits, by the clock of the fiber; other items of parallel continue. It fails at
 // the deadline.
 func (c *Call) Sleep(d time.Duration) error {
-	err := c.Block(func(ctx context.Context) error { return Wait(ctx, c.Runtime().Clock, d) })
+	err := c.Block(func(ctx context.Context) error { return Wait(ctx, c.Clock(), d) })
 	if err != nil && c.Fiber().Stopped() == nil {
 		return Errorf("%w", err)
 	}
@@ -137,12 +137,31 @@ func (c *VirtualClock) advance() {
 // fiberCounter is a clock that depends on the number of fibers.
 type fiberCounter interface{ addFibers(n int) }
 
-// countFibers adds n fibers to the count of the clock, if it has one.
-func (r *Runtime) countFibers(n int) {
-	if c, ok := r.Clock.(fiberCounter); ok {
+// countFibers adds n fibers to the count of clock, if it has one.
+func countFibers(clock Clock, n int) {
+	if c, ok := clock.(fiberCounter); ok {
 		c.addFibers(n)
 	}
 }
+
+// runClock is the clock of a run.
+type runClock struct{ Clock }
+
+// WithClock returns a context for a run of r with a clock of its own.
+func WithClock(ctx context.Context, r *Runtime, clock Clock) context.Context {
+	return WithRun(ctx, r, &runClock{clock})
+}
+
+// Clock returns the clock of the run that f belongs to, else of the session.
+func (f *Fiber) Clock() Clock {
+	if c := RunOf[runClock](f); c != nil {
+		return c.Clock
+	}
+	return f.Runtime.Clock
+}
+
+// Clock returns the clock of the call's fiber.
+func (c *Call) Clock() Clock { return c.Fiber().Clock() }
 
 // Accompany records that a goroutine sleeps by clock c beside the fibers of a session, so
 // that a virtual clock also stops for its sleeps. leave ends that.

@@ -42,7 +42,8 @@ func PlainText(file string, line int, src string) error {
 // parser reports the newline at the beginning of the next line. src is the file.
 func AtLineEnd(e syntax.Error, src string) syntax.Error {
 	lines := strings.Split(src, "\n")
-	if n := int(e.Pos.Line) - 2; strings.HasPrefix(strings.TrimPrefix(e.Msg, "syntax error: "), "got newline") && e.Pos.Col == 1 && n >= 0 && n < len(lines) {
+	msg := strings.TrimPrefix(e.Msg, "syntax error: ")
+	if n := int(e.Pos.Line) - 2; (strings.HasPrefix(msg, "got newline") || msg == "not an identifier") && e.Pos.Col == 1 && n >= 0 && n < len(lines) {
 		file := e.Pos.Filename()
 		e.Pos = syntax.MakePosition(&file, e.Pos.Line-1, int32(utf8.RuneCountInString(lines[n])+1))
 	}

@@ -71,10 +71,7 @@ func (Discard) Emit(Stream, string) error { return nil }
 
 // NewThread returns the thread of f; release ends it and detaches it from f's context.
 func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
-	if f.Place == nil {
-		f.Place = []int{f.Runtime.evaluations, 0}
-		f.Runtime.evaluations++
-	}
+	f.begin()
 	t = &starlark.Thread{
 		Name:  name,
 		Print: func(t *starlark.Thread, msg string) { FiberOf(t).Print(msg + "\n") },
@@ -85,8 +82,9 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 		},
 	}
 	t.SetLocal(fiberKey, f)
-	libtime.SetNow(t, func() (time.Time, error) { return f.Runtime.Clock.Now(), nil })
-	untie := context.AfterFunc(f.Context, func() { t.Cancel(context.Cause(f.Context).Error()) })
+	libtime.SetNow(t, func() (time.Time, error) { return f.Clock().Now(), nil })
+	ctx := f.Context // Within may change it while ctx ends
+	untie := context.AfterFunc(ctx, func() { t.Cancel(context.Cause(ctx).Error()) })
 	if !f.begun {
 		f.begun = true
 		f.steps, _ = f.Context.Value(stepsKey{}).(*steps)
@@ -97,6 +95,22 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 		f.steps.leave(t)
 		untie()
 	}
+}
+
+// begin gives a fiber outside of parallel its place after the earlier ones.
+func (f *Fiber) begin() {
+	if f.Place == nil {
+		f.Place = []int{f.Runtime.evaluations, 0}
+		f.Runtime.evaluations++
+	}
+}
+
+// Within calls fn; the fiber has the context ctx meanwhile, which is derived from its own.
+func (f *Fiber) Within(ctx context.Context, fn func() error) error {
+	outer := f.Context
+	defer func() { f.Context = outer }()
+	f.Context = ctx
+	return fn()
 }
 
 // Thread returns the thread of an evaluation: it writes to the streams of r, and its
@@ -282,7 +296,7 @@ func runParallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 	}
 	b.workers = make([]worker, min(a.Width, len(b.items)))
 	b.running = len(b.workers)
-	b.parent.Runtime.countFibers(max(b.running-1, 0)) // the parent waits
+	countFibers(b.parent.Clock(), max(b.running-1, 0)) // the parent waits
 	var wg sync.WaitGroup
 	for i := range b.workers {
 		w := &b.workers[i]
@@ -359,7 +373,7 @@ func (w *worker) run() {
 	}
 	w.item = -1
 	if b.running--; b.running > 0 { // the parent continues in place of the last
-		b.parent.Runtime.countFibers(-1)
+		countFibers(b.parent.Clock(), -1)
 	}
 }
 
@@ -418,7 +432,7 @@ func (e *itemError) Unwrap() error { return e.err }
 // of them have begun and not ended. The fibers begin in their order. They are of scripts that
 // share no values that may change, so they run at the same time, except that only one is in
 // builtins at a time, while it does not wait. With a limit of steps, which they count in common,
-// only one runs at a time, as in parallel. Each has a runtime of its own, a Part of one; their
+// only one runs at a time, as in parallel. Their
 // clocks count fibers in common, or not at all.
 func RunTogether(fibers []*Fiber, width int, run func(i int)) {
 	width = min(width, len(fibers))
@@ -428,13 +442,14 @@ func RunTogether(fibers []*Fiber, width int, run func(i int)) {
 	var baton, common sync.Mutex
 	limited, _ := fibers[0].Context.Value(stepsKey{}).(*steps)
 	for _, f := range fibers {
+		f.begin()
 		if f.common = &common; limited != nil {
 			f.baton, f.common = &baton, nil
 		}
 	}
-	r := fibers[0].Runtime
-	next, running := 0, width  // common guards both
-	r.countFibers(running - 1) // the caller waits
+	clock := fibers[0].Clock()
+	next, running := 0, width     // common guards both
+	countFibers(clock, running-1) // the caller waits
 	begin := func() (i int, more bool) {
 		common.Lock()
 		defer common.Unlock()
@@ -443,7 +458,7 @@ func RunTogether(fibers []*Fiber, width int, run func(i int)) {
 			return next - 1, true
 		}
 		if running--; running > 0 { // the caller continues in place of the last
-			r.countFibers(-1)
+			countFibers(clock, -1)
 		}
 		return 0, false
 	}

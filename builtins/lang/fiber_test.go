@@ -68,7 +68,7 @@ func TestRunTogetherLimited(t *testing.T) {
 func fibersOf(ctx context.Context, r *Runtime, n int) []*Fiber {
 	fibers := make([]*Fiber, n)
 	for i := range fibers {
-		fibers[i] = &Fiber{Runtime: r.Part(r.Clock), Context: ctx, Sink: Discard{}, Account: new(Account)}
+		fibers[i] = &Fiber{Runtime: r, Context: ctx, Sink: Discard{}, Account: new(Account)}
 	}
 	return fibers
 }

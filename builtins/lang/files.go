@@ -26,11 +26,12 @@ type Files struct {
 	Cwd     string   // absolute
 	Home    string   // absolute: load("//x.star") searches here first
 	roots   []root
-	out     *root           // nil: scripts may not write
-	named   map[string]bool // absolute: files that the command line names, in any directory
-	secrets []fs.FileInfo   // files that scripts may not read under any name
-	scoped  bool            // within Scope
-	sealed  bool            // after Seal
+	out     *root                       // nil: scripts may not write
+	named   map[string]bool             // absolute: files that the command line names, in any directory
+	secrets []fs.FileInfo               // files that scripts may not read under any name
+	scoped  bool                        // within Scope
+	sealed  bool                        // after Seal
+	secret  func(beginning []byte) bool // reports whether a file holds keys; nil: before Seal
 }
 
 type root struct {
@@ -100,9 +101,10 @@ func (f *Files) Leave() {
 
 // Seal makes the directories of include the only readable ones, permanently: neither the working
 // directory, nor the directory of a script, nor a file that a command line names can be read.
-// A relative name is looked up below each of these directories, in their order.
-func (f *Files) Seal() {
-	f.sealed, f.named = true, nil
+// A relative name is looked up below each of these directories, in their order. A file is refused if
+// secret reports that its beginning holds keys.
+func (f *Files) Seal(secret func(beginning []byte) bool) {
+	f.sealed, f.named, f.secret = true, nil, secret
 	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
 		if !r.given && r.open != nil {
 			r.open.Close()
@@ -293,11 +295,20 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 		err = fmt.Errorf("%s: is not a regular file; scripts may read only regular files", shown)
 	case slices.ContainsFunc(f.secrets, func(secret os.FileInfo) bool { return os.SameFile(secret, st) }):
 		err = fmt.Errorf("%s: contains keys; scripts may not read it", shown)
+	case f.secret != nil && f.secret(beginning(file)):
+		err = fmt.Errorf("%s: contains keys; remove it from the directories of -I", shown)
 	default:
 		return file, nil
 	}
 	file.Close()
 	return nil, err
+}
+
+// beginning returns the first bytes of a regular file, whose position stays.
+func beginning(file *File) []byte {
+	b := make([]byte, 64<<10)
+	n, _ := file.ReadAt(b, 0) // an error follows when it is read
+	return b[:n]
 }
 
 // OpenNamed opens a file that the command line names, in any directory. Reading ends
@@ -497,10 +508,48 @@ func (f *Files) Write(path string, data []byte) (string, error) {
 		return "", fmt.Errorf("%s: scripts may write only below %s, the directory of --out", path, f.Short(f.out.dir))
 	}
 	abs := filepath.Join(f.out.dir, rel)
-	if err := replaceFile(f.out.fs, rel, data); err != nil {
+	err := checkLinks(f.out.open, rel, maxLinks)
+	if err == nil {
+		err = replaceFile(f.out.fs, rel, data)
+	}
+	if err != nil {
 		return "", shortError(renamePath(err, f.Short(abs)))
 	}
 	return f.Short(abs), nil
+}
+
+// maxLinks is the maximum number of symbolic links in a path (path_resolution(7)).
+const maxLinks = 40
+
+// checkLinks returns an error if one of the directories of name, below r, is a symbolic link of a
+// user other than root and the one who runs this process. The root itself refuses links that lead
+// out. r is nil for files in memory.
+func checkLinks(r *os.Root, name string, links int) error {
+	at, dirs := "", strings.Split(filepath.Dir(name), string(filepath.Separator))
+	for _, dir := range dirs {
+		at = filepath.Join(at, dir)
+		if r == nil || links == 0 || !filepath.IsLocal(at) {
+			return nil // the root refuses it, or it is in memory
+		}
+		st, err := r.Lstat(at)
+		if err != nil {
+			return nil // of a missing directory; others are found again
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() && sys.Uid != 0 {
+			return &os.PathError{Op: "write", Path: name, Err: fmt.Errorf("%s is a symbolic link of another user; choose another directory", at)}
+		}
+		to, err := r.Readlink(at)
+		if err != nil {
+			return err
+		}
+		if err := checkLinks(r, filepath.Join(filepath.Dir(at), to, "file"), links-1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceFile writes data to the file called name in fs.

@@ -233,10 +233,50 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// TestWriteLinks: files are not written through a directory that is a link of another user, even one
+// that leads to a directory below that of --out.
+func TestWriteLinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make links of others")
+	}
+	dir := tree(t, map[string]string{"out/mine/a": "old"})
+	for name, to := range map[string]string{"own": "mine", "theirs": "mine", "chain": "theirs"} {
+		if err := os.Symlink(to, filepath.Join(dir, "out", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Lchown(filepath.Join(dir, "out/theirs"), 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFiles(nil, dir, nil, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const refused = "theirs is a symbolic link of another user; choose another directory"
+	for path, want := range map[string]string{
+		"own/b": "", "own/new/b": "", "theirs/a": "out/theirs/a: " + refused, "theirs/new/a": "out/theirs/new/a: " + refused, "chain/a": "out/chain/a: " + refused, "theirs": "",
+	} {
+		got := ""
+		if _, err := f.Write(path, []byte("x")); err != nil {
+			got = err.Error()
+		}
+		if path == "theirs" { // the link is not a regular file
+			want = "out/theirs: is not a regular file, so it cannot be replaced"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "out/mine/a")); err != nil || string(text) != "old" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
 // TestSeal: after Seal only the directories of -I can be read, by relative names too, whatever else
 // the command line names.
 func TestSeal(t *testing.T) {
-	dir := tree(t, map[string]string{"cwd/a": "a", "script/s.star": "", "one/b": "b", "two/b": "2", "two/sub/c": "c", "else/d": "d"})
+	dir := tree(t, map[string]string{"cwd/a": "a", "script/s.star": "", "one/b": "b", "two/b": "2", "two/keys": "secret", "two/sub/c": "c", "else/d": "d"})
 	if err := os.Symlink(filepath.Join(dir, "else/d"), filepath.Join(dir, "one/link")); err != nil {
 		t.Fatal(err)
 	}
@@ -249,14 +289,14 @@ func TestSeal(t *testing.T) {
 	}
 	defer f.Close()
 	f.Allow(starlark.String("a"))
-	f.Seal()
+	f.Seal(func(beginning []byte) bool { return strings.HasPrefix(string(beginning), "secret") })
 	f.Allow(starlark.String(filepath.Join(dir, "else/d")))
 	if err := f.Confine(filepath.Join(dir, "script")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"b": "b", "sub/c": "c", "within": "b", filepath.Join(dir, "two/b"): "2", filepath.Join(dir, "one/../two/b"): "2",
-		"a": "", "../cwd/a": "", filepath.Join(dir, "cwd/a"): "", "link": "", "s.star": "", filepath.Join(dir, "script/s.star"): "", filepath.Join(dir, "else/d"): "", "/etc/passwd": "", "": "", ".": "",
+		"a": "", "../cwd/a": "", filepath.Join(dir, "cwd/a"): "", "keys": "", "link": "", "s.star": "", filepath.Join(dir, "script/s.star"): "", filepath.Join(dir, "else/d"): "", "/etc/passwd": "", "": "", ".": "",
 	} {
 		for how, read := range map[string]func(context.Context, string) ([]byte, error){"scripts": f.Read, "the command line": f.ReadNamed} {
 			if got, err := read(t.Context(), name); string(got) != want || (err == nil) != (want != "") {

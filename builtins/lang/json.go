@@ -213,10 +213,21 @@ func sameContainer(a, b starlark.Value) bool {
 	return false
 }
 
+// Detailed is a Factual whose text has more than its columns, such as the entries of a table. JSON has
+// the details behind the columns.
+type Detailed interface {
+	Factual
+	Details() []Fact
+}
+
 func (e *encoder) Facts(v Factual) error {
 	e.buf.WriteString(`{"schema":`)
 	e.text(v.Schema())
-	for _, f := range v.Facts() {
+	facts := v.Facts()
+	if d, ok := v.(Detailed); ok {
+		facts = append(facts, d.Details()...)
+	}
+	for _, f := range facts {
 		e.buf.WriteByte(',')
 		e.text(f.Name)
 		e.buf.WriteByte(':')

@@ -97,7 +97,7 @@ func (c *Call) show(a *showArgs) error {
 	if err != nil {
 		return err
 	}
-	text, err := render(v, format, 0, c.Fiber().Stopped)
+	text, err := render(v, format, page{}, c.Fiber().Stopped)
 	if err != nil || !a.Pager {
 		return errors.Join(err, c.Fiber().Sink.Emit(Stdout, text))
 	}
@@ -138,12 +138,15 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 	if t != nil {
 		stopped = FiberOf(t).Stopped
 	}
-	text, err := render(v, r.Format, width, stopped)
+	text, err := render(v, r.Format, page{width, r.Whole}, stopped)
 	if d, ok := v.(Drawn); ok && r.Format == FormatText {
-		text = d.Draw(width, r.Blocks != nil && r.Blocks())
+		text = d.Draw(width, r.Shaded != nil && r.Shaded())
 	}
 	if err != nil {
 		return err
+	}
+	if r.Shown != nil {
+		r.Shown(v)
 	}
 	if r.Format == FormatJSON {
 		if r.shown++; r.shown == 2 && !r.Documents {
@@ -154,11 +157,17 @@ func (r *Runtime) Display(out sink, t *starlark.Thread, v starlark.Value) error 
 }
 
 // Render returns v in a format; the text ends with a newline unless it is empty.
-func Render(v starlark.Value, format Format) (string, error) { return render(v, format, 0, nil) }
+func Render(v starlark.Value, format Format) (string, error) { return render(v, format, page{}, nil) }
 
-// render is Render for a terminal of some width; 0: unlimited. JSON ends with the error of
+// page is where text is shown.
+type page struct {
+	width int    // columns of the terminal; 0: unlimited
+	whole string // how the user sees the columns that a table leaves out, as Runtime.Whole
+}
+
+// render is Render for a page. JSON ends with the error of
 // stopped, if that is not nil.
-func render(v starlark.Value, format Format, width int, stopped func() error) (string, error) {
+func render(v starlark.Value, format Format, page page, stopped func() error) (string, error) {
 	switch format {
 	case FormatJSON:
 		data, err := encodeJSON(v, stopped)
@@ -186,7 +195,7 @@ func render(v starlark.Value, format Format, width int, stopped func() error) (s
 	case FormatRawCSV:
 		return renderCSV(v, func(text string) string { return text })
 	}
-	return renderText(v, width), nil
+	return renderText(v, page), nil
 }
 
 // renderCSV writes one line for each element of v. Elements with named facts get a
@@ -282,10 +291,11 @@ const maxColumns = 16
 type displayed interface{ Display() string }
 
 // RenderText returns v as text for people, with a newline at the end.
-func RenderText(v starlark.Value) string { return renderText(v, 0) }
+func RenderText(v starlark.Value) string { return renderText(v, page{}) }
 
-// renderText is RenderText for a terminal of some width; 0: unlimited.
-func renderText(v starlark.Value, width int) string {
+// renderText is RenderText for a page.
+func renderText(v starlark.Value, page page) string {
+	width := page.width
 	text := v.String() + "\n"
 	if c, ok := v.(Changed); ok {
 		if lines, ok := renderChanges([]starlark.Value{c}, width); ok {
@@ -298,7 +308,10 @@ func renderText(v starlark.Value, width int) string {
 			return strings.TrimSuffix(string(v), "\n") + "\n"
 		}
 	case *tableValue:
-		return tableText(v.title, v.columns, v.rows, width)
+		if v.blocks {
+			return Fit(v.Display(), width)
+		}
+		return tableText(v.title, v.columns, v.rows, page)
 	case displayed:
 		text = v.Display()
 	case *Failure:
@@ -313,7 +326,7 @@ func renderText(v starlark.Value, width int) string {
 		if lines, ok := renderChanges(list, width); ok {
 			return lines
 		}
-		if rows, ok := renderRows(list, width); ok {
+		if rows, ok := renderRows(list, page); ok {
 			return rows
 		}
 	}
@@ -341,39 +354,55 @@ func Aligned(facts []Fact) string {
 // renderRows renders a list of values with named facts as a table, or one below the
 // other if they have too many. A failure takes the place of the value, with its
 // target.
-func renderRows(list []starlark.Value, width int) (string, bool) {
-	rows := make([][]Fact, len(list))
-	var known [][]Fact
+func renderRows(list []starlark.Value, page page) (string, bool) {
+	rows, known, ok := factRows(list)
+	if !ok {
+		return "", false
+	}
+	columns := ColumnsOf(known)
+	if len(columns) <= maxColumns {
+		for i, v := range list {
+			if e, ok := v.(*Failure); ok {
+				rows[i] = e.row(columns[0])
+			}
+		}
+		if page.width > 0 {
+			columns = guidsLast(columns, known)
+		}
+		return tableText("", columns, rows, page), true
+	}
+	return Fit(blocksText(rows), page.width), true
+}
+
+// factRows returns the facts of values, and of those that are not failures; a failure has its target
+// and its text. The result is false if there are other values, or only failures.
+func factRows(list []starlark.Value) (rows, known [][]Fact, ok bool) {
+	rows = make([][]Fact, len(list))
 	for i, v := range list {
 		if _, ok := v.(*Failure); ok {
 			continue
 		}
 		row, ok := FactsOf(v)
 		if !ok {
-			return "", false
+			return nil, nil, false
 		}
 		rows[i] = withoutCodes(row)
 		known = append(known, rows[i])
 	}
-	if len(known) == 0 {
-		return "", false
-	}
 	columns := ColumnsOf(known)
-	inTable := len(columns) <= maxColumns
+	if len(columns) == 0 {
+		return nil, nil, false
+	}
 	for i, v := range list {
 		if e, ok := v.(*Failure); ok {
-			rows[i] = e.row(columns[0])
-			if !inTable {
-				rows[i] = append(rows[i][:1], Fact{Name: "error", Value: starlark.String(e.brief())})
-			}
+			rows[i] = []Fact{e.row(columns[0])[0], {Name: "error", Value: starlark.String(e.brief())}}
 		}
 	}
-	if inTable {
-		if width > 0 {
-			columns = guidsLast(columns, known)
-		}
-		return tableText("", columns, rows, width), true
-	}
+	return rows, known, true
+}
+
+// blocksText returns rows as text, one below the other.
+func blocksText(rows [][]Fact) string {
 	var b strings.Builder
 	for i, row := range rows {
 		if i > 0 {
@@ -381,7 +410,7 @@ func renderRows(list []starlark.Value, width int) (string, bool) {
 		}
 		b.WriteString(Aligned(row))
 	}
-	return Fit(b.String(), width), true
+	return b.String()
 }
 
 // guidsLast moves columns of long identifiers to the end, so that a narrow terminal
@@ -436,9 +465,46 @@ func (f *Fact) Cell() string {
 		return OneLine(v.String())
 	case Named:
 		return OneLine(v.Name())
+	case *starlark.List:
+		if names, ok := namesOf(v); ok {
+			return OneLine(strings.Join(names, ", "))
+		}
 	}
 	return OneLine(f.Value.String())
 }
+
+// namesOf returns the names of a list of nodes, ports or other values with names; false: it has
+// others.
+func namesOf(list *starlark.List) (names []string, ok bool) {
+	for v := range starlark.Elements(list) {
+		n, ok := v.(Named)
+		if !ok {
+			return nil, false
+		}
+		names = append(names, n.Name())
+	}
+	return names, len(names) > 0
+}
+
+// short returns a long list as its length, its first and its last element: "4 ports: leaf-1/5
+// ... leaf-2/1"; other values as Cell does.
+func (f *Fact) short() string {
+	list, ok := f.Value.(starlark.Indexable)
+	_, isList := f.Value.(*starlark.List)
+	_, isTuple := f.Value.(starlark.Tuple)
+	if !ok || !isList && !isTuple || list.Len() < longList {
+		return f.Cell()
+	}
+	first, last := Fact{Value: list.Index(0), Hex: f.Hex}, Fact{Value: list.Index(list.Len() - 1), Hex: f.Hex}
+	noun := ""
+	if strings.HasSuffix(f.Name, "s") {
+		noun = " " + OneLine(f.Name)
+	}
+	return fmt.Sprintf("%d%s: %s ... %s", list.Len(), noun, first.Cell(), last.Cell())
+}
+
+// longList is the number of elements from which a list is long.
+const longList = 4
 
 // cellOfTuple joins words with commas and numbers with spaces.
 func cellOfTuple(t starlark.Tuple, hex int) string {
@@ -465,9 +531,9 @@ type Changed interface {
 }
 
 // Drawn is a value that is shown as a picture with lines of at most width columns; 0:
-// unlimited. If blocks is true, a cell may be a rune of Cells.
+// unlimited. If shaded is true, a cell may be a rune of Cell.
 type Drawn interface {
-	Draw(width int, blocks bool) string
+	Draw(width int, shaded bool) string
 }
 
 // renderChanges renders values that were changed, or the failures of some; false: there are

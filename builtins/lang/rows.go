@@ -48,7 +48,7 @@ func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value, format Format) (s
 		}
 	}
 	for _, name := range r.View.Columns {
-		if len(known) > 0 && !known[name] {
+		if head, _, _ := strings.Cut(name, "."); len(known) > 0 && !known[name] && !known[head] {
 			return nil, fmt.Errorf("--columns: unknown column %q%s", name, r.hint(name, sortedNames(known)))
 		}
 	}
@@ -65,7 +65,9 @@ func (r *Runtime) ViewOf(t *starlark.Thread, v starlark.Value, format Format) (s
 }
 
 // rowMethods returns the methods of lists and tables for rows.
-func rowMethods() []*Builtin { return []*Builtin{&selectRows, &sortRows, &groupRows, &countRows} }
+func rowMethods() []*Builtin {
+	return []*Builtin{&selectRows, &sortRows, &groupRows, &countRows, &rowBlocks}
+}
 
 // MethodOf returns f as one of these methods, of a list; false: it is another function.
 func MethodOf(f *starlark.Builtin) (*Function, bool) {
@@ -126,13 +128,16 @@ func init() {
 }
 
 // byDoc is the help of the parameter by.
-const byDoc = "the name of a column or attribute, or a function of a row"
+const byDoc = "the name of a column or attribute, such as \"speed\" or \"a.node.name\", or a function of a row"
 
 var selectRows = Builtin{
 	Name:    "select",
 	Returns: "list",
-	Params:  []Param{{Name: "where", Kind: KindAny, Doc: `an expression of columns and attributes, as text: "lid > 10 and type == \"ca\""; or a function of a row`}},
-	Doc: `Returns the rows of a list or table for which a condition is true.
+	Params: []Param{
+		{Name: "where", Kind: KindAny, Default: "None", Doc: `an expression of columns and attributes, as text: "lid > 10 and type == \"ca\"", "a.node.name == \"leaf-1\""; or a function of a row`},
+		{Name: "**columns", Kind: KindAny, Doc: "columns or attributes and the value that each must have; of a list, one of its values"},
+	},
+	Doc: `Returns the rows of a list or table for which a condition is true, and which have the values of the keyword arguments.
 In the text, the names of columns have the values that the table shows. Rows that are errors are kept.`,
 	Example: `
 > discover().nodes.select("type == 'switch' and lid > 10")
@@ -141,19 +146,72 @@ spine-3  switch   11          8  0x0002c903001000a0
 spine-4  switch   12          8  0x0002c903001000b0
 > len(discover().links.select(lambda l: l.a.node.name == "leaf-1"))
 8
+> len(discover().links.select(speed="hdr", state=["init", "active"]))
+64
 `,
-	Run: Do(func(c *Call, a *struct{ Where starlark.Value }) (starlark.Value, error) {
+	Run: Do(func(c *Call, a *struct {
+		Where   starlark.Value
+		Columns []starlark.Tuple
+	}) (starlark.Value, error) {
 		list := Elements(c.Recv)
-		where, err := conditionOf(c.Runtime(), c.Thread, a.Where, list)
-		if err != nil {
-			return nil, ParamError("where", "%w", err)
+		if a.Where == nil && len(a.Columns) == 0 {
+			return nil, Errorf("want a condition, as in select(\"lid > 10\"), or values of columns, as in select(speed=\"hdr\")")
 		}
-		found, err := filterRows(list, where)
+		if a.Where != nil {
+			where, err := conditionOf(c.Runtime(), c.Thread, a.Where, list)
+			if err != nil {
+				return nil, ParamError("where", "%w", err)
+			}
+			if list, err = filterRows(list, where); err != nil {
+				return nil, err
+			}
+		}
+		list, err := rowsWith(c.Runtime(), list, a.Columns)
 		if err != nil {
 			return nil, err
 		}
-		return starlark.NewList(found), nil
+		return starlark.NewList(list), nil
 	}),
+}
+
+// rowsWith returns the rows that have the values of columns, and errors.
+func rowsWith(r *Runtime, list []starlark.Value, columns []starlark.Tuple) ([]starlark.Value, error) {
+	names := map[string]bool{}
+	if len(columns) > 0 {
+		addColumns(names, list)
+	}
+	for _, kv := range columns {
+		name := string(kv[0].(starlark.String))
+		if len(list) > 0 && !names[name] {
+			return nil, Errorf("unknown column %q%s", name, r.hint(name, sortedNames(names)))
+		}
+	}
+	return filterRows(list, func(row starlark.Value) (starlark.Value, error) {
+		for _, kv := range columns {
+			has, err := cellOf(row, string(kv[0].(starlark.String)))
+			if err != nil {
+				return nil, err
+			}
+			if equal, err := equalsAny(has, kv[1]); err != nil || !equal {
+				return starlark.False, err
+			}
+		}
+		return starlark.True, nil
+	})
+}
+
+// equalsAny reports whether a value equals another or, of a list, one of its elements.
+func equalsAny(has, want starlark.Value) (bool, error) {
+	list, ok := want.(*starlark.List)
+	if !ok {
+		return starlark.Equal(has, want)
+	}
+	for v := range starlark.Elements(list) {
+		if equal, err := starlark.Equal(has, v); equal || err != nil {
+			return equal, err
+		}
+	}
+	return false, nil
 }
 
 // filterRows returns the rows for which a condition is true, and errors.
@@ -293,6 +351,35 @@ hdr      128
 	}),
 }
 
+var rowBlocks = Builtin{
+	Name:    "blocks",
+	Returns: "table",
+	Doc: `Returns the rows of a list or table, to be shown one below the other, with all columns.
+A table on a narrow terminal leaves columns out; at the prompt, _.blocks() shows the rows of the last table whole.`,
+	Example: `
+> discover().links[:1].blocks()
+a           leaf-1/1
+a_num       1
+b           node-0001 HCA-1/1
+b_num       1
+state       active
+width       4x
+speed       hdr
+best_width  4x
+best_speed  hdr
+degraded    False
+a_guid      0x0002c90300100000
+b_guid      0x0002c90310000000
+`,
+	Run: Do(func(c *Call, a *struct{}) (starlark.Value, error) {
+		rows, known, ok := factRows(Elements(c.Recv))
+		if !ok {
+			return nil, Errorf("the list has no rows with names of columns")
+		}
+		return &tableValue{columns: ColumnsOf(known), rows: rows, blocks: true}, nil
+	}),
+}
+
 // groupsBy returns a dict of value to rows.
 func groupsBy(c *Call, by starlark.Value) (*starlark.Dict, error) {
 	list := Elements(c.Recv)
@@ -327,7 +414,7 @@ func keysBy(c *Call, by starlark.Value, list []starlark.Value) ([]starlark.Value
 	if name, ok := starlark.AsString(by); ok {
 		names := map[string]bool{}
 		addColumns(names, list)
-		if len(list) > 0 && !names[name] {
+		if head, _, _ := strings.Cut(name, "."); len(list) > 0 && !names[name] && !names[head] {
 			return nil, ParamError("by", "unknown column %q%s", name, c.Runtime().hint(name, sortedNames(names)))
 		}
 		value = func(row starlark.Value) (starlark.Value, error) { return cellOf(row, name) }
@@ -372,10 +459,16 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 	}
 	env := starlark.StringDict{}
 	var used []string
+	whole := map[string]bool{} // names of which the expression uses attributes
 	var operands []syntax.Expr
 	syntax.Walk(e, func(n syntax.Node) bool {
 		if id, ok := n.(*syntax.Ident); ok && names[id.Name] && !env.Has(id.Name) {
 			used, env[id.Name] = append(used, id.Name), starlark.None
+		}
+		if dot, ok := n.(*syntax.DotExpr); ok {
+			if id, ok := dot.X.(*syntax.Ident); ok {
+				whole[id.Name] = true
+			}
 		}
 		if b, ok := n.(*syntax.BinaryExpr); ok {
 			operands = append(operands, b.X, b.Y)
@@ -411,7 +504,11 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 	}
 	return func(row starlark.Value) (starlark.Value, error) {
 		for _, name := range used {
-			v, err := cellOf(row, name)
+			get := cellOf
+			if whole[name] {
+				get = attributeOf
+			}
+			v, err := get(row, name)
 			if err != nil {
 				return nil, err
 			}
@@ -584,8 +681,42 @@ func sortedNames(names map[string]bool) []string {
 	return list
 }
 
+// attributeOf is cellOf for the attribute itself, such as a port, where the table shows its name.
+func attributeOf(row starlark.Value, name string) (starlark.Value, error) {
+	if x, ok := row.(starlark.HasAttrs); ok {
+		if _, isDict := row.(starlark.IterableMapping); !isDict {
+			if v, err := x.Attr(name); v != nil || err != nil {
+				return v, err
+			}
+		}
+	}
+	return cellOf(row, name)
+}
+
+// pathOf returns the value at the end of a path of attributes, such as a.node.name; None if a part
+// is None.
+func pathOf(row starlark.Value, path string) (starlark.Value, error) {
+	head, rest, more := strings.Cut(path, ".")
+	v, err := attributeOf(row, head)
+	for err == nil && more && v != starlark.None {
+		var name string
+		name, rest, more = strings.Cut(rest, ".")
+		x, ok := v.(starlark.HasAttrs)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s has no attributes", path, v.Type())
+		}
+		if v, err = x.Attr(name); v == nil && err == nil {
+			return nil, fmt.Errorf("%s has no .%s", x.Type(), name)
+		}
+	}
+	if n, ok := v.(Named); ok && err == nil {
+		return starlark.String(n.Name()), nil
+	}
+	return v, err
+}
+
 // cellOf returns the value of a column of a row as a table shows it, or else of an
-// attribute; None if the row has neither.
+// attribute or a path of attributes; None if the row has neither.
 func cellOf(row starlark.Value, name string) (starlark.Value, error) {
 	if d, ok := row.(*starlark.Dict); ok {
 		v, found, err := d.Get(starlark.String(name))
@@ -597,6 +728,9 @@ func cellOf(row starlark.Value, name string) (starlark.Value, error) {
 		if i := slices.IndexFunc(facts, func(f Fact) bool { return f.Name == name }); i >= 0 {
 			return facts[i].Value, nil
 		}
+	}
+	if strings.Contains(name, ".") {
+		return pathOf(row, name)
 	}
 	if x, ok := row.(starlark.HasAttrs); ok {
 		if _, isDict := row.(starlark.IterableMapping); !isDict {

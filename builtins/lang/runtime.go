@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -21,8 +22,13 @@ type Runtime struct {
 	// Width returns the current maximum of columns in a line of text; 0 or nil:
 	// unlimited.
 	Width func() int
-	// Blocks reports whether text may have runes of Cells; nil: it may not.
-	Blocks func() bool
+	// Whole is how the user sees the columns that a table leaves out on a narrow terminal.
+	Whole string
+	// Shown receives each value that is shown; nil: none does. It is not for work that runs at
+	// the same time.
+	Shown func(starlark.Value)
+	// Shaded reports whether text may have runes of Cell; nil: it may not.
+	Shaded func() bool
 	// Measure receives the values shown in FormatProm.
 	Measure func(starlark.Value) error
 	Clock   Clock
@@ -48,40 +54,21 @@ type Runtime struct {
 	evaluations int
 	shown       int // documents, of FormatJSON
 	state       map[reflect.Type]any
-	whole       *Runtime // of a part, the runtime that it is a part of
 }
 
 // Beside returns a runtime for work that runs at the same time as r. It has the settings
 // and streams of r, but none of its state.
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
-		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Documents: r.Documents, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
+		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Documents: r.Documents, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Whole: r.Whole, Shaded: r.Shaded,
 		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
 	}
 }
 
-// Part returns a runtime for fibers that run together with the fibers of r. It shares the state
-// of r, except clock and the states that own points to.
-func (r *Runtime) Part(clock Clock, own ...any) *Runtime {
-	if r.warned == nil {
-		r.warned = map[string]bool{}
-	}
-	p := *r
-	p.Clock, p.whole, p.state = clock, r, map[reflect.Type]any{}
-	for _, state := range own {
-		p.state[reflect.TypeOf(state).Elem()] = state
-	}
-	r.evaluations++ // p has one
-	return &p
-}
-
-// StateOf returns the state of type T that a vocabulary keeps with the session,
-// initially zero.
+// StateOf returns the state of type T that a vocabulary keeps as long as the session, initially
+// zero. The state of a run is a value of WithRun.
 func StateOf[T any](r *Runtime) *T {
 	key := reflect.TypeFor[T]()
-	for r.state[key] == nil && r.whole != nil {
-		r = r.whole
-	}
 	if r.state[key] == nil {
 		if r.state == nil {
 			r.state = map[reflect.Type]any{}
@@ -91,6 +78,30 @@ func StateOf[T any](r *Runtime) *T {
 	return r.state[key].(*T)
 }
 
+// runKey is the key of the state of type T in a context.
+type runKey[T any] struct{}
+
+// runState is a state of type T, and the runtime of the run.
+type runState[T any] struct {
+	runtime *Runtime
+	state   *T
+}
+
+// WithRun returns a context for a run, a part of the work of the session r: RunOf returns state in
+// the fibers of r with that context, unless state is nil.
+func WithRun[T any](ctx context.Context, r *Runtime, state *T) context.Context {
+	return context.WithValue(ctx, runKey[T]{}, runState[T]{r, state})
+}
+
+// RunOf returns the state of type T of the run that f belongs to, nil without one. Fibers of
+// a runtime beside it do not belong to the run.
+func RunOf[T any](f *Fiber) *T {
+	if x, ok := f.Context.Value(runKey[T]{}).(runState[T]); ok && x.runtime == f.Runtime {
+		return x.state
+	}
+	return nil
+}
+
 // Refuse records that a change was refused, for the exit status, and returns the
 // refusal.
 func (r *Runtime) Refuse(reason string) error {
@@ -98,7 +109,7 @@ func (r *Runtime) Refuse(reason string) error {
 	return &RefusalError{Reason: reason}
 }
 
-// Join records in r the refusals of b, a runtime beside it or a part of it, and what b has shown.
+// Join records in r the refusals of b, a runtime beside it, and what b has shown.
 func (r *Runtime) Join(b *Runtime) {
 	r.refused = r.refused || b.refused
 	r.shown = max(r.shown, b.shown)

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ type tableValue struct {
 	title   string
 	columns []string
 	rows    [][]Fact
+	blocks  bool // show the rows one below the other
 }
 
 func (g *tableValue) String() string {
@@ -25,7 +27,12 @@ func (g *tableValue) Type() string          { return "table" }
 func (g *tableValue) Freeze()               {}
 func (g *tableValue) Truth() starlark.Bool  { return true }
 func (g *tableValue) Hash() (uint32, error) { return 0, Unhashable(g) }
-func (g *tableValue) Display() string       { return TableText(g.title, g.columns, g.rows) }
+func (g *tableValue) Display() string {
+	if g.blocks {
+		return blocksText(g.rows)
+	}
+	return TableText(g.title, g.columns, g.rows)
+}
 
 // AttrNames and Attr give a table the methods of lists of rows.
 func (g *tableValue) AttrNames() []string { return RowAttrNames() }
@@ -114,6 +121,14 @@ func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
 				continue // None too
 			}
 			if x, ok := v.(starlark.HasAttrs); ok {
+				if strings.Contains(name, ".") {
+					a, err := pathOf(v, name)
+					if err != nil {
+						return nil, err
+					}
+					row = append(row, Fact{Name: name, Value: a})
+					continue
+				}
 				a, err := x.Attr(name)
 				if err != nil {
 					return nil, err
@@ -147,7 +162,7 @@ func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
 
 // TableText lays out rows in columns: numbers aligned right, separated by two blanks.
 func TableText(title string, columns []string, rows [][]Fact) string {
-	return tableText(title, columns, rows, 0)
+	return tableText(title, columns, rows, page{})
 }
 
 // column is a column of a table, laid out.
@@ -156,23 +171,28 @@ type column struct {
 	cells   []string
 	width   int
 	numeric bool
+	rank    int // as of a fact
 }
 
 // columnGap separates columns.
 const columnGap = "  "
 
-// tableText is TableText for a terminal of some width; 0: unlimited. On a narrow one it
-// leaves out the last columns and names them in a line below; it cuts the first,
-// with a mark.
-func tableText(title string, columns []string, rows [][]Fact, width int) string {
+// tableText is TableText for a page. On a narrow terminal, it shortens long lists, keeps the
+// most important columns and names the others in a line below; it cuts the first column, and
+// texts that are important, with a mark.
+func tableText(title string, columns []string, rows [][]Fact, page page) string {
 	list := make([]column, len(columns))
 	for i, name := range columns {
-		list[i] = makeColumn(name, rows)
+		list[i] = makeColumn(name, rows, (*Fact).Cell)
 	}
-	shown := len(list)
-	if width > 0 {
-		for shown > 1 && totalWidth(list[:shown]) > width {
-			shown--
+	width := page.width
+	var left []string
+	if width > 0 && len(list) > 0 {
+		if totalWidth(list) > width {
+			for i, name := range columns {
+				list[i] = makeColumn(name, rows, (*Fact).short)
+			}
+			list, left = fitColumns(list, width)
 		}
 		list[0].cut(width)
 	}
@@ -182,7 +202,7 @@ func tableText(title string, columns []string, rows [][]Fact, width int) string 
 	}
 	line := func(cell func(c *column) string, rest string) {
 		var l strings.Builder
-		for i := range list[:shown] {
+		for i := range list {
 			c := &list[i]
 			pad := strings.Repeat(" ", max(0, c.width-textWidth(cell(c))))
 			if c.numeric {
@@ -201,14 +221,71 @@ func tableText(title string, columns []string, rows [][]Fact, width int) string 
 	for i, row := range rows {
 		line(func(c *column) string { return c.cells[i] }, errorOf(row))
 	}
-	if left := columns[shown:]; len(left) > 0 {
-		b.WriteString(Fit(fmt.Sprintf("... not shown: %s (a wider terminal has more, -o json all)\n", strings.Join(left, ", ")), width))
+	if len(left) > 0 {
+		b.WriteString(Fit(leftOut(left, page), width))
 	}
 	return b.String()
 }
 
-// makeColumn lays out the column called name.
-func makeColumn(name string, rows [][]Fact) column {
+// leastText is the number of columns to which an important text is cut at most.
+const leastText = 20
+
+// fitColumns returns the columns that a terminal has room for, by rank and then from the left,
+// in their order, and the names of the others. Minor columns are kept only beside all others.
+func fitColumns(list []column, width int) (kept []column, left []string) {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order[1:], func(i, j int) int { return list[i].rank - list[j].rank })
+	keep := make([]bool, len(list))
+	room, full := width+len(columnGap), false
+	for n, i := range order {
+		c := &list[i]
+		if full && c.rank > 0 {
+			continue
+		}
+		if need := c.width + len(columnGap); n > 0 && need > room {
+			if c.rank >= 0 || c.numeric || room-len(columnGap) < leastText {
+				full = true
+				continue
+			}
+			c.cut(room - len(columnGap))
+		}
+		keep[i] = true
+		room -= c.width + len(columnGap)
+	}
+	for i, c := range list {
+		if keep[i] {
+			kept = append(kept, c)
+		} else {
+			left = append(left, c.name)
+		}
+	}
+	return kept, left
+}
+
+// leftOut returns the line about columns that are not shown: as many names as it has room for,
+// and how to see them.
+func leftOut(names []string, page page) string {
+	whole := cmp.Or(page.whole, "--columns NAMES chooses")
+	line := func(n int) string {
+		shown := strings.Join(names[:n], ", ")
+		if n < len(names) {
+			shown += fmt.Sprintf(" and %d more", len(names)-n)
+		}
+		return fmt.Sprintf("... not shown: %s (%s)\n", shown, whole)
+	}
+	for n := len(names); n > 1; n-- {
+		if textWidth(line(n)) <= page.width+1 { // without the line end
+			return line(n)
+		}
+	}
+	return line(1)
+}
+
+// makeColumn lays out the column called name, with the cells that cell returns.
+func makeColumn(name string, rows [][]Fact, cell func(*Fact) string) column {
 	c := column{name: OneLine(name), cells: make([]string, len(rows)), numeric: true}
 	c.width = textWidth(c.name)
 	for i, row := range rows {
@@ -217,7 +294,10 @@ func makeColumn(name string, rows [][]Fact) column {
 		if failed && f.Value == starlark.None {
 			continue // the error spans all columns except the first
 		}
-		c.cells[i] = f.Cell()
+		c.cells[i] = cell(&f)
+		if f.Rank != 0 {
+			c.rank = f.Rank
+		}
 		c.width = max(c.width, textWidth(c.cells[i]))
 		if failed {
 			continue

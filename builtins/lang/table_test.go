@@ -58,8 +58,7 @@ leaf-1/1             1  active  a longer comment
 LID 999            error: it is asked in vain and
                    again in vain
 node-0001 HCA-1/1   13  down
-... not shown: guid (a wider terminal has more, -o
-  json all)
+... not shown: guid (--columns NAMES chooses)
 `,
 		30: `
 name               lid  state
@@ -68,9 +67,9 @@ LID 999            error: it
   is asked in vain and again
   in vain
 node-0001 HCA-1/1   13  down
-... not shown: comment, guid
-  (a wider terminal has more,
-  -o json all)
+... not shown: comment and 1
+  more (--columns NAMES
+  chooses)
 `,
 		12: `
 name
@@ -83,21 +82,63 @@ LID 999
   in vain
 node-0001...
 ... not
-  shown:
-  lid,
-  state,
-  comment,
-  guid (a
-  wider
-  terminal
-  has more,
-  -o json
-  all)
+  shown: lid
+  and 3 more
+  (--columns
+  NAMES
+  chooses)
 `,
 	} {
-		got := "\n" + renderText(starlark.NewList(list), width)
+		got := "\n" + renderText(starlark.NewList(list), page{width: width})
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%d (-want +got):\n%s", width, d)
 		}
+	}
+}
+
+// TestImportantColumns: a table that is too wide keeps the columns that its type declares as
+// important, whatever their place, cuts a text that is one, and drops minor ones first.
+func TestImportantColumns(t *testing.T) {
+	finding := &ResultType{Name: "fault", Important: []string{"name", "message"}, Members: []ResultMember{{Name: "severity"}, {Name: "check"}, {Name: "name"}, {Name: "message"}, {Name: "version"}}}
+	text := func(s string) starlark.Value { return starlark.String(s) }
+	list := starlark.NewList([]starlark.Value{
+		NewResult(finding, text("error"), text("ctr.ber.with.a.long.name"), text("leaf-1/1"), text("200 symbol errors in 10 s on both ends"), starlark.MakeInt(1)),
+	})
+	for width, want := range map[int]string{
+		80: `
+severity  name      message                                 version
+error     leaf-1/1  200 symbol errors in 10 s on both ends        1
+... not shown: check (_.blocks() shows all)
+`,
+		44: `
+severity  name      message
+error     leaf-1/1  200 symbol errors in ...
+... not shown: check and 1 more (_.blocks()
+  shows all)
+`,
+	} {
+		if d := cmp.Diff(want, "\n"+renderText(list, page{width, "_.blocks() shows all"})); d != "" {
+			t.Errorf("%d (-want +got):\n%s", width, d)
+		}
+	}
+}
+
+// TestLongLists: a table that is too wide shows a long list by its length and its ends; blocks()
+// shows all of it.
+func TestLongLists(t *testing.T) {
+	hops := starlark.Tuple{starlark.MakeInt(101), starlark.MakeInt(102), starlark.MakeInt(103), starlark.MakeInt(104), starlark.MakeInt(105), starlark.MakeInt(106), starlark.MakeInt(107)}
+	list := starlark.NewList([]starlark.Value{DictOf("cost", starlark.MakeInt(5), "lids", hops)})
+	for width, want := range map[int]string{
+		0:  "cost  lids\n   5  101 102 103 104 105 106 107\n",
+		33: "cost  lids\n   5  101 102 103 104 105 106 107\n",
+		32: "cost  lids\n   5  7 lids: 101 ... 107\n",
+	} {
+		if got := renderText(list, page{width: width}); got != want {
+			t.Errorf("%d: got\n%s", width, got)
+		}
+	}
+	rows, _, _ := factRows(Elements(list))
+	if got, want := blocksText(rows), "cost  5\nlids  101 102 103 104 105 106 107\n"; got != want {
+		t.Errorf("blocks: got\n%s", got)
 	}
 }

@@ -205,16 +205,21 @@ const (
 	ShadeNone    = 9
 )
 
-// firstCells is the first of the runes that stand for two cells. They are in Unicode's
+// shadeMarks are the characters of shades, also of unknown and absent: cells differ without colour.
+const shadeMarks = ".:-=+*#@? "
+
+// ShadeMark returns the character for a cell of a shade.
+func ShadeMark(shade int) string { return shadeMarks[shade : shade+1] }
+
+// firstCell is the first of the runes that stand for cells in colour. They are in Unicode's
 // private use area, so that they have no other meaning.
-const firstCells = 0xf_0000
+const firstCell = 0xf_0000
 
-// Cells returns the rune for two cells of these shades, one above the other. The writer
-// to the terminal replaces it by a half block in colour.
-func Cells(upper, lower int) rune { return rune(firstCells + upper<<4 + lower) }
+// Cell returns the rune for a cell of a shade in colour. The writer to the terminal replaces it by
+// the mark of the shade on its colour.
+func Cell(shade int) rune { return rune(firstCell + shade) }
 
-// CellsOf returns the shades of a rune of Cells; false: r is another rune.
-func CellsOf(r rune) (upper, lower int, ok bool) {
-	upper, lower = int(r-firstCells)>>4, int(r-firstCells)&0xf
-	return upper, lower, r >= firstCells && upper <= ShadeNone && lower <= ShadeNone
+// CellOf returns the shade of a rune of Cell; false: r is another rune.
+func CellOf(r rune) (shade int, ok bool) {
+	return int(r - firstCell), r >= firstCell && r <= firstCell+ShadeNone
 }

@@ -15,6 +15,7 @@ type Fact struct {
 	Value starlark.Value
 	Hex   int  // number of hexadecimal digits in text; 0: decimal
 	Code  bool // the number of a word: in JSON and CSV, not in text
+	Rank  int  // a table that is too wide keeps the lowest; 0: neither declared as important nor as minor
 }
 
 // Factual is a value that encodes and displays as named facts.
@@ -43,6 +44,7 @@ type Type[T Object] struct {
 	doc     string
 	version int // of the schema; 0 means 1
 	members []Member[T]
+	ranks   map[string]int // of the members that Important names
 	index   map[string]int
 	Names   []string
 }
@@ -66,6 +68,22 @@ func NewType[T Object](name, doc string, members ...Member[T]) *Type[T] {
 func (t *Type[T]) AtVersion(version int) *Type[T] {
 	t.version = version
 	return t
+}
+
+// Important declares the columns that a table of such values keeps where it is too wide, the
+// most important first. The first column is always kept.
+func (t *Type[T]) Important(names ...string) *Type[T] {
+	t.ranks = ranksOf(names)
+	return t
+}
+
+// ranksOf returns the ranks of columns, the most important first: all are below 0.
+func ranksOf(names []string) map[string]int {
+	ranks := make(map[string]int, len(names))
+	for i, name := range names {
+		ranks[name] = i - len(names)
+	}
+	return ranks
 }
 
 // Schema returns the name of the schema in the JSON of the type's values: "port/2".
@@ -106,7 +124,7 @@ func (t *Type[T]) Facts(v T) []Fact {
 		if n, ok := x.(Named); ok {
 			x = starlark.String(n.Name())
 		}
-		out = append(out, Fact{Name: m.Name, Value: x})
+		out = append(out, Fact{Name: m.Name, Value: x, Rank: t.ranks[m.Name]})
 	}
 	return out
 }
@@ -170,6 +188,9 @@ type ResultType struct {
 	Doc     string
 	Version int // of the schema; 0 means 1
 	Members []ResultMember
+	// Important names the columns that a table of such results keeps where it is too wide, the
+	// most important first. The first column is always kept.
+	Important []string
 }
 
 // ResultMember is a named part of a result.
@@ -250,8 +271,9 @@ func (r *Result) AttrNames() []string {
 
 func (r *Result) Facts() []Fact {
 	var out []Fact
+	ranks := ranksOf(r.kind.Important)
 	for i, m := range r.kind.Members {
-		out = append(out, Fact{Name: m.Name, Value: r.values[i], Code: m.Long})
+		out = append(out, Fact{Name: m.Name, Value: r.values[i], Code: m.Long, Rank: ranks[m.Name]})
 	}
 	return out
 }

@@ -30,9 +30,8 @@ type Policy struct {
 }
 
 // LoadPolicy runs the top level of a policy and reads the words of its options.
-// name is a .star file or the name of a shipped policy. flags are the flags of
-// the command that runs it, for suggestions about misspelled ones.
-func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*Policy, error) {
+// name is a .star file or the name of a shipped policy.
+func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words []string) (*Policy, error) {
 	path, err := script.Policies.Locate(name)
 	if err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func LoadPolicy(ctx context.Context, in *script.Interpreter, name string, words,
 		if p.fn = s.Function("route"); p.fn == nil {
 			return fmt.Errorf("%s: not a routing policy; it does not define route(fabric, ...)", path)
 		}
-		return p.parse(words, flags)
+		return p.parse(words)
 	})
 }
 
@@ -95,9 +94,9 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 func nameOf(script string) string { return strings.TrimSuffix(path.Base(script), ".star") }
 
 // parse reads the options of the policy. Files that they name may be read from any directory.
-func (p *Policy) parse(words, flags []string) (err error) {
+func (p *Policy) parse(words []string) (err error) {
 	e := script.NewEntry(path.Base(p.script), p.fn, "")
-	e.CommandFlags, e.ProgramFlags = flags, p.in.Flags
+	e.ProgramFlags = p.in.Flags
 	if !e.Fabric {
 		return fmt.Errorf("%s: invalid parameters of route(); the first must be fabric", e.Name)
 	}

@@ -79,14 +79,7 @@ func callEntry(t *starlark.Thread, in *script.Interpreter, e *script.Entry, word
 		}
 		a.Positional = append(starlark.Tuple{f}, a.Positional...)
 	}
-	audits.TakeFindings(in.Runtime)
 	v, err := starlark.Call(t, e.Fn, a.Positional, a.Keywords)
-	if found := audits.TakeFindings(in.Runtime); err == nil && len(found) > 0 {
-		if err := lang.ShowValue(t, audits.WrapFindings(found)); err != nil {
-			return err
-		}
-		return &lang.ExitError{Code: lang.StatusFindings}
-	}
 	if err == nil && e.Fn.Name() == "route" && v != starlark.None {
 		err = lang.ShowValue(t, v) // the tables that `fabsh route` would verify and write
 	}
@@ -109,7 +102,7 @@ func RunCode(ctx context.Context, in *script.Interpreter, name, code string) err
 		}
 		in.Runtime.WarnComparisons(file, in.Globals)
 		globals, err := prog.Init(t, in.Globals)
-		if err != nil || !last || globals[lastName] == starlark.None {
+		if err != nil || !last || globals[lastName] == starlark.None || audits.WillReport(in.Runtime, globals[lastName]) {
 			return err
 		}
 		return lang.ShowValue(t, globals[lastName])

@@ -36,9 +36,8 @@ type TopologyKind struct {
 }
 
 // LoadTopology runs the top level of a script and reads the words of its options. name
-// is a .star file or the name of a shipped one. flags are the flags of the command that
-// runs it, for suggestions about misspelled ones.
-func LoadTopology(ctx context.Context, in *script.Interpreter, name string, words, flags []string) (*TopologyKind, error) {
+// is a .star file or the name of a shipped one.
+func LoadTopology(ctx context.Context, in *script.Interpreter, name string, words []string) (*TopologyKind, error) {
 	path, err := script.Topologies.Locate(name)
 	if err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
@@ -53,14 +52,14 @@ func LoadTopology(ctx context.Context, in *script.Interpreter, name string, word
 		if k.write == nil || k.read == nil {
 			return fmt.Errorf("%s: not a kind of topology; it must define topology(groups, *, ...), which returns a text, and read(text), which returns a dict of host to its groups", path)
 		}
-		return k.parse(s.Doc, words, flags)
+		return k.parse(s.Doc, words)
 	})
 }
 
 // parse reads the options.
-func (k *TopologyKind) parse(doc string, words, flags []string) error {
+func (k *TopologyKind) parse(doc string, words []string) error {
 	e := script.NewEntry(nameOf(k.script), k.write, doc)
-	e.CommandFlags, e.ProgramFlags = flags, k.in.Flags
+	e.ProgramFlags = k.in.Flags
 	k.ofHost = len(e.Words) == 2 && e.Words[1].Name == hostParameter
 	if len(e.Words) == 0 || len(e.Words) > 1 && !k.ofHost || e.Words[0].Name != "groups" || e.Rest != "" {
 		return fmt.Errorf("%s: invalid parameters of topology(); want groups, perhaps host, and options after a *: def topology(groups, *, name = \"\")", k.script)
@@ -71,7 +70,7 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	e.Words = e.Words[1:]
 	args, err := e.Parse(words)
 	if err != nil {
-		return fmt.Errorf("topology %s: %w\nusage: %s", e.Name, err, e.Usage())
+		return fmt.Errorf("%s: %w\nusage: %s", e.Name, err, e.Usage())
 	}
 	if args.Help {
 		k.Help = e.Help()
@@ -80,7 +79,7 @@ func (k *TopologyKind) parse(doc string, words, flags []string) error {
 	args.Allow(k.in.Runtime.Files)
 	if len(args.Positional) > 0 {
 		if k.host, _ = starlark.AsString(args.Positional[0]); k.host == "" { // an unset variable, not all hosts
-			return fmt.Errorf("topology %s: the name of the host is empty; want a host, or no argument for all", e.Name)
+			return fmt.Errorf("%s: the name of the host is empty; want a host, or no argument for all", e.Name)
 		}
 	}
 	return nil
@@ -101,7 +100,7 @@ func (k *TopologyKind) withHost(first starlark.Value) starlark.Tuple {
 // the groups.
 func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.HostsFile, error) {
 	if names := g.Hosts(); k.host != "" && !slices.Contains(names, k.host) {
-		return "", nil, fmt.Errorf("topology %s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
+		return "", nil, fmt.Errorf("%s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
 	}
 	v, err := k.call(ctx, k.write, k.withHost(values.WrapHostGroups(g)), k.kwargs)
 	if err != nil {
@@ -116,7 +115,7 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 		err = file.Check(g, k.host)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("topology %s: the output does not read back as the groups: %w", nameOf(k.script), err)
+		return "", nil, fmt.Errorf("%s: the output does not read back as the groups: %w", nameOf(k.script), err)
 	}
 	return text, file, nil
 }
@@ -127,7 +126,7 @@ func (k *TopologyKind) Read(ctx context.Context, text string) (*values.HostsFile
 	v, err := k.call(ctx, k.read, k.withHost(starlark.String(text)), nil)
 	var ee *starlark.EvalError
 	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
-		return nil, fmt.Errorf("topology %s: not a file of this kind: %s", nameOf(k.script), ee.Msg)
+		return nil, fmt.Errorf("%s: not a file of this kind: %s", nameOf(k.script), ee.Msg)
 	}
 	if err != nil {
 		return nil, err
@@ -143,7 +142,7 @@ func (k *TopologyKind) Read(ctx context.Context, text string) (*values.HostsFile
 func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	err = k.in.Runtime.Evaluate(ctx, k.script, func(t *starlark.Thread) (err error) {
 		v, err = starlark.Call(t, fn, args, slices.Clone(kwargs))
-		return plainFailure(k.script, "topology "+nameOf(k.script), k.notExit(err))
+		return plainFailure(k.script, nameOf(k.script), k.notExit(err))
 	})
 	return v, err
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
@@ -22,11 +23,25 @@ import (
 // Datagram returns MAD m as a value that can be shown: the request or answer, the
 // fields of its header, its other parts, its errors, and the bytes without a layout. Its
 // text explains it. notes are errors of the headers before it.
-func Datagram(m []byte, notes ...string) starlark.Value { return &datagramValue{m, notes} }
+func Datagram(m []byte, notes ...string) starlark.Value { return &datagramValue{m: m, notes: notes} }
+
+// Packet is what a capture states about a datagram.
+type Packet struct {
+	Number     int       // from 1
+	Time       time.Time // zero: unknown
+	SLID, DLID uint16
+	Direction  string // sent, received; "": unknown
+}
+
+// CapturedDatagram is Datagram for a MAD of a capture.
+func CapturedDatagram(p Packet, m []byte, notes ...string) starlark.Value {
+	return &datagramValue{m: m, notes: notes, packet: &p}
+}
 
 type datagramValue struct {
-	m     []byte
-	notes []string
+	m      []byte
+	notes  []string
+	packet *Packet // nil: not of a capture
 }
 
 var _ lang.Factual = (*datagramValue)(nil)
@@ -36,7 +51,7 @@ func (v *datagramValue) Freeze()               {}
 func (v *datagramValue) Truth() starlark.Bool  { return true }
 func (v *datagramValue) Hash() (uint32, error) { return lang.HashBytes(v.m), nil }
 func (v *datagramValue) Schema() string        { return "datagram/1" }
-func (v *datagramValue) Display() string       { return datagramText(v.m, v.notes) }
+func (v *datagramValue) Display() string       { return v.packet.line() + datagramText(v.m, v.notes) }
 
 // String returns "" if the header is incomplete.
 func (v *datagramValue) String() string {
@@ -48,7 +63,15 @@ func (v *datagramValue) String() string {
 
 func (v *datagramValue) Facts() []lang.Fact {
 	layouts := mad.Dissect(v.m)
-	out := []lang.Fact{{Name: "summary", Value: starlark.String(v.String())}}
+	var out []lang.Fact
+	if v.packet != nil {
+		out = v.packet.facts()
+	}
+	out = append(out, lang.Fact{Name: "summary", Value: starlark.String(v.String())})
+	if len(v.m) >= mad.HeaderSize {
+		h := mad.ParseHeader(v.m)
+		out = append(out, lang.Fact{Name: "attribute", Value: starlark.String(attributeName(&h))})
+	}
 	var parts []starlark.Value
 	for i, p := range layouts {
 		x := &partValue{New(p.Layout, p.Data), p, queryMask(v.m, p)}
@@ -62,6 +85,34 @@ func (v *datagramValue) Facts() []lang.Fact {
 		lang.Fact{Name: "parts", Value: starlark.NewList(parts)},
 		lang.Fact{Name: "problems", Value: lang.Texts(append(slices.Clone(v.notes), mad.Validate(v.m)...))},
 		lang.Fact{Name: "without_layout", Value: uncoveredRanges(v.m, coveredBytes(v.m, layouts))})
+}
+
+// line returns the line above the text of a datagram; "" without a packet.
+func (p *Packet) line() string {
+	if p == nil {
+		return ""
+	}
+	line := fmt.Sprintf("packet %d", p.Number)
+	if !p.Time.IsZero() {
+		line += p.Time.UTC().Format(", 2006-01-02 15:04:05.000000 UTC")
+	}
+	line += fmt.Sprintf(", LID %d to LID %d", p.SLID, p.DLID)
+	if p.Direction != "" {
+		line += ", " + p.Direction
+	}
+	return line + "\n"
+}
+
+func (p *Packet) facts() []lang.Fact {
+	at, direction := starlark.Value(starlark.None), starlark.Value(starlark.None)
+	if !p.Time.IsZero() {
+		at = starlark.String(p.Time.UTC().Format(time.RFC3339Nano))
+	}
+	if p.Direction != "" {
+		direction = starlark.String(p.Direction)
+	}
+	return []lang.Fact{{Name: "packet", Value: starlark.MakeInt(p.Number)}, {Name: "time", Value: at},
+		{Name: "slid", Value: starlark.MakeInt(int(p.SLID))}, {Name: "dlid", Value: starlark.MakeInt(int(p.DLID))}, {Name: "direction", Value: direction}}
 }
 
 // partValue is a part of a datagram: a record without the fields beyond the end of the
@@ -154,10 +205,7 @@ type annotation struct {
 func headline(m []byte) string {
 	h := mad.ParseHeader(m)
 	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
-	name := fmt.Sprintf("%#04x", uint16(h.Attribute))
-	if named := cmp.Or(a, mad.Lookup(h.Class, h.Attribute)); named != nil { // versions differ in layout, not in numbers
-		name = named.Name
-	}
+	name := attributeName(&h)
 	line := fmt.Sprintf("%v%s(%s)", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), name)
 	if !h.Method.IsNamed(h.Class, h.ClassVersion) {
 		line = fmt.Sprintf("%v method %#02x (%s)", h.Class.Family(), uint8(h.Method), name)
@@ -179,6 +227,15 @@ func headline(m []byte) string {
 		}
 	}
 	return line
+}
+
+// attributeName returns the name of the attribute that h names, else its number.
+func attributeName(h *mad.Header) string {
+	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
+	if a = cmp.Or(a, mad.Lookup(h.Class, h.Attribute)); a != nil { // versions differ in layout, not in numbers
+		return a.Name
+	}
+	return fmt.Sprintf("%#04x", uint16(h.Attribute))
 }
 
 // layoutName returns the name of a layout, with its variant and state.

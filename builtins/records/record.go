@@ -220,6 +220,9 @@ func (r *Record) fieldFacts() []lang.Fact {
 		if f.Hex && !f.Key {
 			x.Hex = (f.Bits + 3) / 4
 		}
+		if f.Minor {
+			x.Rank = 1
+		}
 		out = append(out, x)
 		if f.Words != nil {
 			code := eachElement(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) })
@@ -299,8 +302,8 @@ type Origin struct {
 	Port starlark.Value // None if the record is not about a port
 }
 
-// AskedOf returns r with its origin.
-func (r *Record) AskedOf(o Origin) *Record {
+// WithOrigin returns r with its origin.
+func (r *Record) WithOrigin(o Origin) *Record {
 	r.origin = &o
 	return r
 }

@@ -10,6 +10,7 @@
 package remedies
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -30,9 +31,14 @@ import (
 // GroupRemedy is the heading of remedies in the overview.
 const GroupRemedy = "Remedies"
 
-// ActionsAllowed is set while scripts may make actions: in remedies, and in tests of scripts. It
-// is the state that remedies keep with a lang.Runtime.
-type ActionsAllowed bool
+// allowed is the state of a run whose scripts may make actions.
+type allowed struct{}
+
+// AllowActions returns a context for a run whose scripts may make actions: of remedies, and of tests of
+// scripts.
+func AllowActions(ctx context.Context, r *lang.Runtime) context.Context {
+	return lang.WithRun(ctx, r, new(allowed))
+}
 
 // linkParam is the parameter for the link of an action.
 var linkParam = lang.Param{Name: "link", Kind: lang.KindAny, Doc: "a link, or a port at one of its ends"}
@@ -139,7 +145,7 @@ const maxText = 4096
 
 // checkAction returns an error if no action can be made with these texts.
 func checkAction(c *lang.Call, texts ...string) error {
-	if !*lang.StateOf[ActionsAllowed](c.Runtime()) {
+	if lang.RunOf[allowed](c.Fiber()) == nil {
 		return lang.Errorf("only a remedy makes actions: define remedy(fabric, findings), and run it with fabsh remedy FILE.star")
 	}
 	for _, text := range texts {
@@ -169,8 +175,9 @@ func linkAction(c *lang.Call, kind remedy.ActionKind, a *actionArgs) (starlark.V
 
 // ActionType is the type of actions.
 var ActionType = &lang.ResultType{
-	Name: "action",
-	Doc:  "An action of a remedy, from isolate(), restore(), reset() or ticket().",
+	Name:      "action",
+	Doc:       "An action of a remedy, from isolate(), restore(), reset() or ticket().",
+	Important: []string{"action", "subject", "reason", "declined"},
 	Members: []lang.ResultMember{
 		{Name: "action", Type: "string", Doc: `"isolate", "restore", "reset" or "ticket"`},
 		{Name: "subject", Type: "string", Doc: "name of the port, or of the subject of a ticket"},
@@ -202,8 +209,9 @@ func actionOf(v starlark.Value) (remedy.Action, bool) {
 
 // DecisionType is the type of decisions, in the result of a run and in the log.
 var DecisionType = &lang.ResultType{
-	Name: "remedy_decision",
-	Doc:  "What was decided about an action of a remedy, or what became of it.",
+	Name:      "remedy_decision",
+	Doc:       "What was decided about an action of a remedy, or what became of it.",
+	Important: []string{"at", "decision", "subject", "action", "reason", "why"},
 	Members: []lang.ResultMember{
 		{Name: "at", Doc: "time, in RFC 3339"},
 		{Name: "decision", Type: "string", Doc: `"planned", "declined", "kept" (a link passed its test), "ticket"; in the log also "applied" (a plan was applied) and "released" (another changed the port)`},

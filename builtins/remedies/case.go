@@ -2,26 +2,28 @@ package remedies
 
 import (
 	"context"
-	"io"
 	"slices"
 	"time"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/remedy"
+	"fabsh/fabric/routing/opensm"
 	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
 )
 
-// newCase returns the case by which actions on f are judged; f was just swept, or read from a
-// file. The forwarding tables are read when an action needs them.
-func newCase(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, state *remedy.State) (*remedy.Case, error) {
-	env := topology.EnvOf(r)
-	c := &remedy.Case{Fabric: f, State: state, Manager: managerOf(f)}
+// newCase returns the case by which actions on the fabric of the input are judged; it was just
+// swept, or read from a file. The forwarding tables are read when an action needs them.
+func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, error) {
+	env, f := topology.EnvOf(r), input.Fabric
+	c := &remedy.Case{Fabric: f, State: input.State, Manager: ManagerOf(f)}
 	managed := c.Manager != nil
 	if env.Engine != nil {
 		c.Host = f.From()
@@ -38,7 +40,7 @@ func newCase(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, state *reme
 	if env.Engine == nil && !f.HasLFTs() {
 		return c, nil // the effect is unknown
 	}
-	p := predictors{runtime: r, managed: managed, needed: []*fabric.Port{c.Host, c.Manager}}
+	p := predictors{runtime: r, engine: input.ManagerEngine, managed: managed, needed: []*fabric.Port{c.Host, c.Manager}, manager: c.Manager}
 	c.Effect = func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error) {
 		e, err := p.predict(ctx, f, ports)
 		if err != nil {
@@ -49,9 +51,9 @@ func newCase(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, state *reme
 	return c, nil
 }
 
-// managerOf returns the port of the master subnet manager, by the PortInfo of the first port
+// ManagerOf returns the port of the master subnet manager, by the PortInfo of the first port
 // that names it; nil: unknown.
-func managerOf(f *fabric.Fabric) *fabric.Port {
+func ManagerOf(f *fabric.Fabric) *fabric.Port {
 	for i := range f.Ports() {
 		if info := f.Ports()[i].Info(); info != nil && info.MasterSMLID != 0 {
 			if p := f.PortByLID(info.MasterSMLID); p != nil {
@@ -65,9 +67,11 @@ func managerOf(f *fabric.Fabric) *fabric.Port {
 // predictors predict effects. They read the tables in force when the first is needed.
 type predictors struct {
 	runtime *lang.Runtime
+	engine  string // of the subnet manager, as the command line states it
 	managed bool
 	needed  []*fabric.Port // whose links must stay; some may be nil
 
+	manager         *fabric.Port // nil: unknown
 	live            *routes.Routes
 	likely, minimal *change.Predictor
 }
@@ -88,7 +92,7 @@ func (p *predictors) predict(ctx context.Context, f *fabric.Fabric, ports []*fab
 	if err != nil || !p.managed || e.Engine != "" || e.Refusal() != "" {
 		return e, err
 	}
-	if p.minimal, err = p.predictor(ctx, p.minimal, "minhop"); err != nil {
+	if p.minimal, err = p.predictor(ctx, p.minimal, opensm.MinHop); err != nil {
 		return nil, err
 	}
 	other, err := p.minimal.Without(ctx, ports)
@@ -98,13 +102,26 @@ func (p *predictors) predict(ctx context.Context, f *fabric.Fabric, ports []*fab
 	return e, err
 }
 
-// predictor returns x, or if it is nil, a new predictor for an engine; "": the engine of the
-// tables in force.
-func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine string) (*change.Predictor, error) {
+// predictor returns x, or if it is nil, a new predictor for an engine of the subnet manager; "": what
+// is known of its routing.
+func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine string) (_ *change.Predictor, err error) {
 	if x != nil {
 		return x, nil
 	}
-	o := change.PredictOptions{Managed: p.managed, Engine: engine}
+	o := change.PredictOptions{Managed: p.managed}
+	var sm, local mad.LID
+	if p.manager != nil {
+		sm = p.manager.LID()
+	}
+	if host := p.needed[0]; host != nil {
+		local = host.LID()
+	}
+	if o.Manager, err = changes.ManagerRouting(p.runtime, p.engine, sm, local); err != nil {
+		return nil, err
+	}
+	if engine != "" {
+		o.Manager.Engines, o.Manager.Options = []string{engine}, nil
+	}
 	for _, port := range p.needed {
 		if port != nil && port.LID() != 0 {
 			o.Needed = append(o.Needed, port.LID())
@@ -112,7 +129,7 @@ func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine 
 	}
 	if env := topology.EnvOf(p.runtime); env.Engine != nil {
 		t := change.Tables{Live: p.live}
-		levels := change.Levels{Client: env.SA, File: env.Levels, Open: func(path string) (io.ReadCloser, error) { return p.runtime.Files.OpenNamed(ctx, path) }}
+		levels := change.Levels{Client: env.SA}
 		levels.InForce(&t, env.Engine)
 		o.Lanes = t.InLanes
 	}
@@ -132,8 +149,9 @@ var PastType = &lang.ResultType{
 
 // LinkType is the type of the past of a link.
 var LinkType = &lang.ResultType{
-	Name: "remedy_link",
-	Doc:  "The past of a link that a remedy wanted to isolate.",
+	Name:      "remedy_link",
+	Doc:       "The past of a link that a remedy wanted to isolate.",
+	Important: []string{"id", "name", "phase", "bad", "seconds"},
 	Members: []lang.ResultMember{
 		{Name: "id", Type: "string", Doc: "GUID and number of the port where it is disabled"},
 		{Name: "name", Type: "string", Doc: "name of the link when it was last up"},

@@ -30,6 +30,8 @@ type Input struct {
 	Of    time.Time
 	// Judged are the checks that were done.
 	Judged []string
+	// ManagerEngine is the routing engine of the subnet manager that the command line states.
+	ManagerEngine string
 }
 
 // Decide runs the remedies, and decides on their actions. It makes no plan.
@@ -38,7 +40,7 @@ func (set *Selection) Decide(ctx context.Context, in *script.Interpreter, input 
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCase(ctx, in.Runtime, input.Fabric, input.State)
+	c, err := newCase(ctx, in.Runtime, input)
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +58,8 @@ func Plan(ctx context.Context, r *lang.Runtime, o *Outcome) (err error) {
 // run runs the remedies one after the other, and returns all their actions. They may read the
 // fabric, and not change it. An error of one ends the run: its actions are unknown.
 func (set *Selection) run(ctx context.Context, in *script.Interpreter, input *Input) (actions []remedy.Action, err error) {
-	env, running := topology.EnvOf(in.Runtime), lang.StateOf[ActionsAllowed](in.Runtime)
-	before, was := env.Forbidden, *running
-	env.Forbidden, *running = "a remedy returns actions, and changes nothing itself", true
-	defer func() { env.Forbidden, *running = before, was }()
+	env := topology.EnvOf(in.Runtime)
+	ctx = AllowActions(topology.Forbid(ctx, in.Runtime, "a remedy returns actions, and changes nothing itself"), in.Runtime)
 	findings := audits.WrapFindings(input.Findings)
 	findings.Freeze()
 	past := pastOf(input, in.Runtime.Clock.Now())
@@ -105,7 +105,7 @@ func (r *Remedy) plain(err error) error {
 	if !strings.HasPrefix(r.script, "@") || !errors.As(err, &ee) || ee.CallStack.At(0).Name != "fail" {
 		return err
 	}
-	return fmt.Errorf("remedy %s: %s", r.Name, strings.TrimPrefix(ee.Msg, "fail: "))
+	return fmt.Errorf("%s: %s", r.Name, strings.TrimPrefix(ee.Msg, "fail: "))
 }
 
 // actions reads the result of the script.

@@ -17,8 +17,9 @@ import (
 
 // ChoicesType is the type of the result of routes.choices().
 var ChoicesType = &lang.ResultType{
-	Name: "choices",
-	Doc:  "The ports that a switch may send packets to a LID by. It iterates over their numbers.",
+	Name:      "choices",
+	Doc:       "The ports that a switch may send packets to a LID by. It iterates over their numbers.",
+	Important: []string{"lid", "ports", "state", "static"},
 	Members: []lang.ResultMember{
 		{Name: "lid", Type: "int", Doc: "destination"},
 		{Name: "ports", Type: "list of int", Doc: "all ports that a packet of any transport may take, static port included; empty: packets are dropped"},

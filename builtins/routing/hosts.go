@@ -19,13 +19,13 @@ var HostGroupsMethod = lang.Builtin{
 	Name:    "host_groups",
 	Returns: "host_groups",
 	Params: []lang.Param{
-		{Name: "classes", Kind: kindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members, as for select; only compute nodes (cn) are in the groups"},
+		{Name: "classes", Kind: kindClasses, Default: "None", Keyword: true, Doc: "a dict of class to its members, as for select, where a switch stands for the adapters at it; only compute nodes (cn) are in the groups"},
 		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "an earlier fabric, with the places of hosts, switches and cables that are missing now"},
 		{Name: "levels", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "maximum number of levels of groups below the roots; 0: all levels of the network; 1: only the leaves, for any network"},
 		{Name: "dns", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "use names in lower case, as for Kubernetes nodes; hosts whose name cannot be one are omitted"},
 	},
 	Doc: `Returns the hosts in groups for job schedulers: by leaf, and leaves by the number of levels that packets between them go up.
-The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words does not name a host. If hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. A group has the name of its first leaf, so that its name stays the same when other leaves are added or removed.`,
+The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words, and a placeholder such as "localhost", does not name a host; hosts with the same name are an error. If hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. A leaf that serves hosts of several groups, which have more adapters elsewhere, is inferred to be one of storage or management, and makes no group (notes); if they have as many adapters there as elsewhere, that is an error: give its class. Each connected part has one root. A group has the name of its first leaf, so that its name stays the same when other leaves are added or removed.`,
 	Example: `
 > g = discover().host_groups()
 > g.roots[0].name, [x.name for x in g.leaves]
@@ -68,8 +68,9 @@ var HostGroupsType = &lang.ResultType{
 
 // HostGroupType is the type of a group.
 var HostGroupType = &lang.ResultType{
-	Name: "host_group",
-	Doc:  "Hosts that are near each other: on level 0 those at a leaf or at the leaves of a scalable unit, on other levels groups.",
+	Name:      "host_group",
+	Doc:       "Hosts that are near each other: on level 0 those at a leaf or at the leaves of a scalable unit, on other levels groups.",
+	Important: []string{"name", "hosts", "groups", "switches"},
 	Members: []lang.ResultMember{
 		{Name: "name", Type: "string", Doc: "at most 63 letters, digits, - and _; unique, ignoring case"},
 		{Name: "level", Doc: "0 for a leaf or a unit"},
@@ -326,8 +327,9 @@ var HostsDiffType = &lang.ResultType{
 
 // HostsChangeType is the type of a change.
 var HostsChangeType = &lang.ResultType{
-	Name: "topology_change",
-	Doc:  "Hosts whose groups differ between a scheduler's file and the fabric.",
+	Name:      "topology_change",
+	Doc:       "Hosts whose groups differ between a scheduler's file and the fabric.",
+	Important: []string{"hosts", "old", "new"},
 	Members: []lang.ResultMember{
 		{Name: "hosts", Doc: "names in Slurm's notation"},
 		{Name: "old", Doc: "names of their groups in the file, nearest first, separated by /; None if the file does not have them. Of another topology than the default, its name and : come first"},

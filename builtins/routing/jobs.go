@@ -150,8 +150,9 @@ var JobTrafficType = &lang.ResultType{
 
 // JobLoadType is the type of the traffic of a job.
 var JobLoadType = &lang.ResultType{
-	Name: "job_load",
-	Doc:  "The place of a job in the network, and its traffic.",
+	Name:      "job_load",
+	Doc:       "The place of a job in the network, and its traffic.",
+	Important: []string{"id", "slowdown", "hosts", "alone", "together", "lost", "leaves"},
 	Members: []lang.ResultMember{
 		{Name: "id", Doc: "the job's id"},
 		{Name: "hosts", Doc: "number of its hosts in the fabric"},
@@ -171,8 +172,9 @@ var JobLoadType = &lang.ResultType{
 
 // JobSharedType is the type of a link that several jobs use.
 var JobSharedType = &lang.ResultType{
-	Name: "shared_link",
-	Doc:  "A link between switches that several jobs use, in one direction.",
+	Name:      "shared_link",
+	Doc:       "A link between switches that several jobs use, in one direction.",
+	Important: []string{"port", "to", "jobs", "traffic"},
 	Members: []lang.ResultMember{
 		{Name: "port", Doc: "the port that sends"},
 		{Name: "to", Doc: "the port at the other end"},
@@ -184,7 +186,7 @@ var JobSharedType = &lang.ResultType{
 // jobParams are the parameters of job_traffic and job_matrix.
 var jobParams = []lang.Param{
 	{Name: "jobs", Kind: kindJobs, Doc: `jobs of load_jobs(), or a dict of id to hosts, such as {"a": "node-[0001-0008]"}`},
-	{Name: "pattern", Kind: lang.KindChoice, Default: `"all-to-all"`, Doc: `"all-to-all": each port sends to all others of the job; "ring": to the same port of the next host; "recursive-doubling": to that of the hosts 1, 2, 4, ... places away; "rails": to that of all other hosts`},
+	{Name: "pattern", Kind: lang.KindChoice, Default: `"all-to-all"`, Doc: `"all-to-all": each port sends to all others of the job; "ring": to the same port of the next host; "recursive-doubling": to that of the hosts whose place among those of the job is its own XOR 1, 2, 4, ...; beyond the last power of two, host n exchanges with the host that many places before it alone; "rails": to that of all other hosts`},
 }
 
 // JobTrafficMethod is routes.job_traffic(): the links that jobs share.

@@ -42,7 +42,7 @@ var congestionMethod = lang.Builtin{
 	Name:    "congestion",
 	Returns: "congestion",
 	Params: []lang.Param{
-		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"`},
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports, nodes or names, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
 		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
 		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
@@ -82,7 +82,7 @@ True
 			if a.Order != nil || a.Samples != nil {
 				return nil, lang.ParamError("pattern", "not supported for a traffic matrix")
 			}
-			flows, err := flowsOf(a.Pattern)
+			flows, err := flowsOf(v.graph.g.Fabric(), a.Pattern)
 			if err != nil {
 				return nil, lang.ParamError("pattern", "%w", err)
 			}
@@ -138,7 +138,7 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 }
 
 // flowsOf returns the flows of a traffic matrix.
-func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
+func flowsOf(f *fabric.Fabric, v starlark.Value) ([]traffic.Flow, error) {
 	var rows []starlark.Tuple
 	switch v := v.(type) {
 	case *starlark.Dict:
@@ -163,7 +163,7 @@ func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
 	}
 	flows := make([]traffic.Flow, len(rows))
 	for i, row := range rows {
-		ends, err := flowEnds(row[:2])
+		ends, err := flowEnds(f, row[:2])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", lang.Brief(row), err)
 		}
@@ -177,9 +177,9 @@ func flowsOf(v starlark.Value) ([]traffic.Flow, error) {
 }
 
 // flowEnds returns the LIDs of a source and a destination; of a port, the first LID.
-func flowEnds(pair []starlark.Value) (ends [2]mad.LID, err error) {
+func flowEnds(f *fabric.Fabric, pair []starlark.Value) (ends [2]mad.LID, err error) {
 	for i, x := range pair {
-		if ends[i], err = lidOf(x); err != nil {
+		if ends[i], err = firstLID(f, x); err != nil {
 			return ends, err
 		}
 	}

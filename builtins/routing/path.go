@@ -131,8 +131,9 @@ func firstLID(f *fabric.Fabric, v starlark.Value) (mad.LID, error) {
 
 // GraphPathType is the type of the elements of the result of graph.paths().
 var GraphPathType = &lang.ResultType{
-	Name: "graph_path",
-	Doc:  "A path between two switches, independent of the tables.",
+	Name:      "graph_path",
+	Doc:       "A path between two switches, independent of the tables.",
+	Important: []string{"ports", "cost"},
 	Members: []lang.ResultMember{
 		{Name: "cost", Doc: "its links, or the sum of their weights"},
 		{Name: "ports", Type: "list of port", Doc: "its outgoing ports, one of each switch but the last"},

@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
 )
 
@@ -53,7 +54,7 @@ func init() {
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "number of entries with a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
 		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "decisions of the engine, and problems with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
-		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "number of virtual lanes that paths can use, from VL 0, by their service levels", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
+		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "number of virtual lanes, from VL 0 to the highest that the service levels of paths can have; verify().lanes counts those that paths use", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Name: "adaptive_lids", Type: "tuple of int", Doc: "the LIDs of end ports to which some switch routes packets adaptively, in order", Get: adaptiveLIDs},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &completeMethod},
@@ -67,6 +68,7 @@ func init() {
 		lang.Member[*Routes]{Method: &groupFaultsMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
 		lang.Member[*Routes]{Method: &repairMethod},
+		lang.Member[*Routes]{Method: &madeByMethod},
 		lang.Member[*Routes]{Method: &verifyMethod},
 		lang.Member[*Routes]{Method: &failuresMethod},
 		lang.Member[*Routes]{Method: &traceMethod},
@@ -373,6 +375,27 @@ func ReadSL2VL(c *lang.Call, r *routes.Routes) error {
 	})
 }
 
+// InLanes returns the verdict on tables that were read from switches, or from the snapshot that the session
+// reads, with their virtual lanes if v, the verdict on the tables alone, has a credit loop.
+func InLanes(c *lang.Call, r *routes.Routes, o verify.Options, v *verify.Verdict) (*verify.Verdict, error) {
+	if v.Acyclic || r.SL != nil || r.SL2VL != nil || v.Adaptive == verify.AdaptiveUnknown {
+		return v, nil
+	}
+	e, err := topology.EngineOf(c)
+	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
+		return v.WithoutLoop(string(noLevels)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer progress(c, "reading virtual lanes")()
+	err = c.Block(func(ctx context.Context) (err error) {
+		v, err = device.VerifyInLanes(ctx, e, topology.EnvOf(c.Runtime()).SA, r, o, v)
+		return err
+	})
+	return v, err
+}
+
 // dumpRoutesMethod is routes.dump(): tables as the text of a file.
 var dumpRoutesMethod = lang.Builtin{
 	Name:    "dump",
@@ -433,6 +456,7 @@ func (notInFile) Unwrap() error { return topology.ErrNotInFile }
 
 const (
 	noTables notInFile = "the file has no forwarding tables; load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
+	noLevels notInFile = "on one virtual lane the tables close one, and the file has no service levels of paths; verify --sl FILE and load_routes(path, sl=, sl2vl=) read them from another"
 	noLanes  notInFile = "the file has no virtual lanes of switches; load_routes(path, sl2vl=) and verify --lfts FILE --sl2vl FILE read them from another, and fabsh snapshot --all writes them"
 )
 
@@ -533,7 +557,7 @@ func init() {
 func (r *rowValue) node() *fabric.Node { return r.of.Tables.Graph().Switches()[r.s] }
 
 func (r *rowValue) String() string {
-	return fmt.Sprintf("row(%q, %d LIDs)", r.node().Name(), len(r.entries())-1)
+	return fmt.Sprintf("row(%q, %s)", r.node().Name(), plural.Count(len(r.entries())-1, "LID", "LIDs"))
 }
 
 func (r *rowValue) Type() string                             { return "row" }

@@ -138,21 +138,34 @@ func classRules(class graph.Class, members starlark.Value) ([]graph.Rule, error)
 	}
 	var rules []graph.Rule
 	listed := graph.Rule{Class: class, Also: class == graph.ClassSM, GUIDs: []mad.GUID{}}
+	leaves := listed
+	leaves.Leaf = true
 	for _, x := range list {
 		switch x := x.(type) {
 		case topology.Node:
-			listed.GUIDs = append(listed.GUIDs, x.GUID())
+			if x.IsSwitch() {
+				leaves.GUIDs = append(leaves.GUIDs, x.GUID())
+			} else {
+				listed.GUIDs = append(listed.GUIDs, x.GUID())
+			}
 		case topology.Port:
 			listed.GUIDs = append(listed.GUIDs, x.GUID())
 		case starlark.String:
 			if guid, err := records.ParseGUID(x); err == nil {
 				listed.GUIDs = append(listed.GUIDs, guid)
+				leaves.GUIDs = append(leaves.GUIDs, guid)
 			} else {
-				rules = append(rules, graph.Rule{Class: class, Also: listed.Also, Name: string(x)})
+				rule := graph.Rule{Class: class, Also: listed.Also, Name: string(x)}
+				leaf := rule
+				leaf.Leaf = true
+				rules = append(rules, rule, leaf)
 			}
 		default:
 			return nil, fmt.Errorf("got %s, want a name, a GUID, a node or a port", x.Type())
 		}
+	}
+	if len(leaves.GUIDs) > 0 {
+		rules = append(rules, leaves)
 	}
 	return append(rules, listed), nil
 }

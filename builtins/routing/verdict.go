@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -22,7 +24,7 @@ var VerdictType = &lang.ResultType{
 	Version: 2,
 	Doc:     "Whether packets arrive, and whether they may deadlock, by forwarding tables and the choices of adaptive routing, between the endpoints that it names.",
 	Members: []lang.ResultMember{
-		{Name: "ok", Doc: "True if all required packets arrive and cannot deadlock; None if that is unknown because what switches choose is unknown"},
+		{Name: "ok", Doc: "True if all required packets arrive and cannot deadlock; None if that is unknown, because what switches choose is, or the virtual lanes"},
 		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None: unknown`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
 		{Name: "endpoints", Type: "dict", Doc: "numbers of endpoints: a dict of ports (the total), cas, routers, switches, and each class"},
@@ -31,7 +33,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "unreachable_switches", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to, whose packets do not arrive; it does not affect ok"},
 		{Name: "excused", Doc: "pairs that do not reach each other and, by require, need not"},
 		{Name: "loops", Doc: "pairs whose packets loop"},
-		{Name: "acyclic", Doc: "True if there are no credit loops"},
+		{Name: "acyclic", Doc: "True if there are no credit loops; None if they are not judged: acyclic_reason"},
 		{Name: "max_hops", Doc: "number of links on the longest path, with those of the end ports"},
 		{Name: "hops", Doc: "pairs by number of links on the path, from 0"},
 		{Name: "detours", Doc: "pairs by the number of excess links, from 0"},
@@ -48,7 +50,12 @@ var VerdictType = &lang.ResultType{
 		{Name: "disjoint", Type: "dict", Doc: "if ports have several LIDs (LMC), how separate the paths to the LIDs of one port are, else None: a dict of ports and lids; pairs, of a source and such a port on another switch; and links and switches, lists of the numbers of these pairs by how many of their paths share no link, or no switch, from 0; by static ports alone, also where switches route adaptively"},
 		{Name: "adaptive", Doc: `adaptive routing of the switches: "off", "on", "mixed", or "unknown"; None: not determined`, Long: true},
 		{Name: "adaptive_reason", Type: "string", Doc: "why it is mixed or unknown; else None", Long: true},
-		{Name: "lanes", Doc: "number of virtual lanes that the paths can take, from VL 0, by the service levels of the tables"},
+		{Name: "lanes", Doc: "number of virtual lanes that the paths use"},
+		{Name: "apart", Doc: "of the unreachable pairs, those in different parts of a split network"},
+		{Name: "parts", Type: "list of dict", Doc: "the parts of a split network with endpoints, the largest first: dicts of nodes (their number), name (of the first node), and cut, names of ports without a link that packets between it and the largest are sent to; empty if all is connected", Long: true},
+		{Name: "acyclic_reason", Type: "string", Doc: "why credit loops are not judged; else None", Long: true},
+		{Name: "unjudged", Doc: "pairs whose packets come to a switch of no_table"},
+		{Name: "no_table", Type: "list of string", Doc: "switches whose table the file does not have: what they do with packets is unknown", Long: true},
 	},
 }
 
@@ -61,13 +68,21 @@ type verdictValue struct {
 // WrapVerdict returns v as a value for scripts.
 func WrapVerdict(v *verify.Verdict) starlark.Value { return newVerdict(v) }
 
-// newVerdict returns v as a value. ok is None if the choices of adaptive routing are unknown.
+// newVerdict returns v as a value. ok is None if the choices of adaptive routing or the virtual lanes are unknown.
 func newVerdict(v *verify.Verdict) *verdictValue {
-	ok := starlark.Value(starlark.Bool(v.OK()))
-	if v.Adaptive == verify.AdaptiveUnknown {
+	ok, acyclic := starlark.Value(starlark.Bool(v.OK())), starlark.Value(starlark.Bool(v.Acyclic))
+	if unknown(v) {
 		ok = starlark.None
 	}
-	var broken, cycle, violating []starlark.Value
+	if v.LoopUnknown != "" {
+		acyclic = starlark.None
+	}
+	var broken, cycle, violating, parts []starlark.Value
+	for i := range v.Parts {
+		p := &v.Parts[i]
+		first := p.Part.Nodes[0]
+		parts = append(parts, lang.DictOf("nodes", starlark.MakeInt(len(p.Part.Nodes)), "name", starlark.String(cmp.Or(first.Name(), first.GUID().String())), "cut", lang.Texts(portNames(p.Cut))))
+	}
 	for i := range v.Broken {
 		b := &v.Broken[i]
 		broken = append(broken, lang.DictOf("source", starlark.String(b.From.Name()), "guid", topology.GUIDValue(b.From.GUID()), "lid", starlark.MakeInt(int(b.LID)), "why", starlark.String(b.Why)))
@@ -83,11 +98,16 @@ func newVerdict(v *verify.Verdict) *verdictValue {
 	return &verdictValue{v: v, Result: lang.NewResult(VerdictType,
 		ok, lang.TextOrNone(v.Engine), starlark.String(v.Judged), endpointsValue(v),
 		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.UnreachableSwitches()), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
-		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
+		acyclic, starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
 		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint),
-		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason), starlark.MakeInt(v.Lanes))}
+		lang.TextOrNone(v.Adaptive.Word()), lang.TextOrNone(v.Reason), starlark.MakeInt(v.Lanes), starlark.MakeInt64(v.Apart), starlark.NewList(parts), lang.TextOrNone(v.LoopUnknown), starlark.MakeInt64(v.Unjudged), lang.Texts(v.NoTable))}
+}
+
+// unknown reports whether it is unknown if v is ok: packets that do not arrive are known.
+func unknown(v *verify.Verdict) bool {
+	return v.Adaptive == verify.AdaptiveUnknown || (v.LoopUnknown != "" || v.Unjudged > 0) && !v.Wrong()
 }
 
 // leftOutShown is the largest number of omitted ports that the text names.
@@ -98,7 +118,7 @@ func (x *verdictValue) Display() string {
 	v := x.v
 	word := "not ok"
 	switch {
-	case v.Adaptive == verify.AdaptiveUnknown:
+	case unknown(v):
 		word = "unknown"
 	case v.OK():
 		word = "ok"
@@ -109,15 +129,27 @@ func (x *verdictValue) Display() string {
 			word += fmt.Sprintf("; %d of %d paths to LIDs of switches missing", n, v.SwitchPairs)
 		}
 	}
+	if n := len(v.NoTable); n > 0 {
+		word += fmt.Sprintf("; the file has no table of %s: %s; %s not judged", plural.Count(n, "switch", "switches"), some(v.NoTable), plural.Count(int(v.Unjudged), "pair", "pairs"))
+	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
 		switch {
 		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
 			f.Name == "unreachable_switches" && v.UnreachableSwitches() == 0, f.Name == "lanes" && v.Lanes == 1,
-			f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
+			f.Name == "apart", f.Name == "unjudged", f.Name == "no_table", f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
 			continue
 		case f.Name == "endpoints":
 			f.Value = starlark.String(v.Endpoints)
+		case f.Name == "hops":
+			f.Value = starlark.String(pairsBy(v.Hops, func(n int) string { return plural.Count(n, "link", "links") }))
+		case f.Name == "detours":
+			f.Value = starlark.String(pairsBy(v.Detours, func(n int) string {
+				if n == 0 {
+					return "none"
+				}
+				return plural.Count(n, "link", "links") + " longer"
+			}))
 		}
 		rows = append(rows, f)
 	}
@@ -138,10 +170,22 @@ func (x *verdictValue) Display() string {
 			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
+	if v.LoopUnknown != "" {
+		b.WriteString("credit loops not judged: " + lang.OneLine(v.LoopUnknown) + "\n")
+	}
 	if len(v.Cycle) > 0 {
 		b.WriteString("a credit loop:\n")
 		for line := range strings.Lines(verify.FormatCycle(v.Cycle)) {
 			b.WriteString("  " + lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+	}
+	if len(v.Parts) > 0 {
+		fmt.Fprintf(&b, "the network is split; %s in different parts:\n", plural.Count(int(v.Apart), "pair", "pairs"))
+		for i := range v.Parts[:min(len(v.Parts), leftOutShown)] {
+			b.WriteString("  " + lang.OneLine(partText(&v.Parts[i])) + "\n")
+		}
+		if more := len(v.Parts) - leftOutShown; more > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
 	if len(v.Broken) > 0 {
@@ -163,12 +207,33 @@ func (x *verdictValue) Display() string {
 	return b.String()
 }
 
+// some returns the first few of names.
+func some(names []string) string {
+	const few = 3
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
 // disjointValue returns d as a value for scripts.
 func disjointValue(d *verify.Disjointness) starlark.Value {
 	if d == nil {
 		return starlark.None
 	}
 	return lang.DictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
+}
+
+// pairsBy lists what a number of links is, and how many pairs have it: "2 links: 96 pairs, 4 links:
+// 896 pairs"; "-" without pairs.
+func pairsBy(counts []int64, what func(n int) string) string {
+	var parts []string
+	for n, count := range counts {
+		if count > 0 {
+			parts = append(parts, what(n)+": "+plural.Count(int(count), "pair", "pairs"))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
 // byNumber lists numbers and how many pairs have them: "1 for 96, 2 for 896".
@@ -210,6 +275,19 @@ func portNames(ports []*fabric.Port) []string {
 	return names
 }
 
+// partText describes a part of a split network, and what cuts it off.
+func partText(p *verify.SplitPart) string {
+	const most = 4
+	if len(p.Cut) == 0 {
+		return p.Part.Label()
+	}
+	text := p.Part.Label() + ", cut off at " + strings.Join(portNames(p.Cut[:min(len(p.Cut), most)]), ", ")
+	if more := len(p.Cut) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // brokenText describes a pair that does not reach each other, with the reason.
 func brokenText(b *verify.BrokenPair) string {
 	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
@@ -227,10 +305,12 @@ var verifyMethod = lang.Builtin{
 		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must not cross: " + viaDoc},
 		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rules on what paths must cross, at least one element of via; in the same form"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "maximum number of broken pairs to list, and of paths that break a rule"},
+		{Name: "lanes", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "whether the virtual lanes of the switches and the service levels of paths are read if the tables close a credit loop without them"},
 		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice among minimal ports, or among the legal ports of up*/down* (default: what the routes have on it; where they have nothing, a note)`},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and returns whether all arrive and none can deadlock: a verdict.
 It lists the endpoints that it assumed. Where routes have choices, as of adaptive routing, every choice must arrive and none may loop; for credit loops all of them count at once, for service levels with and without adaptive routing, hashing and fast recovery included. It searches for credit loops among links and virtual lanes, and lists one link by link.
+On one virtual lane, tables of OpenSM's dfsssp, lash, nue with several lanes and torus-2QoS close credit loops. With lanes=True, the SL2VL of the switches and path records decide: all of at most 512 LIDs, else those of at most 4,096 paths that cover the loop. If they cannot be read, or these paths close no loop, acyclic is None, and acyclic_reason states why.
 With adaptive="minimal", all minimal ports count at once, so the verdict holds for any choice of the switches, as long as packets keep their virtual lane.
 never_via and must_via are rules on the nodes, ports or links that paths cross (a port stands for its link, in both directions). Pairs that do not reach each other break no rule. Where routes have choices, a pair breaks a rule if one of the paths that switches may choose does.`,
 	Example: `
@@ -274,6 +354,9 @@ never_via and must_via are rules on the nodes, ports or links that paths cross (
 		}
 		defer progress(c, "verifying the tables")()
 		j, err := verify.Tables(c.Fiber().Context, v.Tables, o)
+		if err == nil && a.Lanes {
+			j, err = InLanes(c, v.Tables, o, j)
+		}
 		if failed != nil {
 			err = failed
 		}
@@ -291,6 +374,7 @@ type verifyArgs struct {
 	Union    *routes.Routes
 	Examples int
 	Adaptive *verify.Adaptive
+	Lanes    bool
 
 	NeverVia, MustVia starlark.Value
 }
@@ -428,6 +512,17 @@ var FailureType = &lang.ResultType{
 	},
 }
 
+// predictedFailureType is the type of a failure with a prediction.
+var predictedFailureType = &lang.ResultType{
+	Name: "predicted_failure",
+	Doc:  "The effects of the failure of one link between switches, and of the tables that the subnet manager is expected to make then.",
+	Members: append(slices.Clone(FailureType.Members),
+		lang.ResultMember{Name: "rerouted", Doc: "number of pairs that take another path by the new tables"},
+		lang.ResultMember{Name: "load_after", Doc: "the highest number of pairs on a link by the new tables"},
+		lang.ResultMember{Name: "idle_links", Doc: "number of links between switches that fall out of use"},
+		lang.ResultMember{Name: "prediction", Type: "string", Doc: "the prediction in words, with the engines that were considered"}),
+}
+
 // failuresMethod is routes.fail_each_link().
 var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
@@ -458,8 +553,13 @@ var failuresMethod = lang.Builtin{
 func wrapFailures(list []verify.LinkFailure) *starlark.List {
 	values := make([]starlark.Value, len(list))
 	for i, f := range list {
-		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
-			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+		fields := []starlark.Value{starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()), starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost)}
+		if p := f.Predicted; p != nil {
+			fields = append(fields, starlark.MakeInt64(p.Rerouted), starlark.MakeInt64(p.LoadAfter), starlark.MakeInt64(p.IdleLinks), starlark.String(p.Text))
+			values[i] = lang.NewResult(predictedFailureType, fields...)
+			continue
+		}
+		values[i] = lang.NewResult(FailureType, fields...)
 	}
 	return starlark.NewList(values)
 }
@@ -493,7 +593,7 @@ func ReportDoc() lang.TypeDoc {
 	}
 	return lang.TypeDoc{Name: d.Name, Schema: d.Schema, Doc: d.Doc, Members: append(d.Members,
 		lang.MemberDoc{Name: "diff", Column: true, Doc: "with --diff: a routes_diff"},
-		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure"})}
+		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure, or with --manager-engine of predicted_failure"})}
 }
 
 // reportValue is a verify.Report in the values of scripts; nil means not requested.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -75,7 +76,6 @@ type Entry struct {
 	Options []Param
 	Rest    string // name of *args, or ""
 
-	CommandFlags []string // of the command that runs the script, for suggestions about misspelled ones
 	ProgramFlags []string // flags before the script
 }
 
@@ -159,7 +159,7 @@ func (e *Entry) Parse(words []string) (a Arguments, err error) {
 		}
 		v, err := parseLike(p.Default, plain[i])
 		if err != nil {
-			return a, fmt.Errorf("%s: %w", strings.ToUpper(p.Name), err)
+			return a, fmt.Errorf("%s %q: %w", strings.ToUpper(p.Name), plain[i], err)
 		}
 		a.Positional = append(a.Positional, v)
 	}
@@ -175,7 +175,7 @@ func (e *Entry) Parse(words []string) (a Arguments, err error) {
 		if v, ok := given[p.Name]; ok {
 			a.Keywords = append(a.Keywords, starlark.Tuple{starlark.String(p.Name), v})
 		} else if p.Default == nil {
-			return a, fmt.Errorf("missing option %s", FlagName(p.Name))
+			return a, fmt.Errorf("missing %s", FlagName(p.Name))
 		}
 	}
 	return a, nil
@@ -191,12 +191,12 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 			flags = append(flags, FlagName(p.Name))
 		}
 		if slices.Contains(e.ProgramFlags, flag) {
-			return nil, fmt.Errorf("unknown option %s; it is a flag of fabsh, which goes before the script: fabsh %[1]s ... SCRIPT", flag)
+			return nil, fmt.Errorf("%s: a flag of fabsh, which goes before the script: fabsh %[1]s ... SCRIPT", flag)
 		}
 		if long := longNames(flag, flags); long != "" {
-			return nil, fmt.Errorf("unknown option %s (options have long names: %s)", flag, long)
+			return nil, fmt.Errorf("%s: unknown flag (options have long names: %s)", flag, long)
 		}
-		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, slices.Concat(flags, e.CommandFlags, e.ProgramFlags)))
+		return nil, fmt.Errorf("%s: unknown flag%s", flag, fabric.DidYouMean(flag, slices.Concat(flags, e.ProgramFlags)))
 	}
 	if _, isBool := p.Default.(starlark.Bool); isBool && !hasValue {
 		given[p.Name] = starlark.Bool(!off)
@@ -204,7 +204,7 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 	}
 	if !hasValue {
 		if len(words) == 0 {
-			return nil, fmt.Errorf("option %s needs a value", flag)
+			return nil, fmt.Errorf("%s: missing value", flag)
 		}
 		value, words = words[0], words[1:]
 	}
@@ -218,7 +218,7 @@ func (e *Entry) Option(given map[string]starlark.Value, w string, words []string
 	}
 	v, err := parseLike(like, value)
 	if err != nil {
-		return nil, fmt.Errorf("option %s: %w", flag, err)
+		return nil, fmt.Errorf("%s %q: %w", flag, value, err)
 	}
 	if list != nil {
 		old, _ := given[p.Name].(*starlark.List)
@@ -291,17 +291,17 @@ func parseLike(like starlark.Value, word string) (starlark.Value, error) {
 		case "false", "no", "off", "0":
 			return starlark.False, nil
 		}
-		return nil, fmt.Errorf("%q is not true or false", word)
+		return nil, errors.New("want true or false")
 	case starlark.Int:
 		n, err := strconv.ParseInt(word, 0, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not an integer", word)
+			return nil, errors.New("want an integer")
 		}
 		return starlark.MakeInt64(n), nil
 	case starlark.Float:
 		x, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", word)
+			return nil, errors.New("want a number")
 		}
 		return starlark.Float(x), nil
 	}
@@ -407,7 +407,7 @@ func (f Folder) Distribute(list []*Recipient, words, names, flags []string) (hel
 		case !strings.HasPrefix(w, "-") && slices.Contains(names, w):
 		case !strings.HasPrefix(w, "-"):
 			shipped := f.Names()
-			return "", fmt.Errorf("%s %q: unknown%s; use a .star file, or one of %s", kind, w, fabric.DidYouMean(w, shipped), strings.Join(shipped, ", "))
+			return "", fmt.Errorf("%[2]q: unknown %[1]s%[3]s; use a .star file, or one of %[4]s", kind, w, fabric.DidYouMean(w, shipped), strings.Join(shipped, ", "))
 		default:
 			before := words
 			if words, err = f.option(list, w, words, flags); err != nil {
@@ -429,7 +429,7 @@ func (f Folder) Distribute(list []*Recipient, words, names, flags []string) (hel
 		return strings.Join(pages, "\n"), nil
 	}
 	for _, t := range list {
-		if err := t.bind(kind); err != nil {
+		if err := t.bind(); err != nil {
 			return "", err
 		}
 	}
@@ -459,26 +459,26 @@ func (f Folder) option(list []*Recipient, w string, words, flags []string) (rest
 		}
 		left, err := t.Entry.Option(t.Given, w, words)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", kind, t.Name, err)
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 		if found && len(left) != len(rest) {
-			return nil, fmt.Errorf("%s: %s has a value in one %[1]s, but not in another; write %[2]s=VALUE", kind, flag)
+			return nil, fmt.Errorf("%[2]s: a value in one %[1]s, but not in another; write %[2]s=VALUE", kind, flag)
 		}
 		found, rest = true, left
 	}
 	if !found {
-		return nil, fmt.Errorf("%s: no %[1]s of this run supports the option %s%s", kind, flag, fabric.DidYouMean(flag, append(known, flags...)))
+		return nil, fmt.Errorf("%[2]s: unknown flag: no %[1]s of this run has it%[3]s", kind, flag, fabric.DidYouMean(flag, append(known, flags...)))
 	}
 	return rest, nil
 }
 
 // bind makes the arguments from the given options.
-func (t *Recipient) bind(kind string) error {
+func (t *Recipient) bind() error {
 	for _, p := range t.Entry.Options {
 		if v, ok := t.Given[p.Name]; ok {
 			t.Keywords = append(t.Keywords, starlark.Tuple{starlark.String(p.Name), v})
 		} else if p.Default == nil {
-			return fmt.Errorf("%s %s: missing option %s", kind, t.Name, FlagName(p.Name))
+			return fmt.Errorf("%s: missing %s", t.Name, FlagName(p.Name))
 		}
 	}
 	return nil

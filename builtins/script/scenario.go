@@ -52,12 +52,14 @@ type Scenario struct {
 // log, which may be nil.
 func LoadScenario(ctx context.Context, in *Interpreter, sim *topology.Sim, path, src string, seed int64, log func(ScenarioAction)) (*Scenario, error) {
 	beside := in.Beside()
-	*topology.EnvOf(beside.Runtime) = *topology.EnvOf(in.Runtime)
+	env := *topology.EnvOf(in.Runtime)
+	env.Facts = env.Facts.Beside()
+	*topology.EnvOf(beside.Runtime) = env
 	s := &Scenario{in: beside, log: log, random: rand.New(rand.NewPCG(uint64(seed), 0)), begin: in.Runtime.Clock.Now()}
 	observed := &topology.Sim{Subnet: sim.Subnet, Acted: s.logChange}
 	beside.Globals = maps.Clone(in.Globals)
 	beside.Globals["sim"] = observed
-	*lang.StateOf[*Scenario](beside.Runtime) = s
+	ctx = lang.WithRun(ctx, beside.Runtime, s)
 	return s, beside.Runtime.Evaluate(ctx, path, func(t *starlark.Thread) error {
 		loaded, err := beside.Run(t, path, src)
 		if err != nil {
@@ -74,7 +76,7 @@ func LoadScenario(ctx context.Context, in *Interpreter, sim *topology.Sim, path,
 
 // scenarioOf returns the scenario whose code makes the call.
 func scenarioOf(c *lang.Call) (*Scenario, error) {
-	if s := *lang.StateOf[*Scenario](c.Runtime()); s != nil {
+	if s := lang.RunOf[Scenario](c.Fiber()); s != nil {
 		return s, nil
 	}
 	return nil, lang.Errorf("only supported in a scenario: a script with scenario(sim), played by sim.play() or fabsh sim --scenario")
@@ -100,6 +102,7 @@ func (a ScenarioAction) JSON() ([]byte, error) { return json.Marshal(a) }
 // actions follow one that fails; the first error is returned.
 func (s *Scenario) Play(ctx context.Context, limit time.Duration) (failed error) {
 	clock := s.in.Runtime.Clock
+	ctx = lang.WithRun(ctx, s.in.Runtime, s)
 	for len(s.events) > 0 && (limit == 0 || s.events[0].due <= limit) {
 		e := heap.Pop(&s.events).(*event)
 		if d := s.begin.Add(e.due).Sub(clock.Now()); d > 0 {
@@ -223,6 +226,12 @@ func (s *Scenario) start(c *lang.Call) {
 type sessionScenarios struct {
 	list []*Scenario
 	stop []func()
+}
+
+// PlaysScenario reports whether a session plays a scenario, whether or not it has ended: the
+// fabric may change while a script waits.
+func PlaysScenario(r *lang.Runtime) bool {
+	return len(lang.StateOf[sessionScenarios](r).list) > 0
 }
 
 // StopScenario ends the scenarios of a session.

@@ -106,7 +106,7 @@ func (f Folder) Locate(name string) (string, error) {
 	if slices.Contains(names, name) {
 		return "@std//" + string(f) + "/" + name + ".star", nil
 	}
-	return "", fmt.Errorf("%s %q: unknown%s; use a .star file, or one of %s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
+	return "", fmt.Errorf("%[2]q: unknown %[1]s%[3]s; use a .star file, or one of %[4]s", kinds[f], name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // IsReport reports whether a shipped report has the name.
@@ -195,9 +195,15 @@ type Program struct {
 	Name    string // as the command line takes it: @examples//links.star
 	Doc     string // the first line of its docstring
 	Options []string
+	// Switches are the options without a value: of parameters whose default is True or False.
+	Switches []string
 	// Entry reports whether it defines main, audit, route, or an entry passed to ProgramOf.
-	// If not, its options are unknown.
 	Entry bool
+	// Known reports whether the options are. Those of an entry function that the script does not
+	// define itself, such as one that it loads, are not.
+	Known bool
+	// Broken reports that it cannot run: its text has errors.
+	Broken bool
 }
 
 // Programs lists the embedded scripts that can be run, by name.
@@ -221,24 +227,45 @@ func ProgramOf(name, src string, entries ...string) Program {
 	p := Program{Name: name}
 	file, err := lang.Dialect.Parse(name, src, 0)
 	if err != nil {
+		p.Broken = true
 		return p
 	}
 	p.Doc, _, _ = strings.Cut(Docstring(file), "\n")
-	for _, entry := range slices.Concat(entryNames, entries) {
+	entries = slices.Concat(entryNames, entries)
+	for _, entry := range entries {
 		for _, stmt := range file.Stmts {
 			if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == entry {
-				p.Entry, p.Options = true, optionsOf(def)
+				p.Entry, p.Known = true, true
+				p.Options, p.Switches = optionsOf(def, file)
 				return p
 			}
 		}
 	}
+	p.Known = !slices.ContainsFunc(file.Stmts, func(s syntax.Stmt) bool { return bindsAny(s, entries) })
 	return p
 }
 
-// optionsOf returns the flags of the keyword-only parameters of an entry function. A bool that
-// is True by default is turned off.
-func optionsOf(def *syntax.DefStmt) []string {
-	var flags []string
+// bindsAny reports whether a statement gives one of the names a value.
+func bindsAny(s syntax.Stmt, names []string) (found bool) {
+	syntax.Walk(s, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LoadStmt:
+			found = found || slices.ContainsFunc(n.To, func(to *syntax.Ident) bool { return slices.Contains(names, to.Name) })
+		case *syntax.AssignStmt:
+			to, ok := n.LHS.(*syntax.Ident)
+			found = found || ok && slices.Contains(names, to.Name)
+		case *syntax.DefStmt:
+			found = found || slices.Contains(names, n.Name.Name)
+			return false
+		}
+		return true
+	})
+	return found
+}
+
+// optionsOf returns the flags of the keyword-only parameters of an entry function, and those among
+// them that are switches. A bool that is True by default is turned off.
+func optionsOf(def *syntax.DefStmt, file *syntax.File) (flags, switches []string) {
 	keyword := false
 	for _, param := range def.Params {
 		switch x := param.(type) {
@@ -254,11 +281,33 @@ func optionsOf(def *syntax.DefStmt) []string {
 				continue
 			}
 			flag := FlagName(name.Name)
-			if v, ok := x.Y.(*syntax.Ident); ok && v.Name == "True" {
+			switch valueIn(file, x.Y) {
+			case "True":
 				flag = "--no-" + flag[2:]
+				switches = append(switches, flag)
+			case "False":
+				switches = append(switches, flag)
 			}
 			flags = append(flags, flag)
 		}
 	}
-	return flags
+	return flags, switches
+}
+
+// valueIn returns the name that x is, or that a statement of the file gives the name x: True, False
+// or another; "": x is an expression.
+func valueIn(file *syntax.File, x syntax.Expr) string {
+	name, ok := x.(*syntax.Ident)
+	if !ok {
+		return ""
+	}
+	for _, s := range file.Stmts {
+		if a, ok := s.(*syntax.AssignStmt); ok {
+			to, isName := a.LHS.(*syntax.Ident)
+			if v, ok := a.RHS.(*syntax.Ident); ok && isName && to.Name == name.Name {
+				return v.Name
+			}
+		}
+	}
+	return name.Name
 }

@@ -27,8 +27,9 @@ var DiffType = &lang.ResultType{
 
 // ChangeType is the type of one difference.
 var ChangeType = &lang.ResultType{
-	Name: "change",
-	Doc:  "One difference between two snapshots of a fabric.",
+	Name:      "change",
+	Doc:       "One difference between two snapshots of a fabric.",
+	Important: []string{"kind", "subject", "before", "after", "effect"},
 	Members: []lang.ResultMember{
 		{Name: "kind", Type: "string", Doc: `kind of difference: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
 		{Name: "subject", Doc: `the node "leaf-3", the port "leaf-3/7", the link "leaf-3/7 - spine-1/2", by the names of the newer side; odd names are quoted`},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -149,7 +150,7 @@ var LoadFabric = lang.Builtin{
 	Group:   GroupFabric,
 	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"}},
 	Doc: `Reads a fabric from a topology file.
-The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it.`,
+The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh; or an archive (.tgz, .zip, ...) with one of these and tables for it. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"
@@ -278,9 +279,69 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 		}
 		return nil, failed
 	}
+	if err := checkLocalPort(c, o.Around, found.From()); err != nil {
+		return nil, err
+	}
 	s.Current, s.swept = NewFabric(found), true
 	reportProblems(f, found)
 	return s.Current, nil
+}
+
+// checkLocalPort returns an error if the link of the local port, at which a sweep began, is down: then
+// nothing is known of the fabric.
+func checkLocalPort(c *lang.Call, around mad.DirectedRoute, p *fabric.Port) error {
+	if around.Hops() > 0 || p == nil || p.Num() == 0 || p.Info() == nil || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+		return nil
+	}
+	local, err := LocalPort(c)
+	if err != nil {
+		return err
+	}
+	return localPortError(c, &local, p.PhysicalState())
+}
+
+// ErrLocalPort is in the error of a session whose local port cannot reach the fabric.
+var ErrLocalPort = errors.New("the link is down")
+
+// localPortError returns the error of a local port whose link is down; physical is 0 if unknown.
+func localPortError(c *lang.Call, p *engine.Port, physical mad.PortPhysicalState) error {
+	why := ErrLocalPort
+	advice := "check the cable and the other end"
+	switch {
+	case physical == mad.PortPhysicalStateDisabled:
+		why, advice = fmt.Errorf("the port is disabled: %w", ErrLocalPort), "enable it"
+	case physical != 0:
+		why = fmt.Errorf("%w (%s)", ErrLocalPort, strings.ReplaceAll(physical.String(), "_", " "))
+	}
+	failed := &RequestError{op: c.Name, target: fmt.Sprintf("local port %s/%d", p.Device, p.Num), err: why, Advice: advice + ", or choose another port with -C and -P"}
+	if others := EnvOf(c.Runtime()).otherPorts(nil); len(others) > 0 {
+		failed.Advice += "; active ports: " + strings.Join(others, ", ")
+	}
+	return failed
+}
+
+// otherPorts returns the names of active ports of this host that are not in f.
+func (e *Env) otherPorts(f *fabric.Fabric) (names []string) {
+	if e.HostPorts == nil {
+		return nil
+	}
+	for _, p := range e.HostPorts() {
+		if f == nil || len(f.PortByGUID(p.PortGUID)) == 0 {
+			names = append(names, fmt.Sprintf("%s/%d", p.Device, p.Num))
+		}
+	}
+	return names
+}
+
+// Unswept returns a note that names active ports of this host that are not in f; "" without any.
+func (e *Env) Unswept(f *fabric.Fabric) string {
+	others := e.otherPorts(f)
+	if len(others) == 0 {
+		return ""
+	}
+	device, port, _ := strings.Cut(others[0], "/")
+	return fmt.Sprintf("not swept: the fabric of %s of this host (%s); use -C %s -P %s, or audit --each-port",
+		plural.Count(len(others), "other active port", "other active ports"), strings.Join(others, ", "), device, port)
 }
 
 // mayBeginSweep calls BeforeSweep.
@@ -301,12 +362,16 @@ func foundBeforeDeadline(found *fabric.Fabric, err error) bool {
 // administrator (IBA 15.2.5).
 func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
-	if _, err := LocalPort(c); err != nil {
+	local, err := LocalPort(c)
+	if err != nil {
 		return nil, err
+	}
+	if local.State == mad.PortStateDown {
+		return nil, localPortError(c, &local, 0)
 	}
 	o.Progress = func(ports int) { c.Runtime().Progress(plural.Count(ports, "port", "ports") + " known") }
 	var found *fabric.Fabric
-	err := c.Block(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
 		if err := s.mayBeginSweep(ctx); err != nil {
 			return err
@@ -333,6 +398,9 @@ const maxWarnings = 10
 // reportProblems warns of the problems of a sweep, and counts those that make it
 // incomplete, so that the exit status agrees with the report.
 func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
+	if note := EnvOf(f.Runtime).Unswept(found); note != "" && found.Scope() == "" {
+		f.Warn("discover: %s", note)
+	}
 	problems := found.Problems()
 	for i, p := range problems {
 		if p.Kind.Missing() {

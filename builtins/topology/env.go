@@ -1,12 +1,13 @@
 // Package topology has the values and functions of scripts for the fabric: fabrics,
 // nodes, ports, links, directed routes, targets, and how requests reach them.
 //
-// Env is the fabric of a session, and what the session may change (MayChange, Change). A
-// Fabric, from discover() or a file, has the values Node, Port and Link; it never changes, and
-// audits read it from several fibers at the same time. A Resolver turns values of scripts into
-// a Target, and Transact sends the requests. Failed and FailedRequest return their failures,
-// with a remedy. An Observer sees the results of requests, for audits. Sim has the operations
-// on a simulated fabric, of this process or of another one.
+// Env is the fabric of a session, and what the session may change (MayChange, Change); its
+// Facts are what the session was opened with. A Fabric, from discover() or a file, has the
+// values Node, Port and Link; it never changes, and audits read it from several fibers at the
+// same time. A Resolver turns values of scripts into a Target, and Transact sends the requests.
+// Failed and FailedRequest return their failures, with a remedy. An Observer sees the results
+// of requests, for audits. Sim has the operations on a simulated fabric, of this process or of
+// another one.
 package topology
 
 import (
@@ -19,6 +20,8 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/device"
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sa"
@@ -33,9 +36,9 @@ const (
 	GroupTable  = "Whole tables"
 )
 
-// Env is the fabric of a session, and what the session may change. It is the state that
-// topology keeps with a lang.Runtime.
-type Env struct {
+// Facts are what a session is opened with: its fabric, what it may change, and the program that opens
+// it. Nothing changes them while the session is open.
+type Facts struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *engine.Engine
 	// Absent is the reason why there is neither Engine nor Loaded; functions that need a
@@ -50,20 +53,23 @@ type Env struct {
 	// Host is the host that the session judges, whose Fabric is Loaded; nil: it judges a
 	// fabric.
 	Host *localhost.Host
-	// Stored reaches the answers in the file of Loaded; nil: the file has none.
-	Stored *engine.Engine
 	// Names are the names of nodes that replace their own descriptions.
 	Names map[mad.GUID]string
 	// PlainSpeeds prevents discover from reading vendor-specific speeds.
 	PlainSpeeds bool
+	// SA sends requests to the subnet administrator and addresses general packets
+	// according to --sm-lid, --sl and --pkey; nil: according to the port. A session
+	// sets its Engine.
+	SA *sa.Client
+
+	// HostPorts returns the active InfiniBand ports of this host, if Engine uses one of them; nil:
+	// they are no remedy, because Engine does not use a port of this host.
+	HostPorts func() []engine.Port
 
 	Write      bool // --write: changes of the fabric are allowed
 	ReadOnly   bool // --read-only: no simulated fabric may be changed either
 	TrapAgent  bool // --trap-agent: traps sent to this port may be received
 	OverrideSM bool // --override-sm: changes are allowed where a subnet manager owns the attribute
-	// Forbidden is why no script may change the fabric now, such as "a remedy returns actions";
-	// "": it may.
-	Forbidden string
 	// Confined is set if the scripts are not the user's, but come from a client of a server:
 	// refusals name its remedies, and subscriptions are refused.
 	Confined bool
@@ -71,19 +77,60 @@ type Env struct {
 	// Nil: nothing is called.
 	BeforeSweep func(context.Context) error
 
-	// SA sends requests to the subnet administrator and addresses general packets
-	// according to --sm-lid, --sl and --pkey; nil: according to the port. A session
-	// sets its Engine.
-	SA *sa.Client
+	// State is the directory for state kept between runs: reads of counters below the name
+	// Job, acknowledgements, and journals of changes. Empty: nothing is kept.
+	State, Job string
+	Version    string // of the program, for pages
+	// User is recorded as the author of changes; StartGuard starts their guard process.
+	// Nil: plan.apply() is refused.
+	User       string
+	StartGuard apply.StartGuard
+	// BesideManager reports that the subnet manager, if it is at the local port, is a process of
+	// this host, whose configuration can be read.
+	BesideManager bool
+}
 
-	// Levels is a file with the service levels of packets, for proofs of plans; "": they
-	// are read from the subnet administrator.
-	Levels string
-	// AcceptCreditLoops allows plans during which packets may deadlock.
-	AcceptCreditLoops bool
+// Beside returns the facts of a session beside this one: it keeps no state and applies no plans.
+func (f Facts) Beside() Facts {
+	f.State, f.Job, f.User, f.StartGuard = "", "", "", nil
+	return f
+}
+
+// Env is the fabric of a session, and what the session may change. It is the state that
+// topology keeps with a lang.Runtime.
+type Env struct {
+	Facts
+
+	// Stored reaches the answers in the file of Loaded; nil: the file has none.
+	Stored *engine.Engine
 
 	Current *Fabric // the latest result of discover; nil before the first
 	swept   bool    // Current was read from the nodes
+}
+
+// Open makes e the environment of a session. Loaded replaces a live fabric.
+func (e *Env) Open(f Facts) {
+	*e = Env{Facts: f}
+	switch {
+	case f.Loaded != nil:
+		e.Engine, e.Absent, e.Current = nil, nil, NewFabric(f.Loaded.Renamed(f.Names))
+		if len(f.Loaded.Answers()) > 0 {
+			e.Stored = engine.New(device.NewStoredTransport(f.Loaded), engine.Options{})
+			e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // service levels have no effect
+		}
+	case f.Engine != nil:
+		if f.SA == nil {
+			e.SA = new(sa.Client)
+		}
+		e.SA.Engine = f.Engine
+	}
+}
+
+// SetSimClock sets the clock of the simulated fabric of this process, if the session has one.
+func (e *Env) SetSimClock(now func() time.Time) {
+	if e.Sim != nil {
+		e.Sim.SetClock(now)
+	}
 }
 
 // EnvOf returns the environment of a session.
@@ -111,16 +158,7 @@ var ErrNoFabric = errors.New("no live fabric")
 // ErrNotInFile is the error of a request whose answer is not in the session's file.
 var ErrNotInFile = device.ErrNotInFile
 
-// Load makes e the environment of a session that reads a file and the answers in it.
-func (e *Env) Load(f *fabric.Fabric) {
-	e.Engine, e.Absent, e.Loaded, e.Stored = nil, nil, f, nil
-	if len(f.Answers()) > 0 {
-		e.Stored = engine.New(device.NewStoredTransport(f), engine.Options{})
-		e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // service levels have no effect
-	}
-}
-
-// Unload releases the resources of Load.
+// Unload releases the resources of Open.
 func (e *Env) Unload() {
 	if e.Stored != nil {
 		e.Stored.Close()
@@ -169,6 +207,15 @@ type managerSearch struct {
 	until time.Time
 }
 
+// forbidden is why scripts of a run may not change the fabric.
+type forbidden struct{ reason string }
+
+// Forbid returns a context for a run whose scripts may not change the fabric, for a reason such as
+// "a remedy returns actions".
+func Forbid(ctx context.Context, r *lang.Runtime, reason string) context.Context {
+	return lang.WithRun(ctx, r, &forbidden{reason})
+}
+
 // MayChange returns the engine if the script may Set attr. A subnet manager expects that
 // no others change what it sets, so while one is active --override-sm is required.
 func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
@@ -179,11 +226,11 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	if err := refuseLoading(c); err != nil {
 		return nil, err
 	}
-	s, simulated := EnvOf(c.Runtime()), e.Traits().Simulated
+	s, simulated, why := EnvOf(c.Runtime()), e.Traits().Simulated, lang.RunOf[forbidden](c.Fiber())
 	switch {
-	case s.Forbidden != "":
-		return nil, c.Refuse("refused: %s", s.Forbidden)
-	case e.Interceptor() != nil && slices.Contains(change.PlannedAttributes(), attr):
+	case why != nil:
+		return nil, c.Refuse("refused: %s", why.reason)
+	case e.Interceptor() != nil && slices.Contains(certificate.PlannedAttributes(), attr):
 		return e, nil
 	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
@@ -194,7 +241,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	if simulated || s.OverrideSM || !attr.SMOwned {
 		return e, nil
 	}
-	guarded, clock := lang.StateOf[managerSearch](c.Runtime()), c.Runtime().Clock
+	guarded, clock := lang.StateOf[managerSearch](c.Runtime()), c.Clock()
 	if left := guarded.until.Sub(clock.Now()); left < 0 || left > managerSearchValidity { // the clock may have been set back
 		var sm *sa.SM
 		err := c.Block(func(ctx context.Context) (err error) {

@@ -72,7 +72,15 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("virtual_ports", "virtual_port", "the virtual ports of adapters, by port, as far as discover(extended=True) has read them", false, virtualPortsOf),
 		list("links", "link", "the cables, by first port", true, linksOf),
 		list("alike_links", "list of link", "the cables in groups: those of a group have ends of the same kinds and models, with the same states, widths and speeds", false, alikeLinksOf),
+		list("parts", "list of node", "the nodes of each part with links that is not connected to the others, the largest first; a sweep has one", false, func(f *fabric.Fabric) []starlark.Value {
+			var out []starlark.Value
+			for _, p := range f.Parts() {
+				out = append(out, lang.List(p.Nodes, func(n *fabric.Node) starlark.Value { return Node{n} }))
+			}
+			return out
+		}),
 		list("problems", "problem", "problems of the fabric or of its discovery: kind and text", true, problemsOf),
+		lang.Member[*Fabric]{Name: "sections", Type: "dict", Doc: "what came with a file of ibdiagnet as text, by section: its lines, dicts of column to text", Get: func(v *Fabric) starlark.Value { return sectionsOf(v.Fabric) }},
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
 		lang.Member[*Fabric]{Method: &diffMethod},
@@ -90,6 +98,24 @@ func (v *Fabric) Facts() []lang.Fact    { return FabricType.Facts(v) }
 func (v *Fabric) Display() string       { return v.String() + "\n" }
 func (v *Fabric) Attr(name string) (starlark.Value, error) {
 	return FabricType.Attr(v, name)
+}
+
+// sectionsOf returns the sections of a file that are kept as text.
+func sectionsOf(f *fabric.Fabric) starlark.Value {
+	all := new(starlark.Dict)
+	for _, s := range f.Sections() {
+		rows := make([]starlark.Value, len(s.Rows))
+		for i, row := range s.Rows {
+			line := starlark.NewDict(len(row))
+			for k, text := range row {
+				line.SetKey(starlark.String(s.Columns[k]), starlark.String(text))
+			}
+			rows[i] = line
+		}
+		all.SetKey(starlark.String(s.Name), starlark.NewList(rows))
+	}
+	all.Freeze()
+	return all
 }
 
 // nodesOf returns the values of nodes.
@@ -176,7 +202,7 @@ func init() {
 	ProblemType = lang.NewType("problem", "A problem of a fabric, or of its discovery.",
 		lang.Member[problem]{Name: "kind", Type: "string", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
 		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "the problem, its place, the number of attempts, and the remedy", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
-	)
+	).Important("kind", "text")
 }
 
 func (p problem) String() string                           { return fmt.Sprintf("problem(%q, %q)", p.Kind, p.Text) }

@@ -34,6 +34,7 @@ func init() {
 		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
 		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
 		lang.Member[Node]{Name: "kind", Type: "string", Doc: `"switch", "router", or of a CA "host", "gateway" (to another network), "aggregation_node" (inside a switch, for SHARP); by device and description`, Words: fabric.NodeKinds, Get: func(n Node) starlark.Value { return starlark.String(n.Kind().String()) }},
+		lang.Member[Node]{Name: "unidentified", Type: "string", Doc: `why the name identifies no node, in words: it is a placeholder such as "localhost" or the model; None if it is not`, Get: func(n Node) starlark.Value { return lang.TextOrNone(fabric.Unidentified(n.Name())) }},
 		lang.Member[Node]{Name: "lid", Type: "int", Column: true, Doc: "LID of port 0 of a switch, else of the first port with a LID; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Type: "int", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
 		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
@@ -50,7 +51,7 @@ func init() {
 			}
 			return starlark.None
 		}},
-	}, routerMembers()...)...)
+	}, routerMembers()...)...).Important("name", "type", "lid", "guid")
 }
 
 func (n Node) String() string        { return fmt.Sprintf("node(%q, %s)", n.Name(), n.GUID()) }

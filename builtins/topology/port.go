@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
 
@@ -45,6 +46,7 @@ func init() {
 		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return knownState(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
+		member("gbps", "float", gbpsDoc, false, portGbps),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
 		words("supported_width", `widest supported width: "12x"; None if unknown`, false, mad.Widths(), func(p Port) starlark.Value { return lang.TextOrNone(p.WidestWidth(false)) }),
@@ -52,6 +54,11 @@ func init() {
 		words("supported_speed", `fastest supported speed: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(false)) }),
 		words("enabled_speed", "fastest enabled speed; None if unknown or disabled", false, mad.Speeds(), func(p Port) starlark.Value { return lang.TextOrNone(p.FastestSpeed(true)) }),
 		member("peer", "port", "the port at the other end of the cable; None without a cable", true, peerGetter(func(q Port) starlark.Value { return q })),
+		member("peer_unknown", "bool", "whether the link is up and the peer is unknown, although the fabric should have it: the fabric is not a part of a subnet", false, func(p Port) starlark.Value { return starlark.Bool(p.PeerUnknown()) }),
+		member("part", "int", "index in fabric.parts of the part that the port is in; None without a link", false, func(p Port) starlark.Value {
+			n := p.Node().Fabric().PartOf(p.Port)
+			return lang.OrNone(n >= 0, starlark.MakeInt(n))
+		}),
 		member("link", "link", "the cable; None without a cable", false, func(p Port) starlark.Value {
 			switch q := p.Peer(); {
 			case q == nil:
@@ -66,6 +73,7 @@ func init() {
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
 		member("peer_guid", "string", "GUID of the node of the peer", true, peerGetter(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("label", "string", `label of the port on its device, as a file of ibdiagnet has it: "1/2/1"; None if unknown`, false, func(p Port) starlark.Value { return lang.TextOrNone(p.PanelLabel()) }),
 		member("plane", "int", planeDoc, false, portPlane),
 		words("unhealthy", unhealthyDoc, false, records.WordsOf(mad.WordsUnhealthyReason), portUnhealthy),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
@@ -76,7 +84,7 @@ func init() {
 			}
 			return starlark.None
 		}),
-	).AtVersion(2)
+	).AtVersion(2).Important("name", "state", "speed", "width", "peer", "physical_state", "lid")
 }
 
 // Help of the best width and speed of a link.
@@ -84,6 +92,16 @@ const (
 	bestWidthDoc = `widest width that is supported and enabled at both ends: "4x"; None if unknown`
 	bestSpeedDoc = `fastest speed that is supported and enabled at both ends: "hdr"; None if unknown`
 )
+
+// gbpsDoc is the help of the data rate of ports and links.
+const gbpsDoc = `data rate in use, in Gb/s: 200 for 4x hdr, to compare speeds in order: links.select("gbps and gbps < 200"); None while the link is down, or if unknown`
+
+func portGbps(p Port) starlark.Value {
+	width, _ := starlark.AsString(portWidth(p))
+	speed, _ := starlark.AsString(portSpeed(p))
+	rate := audit.LinkBits(width, speed) / 1e9
+	return lang.OrNone(rate > 0, starlark.Float(rate))
+}
 
 func portState(p Port) starlark.Value     { return knownState(p, p.State()) }
 func portWidth(p Port) starlark.Value     { return whileUp(p, p.Width()) }
@@ -174,6 +192,12 @@ func init() {
 		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
+		end("gbps", "float", gbpsDoc, false, func(l Link) starlark.Value {
+			if v := portGbps(Port{l.A}); v != starlark.None {
+				return v
+			}
+			return portGbps(Port{l.B})
+		}),
 		words("best_width", bestWidthDoc, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, mad.Speeds(), portBestSpeed),
 		end("degraded", "", "whether it is slower or narrower than both ends support; None while the link is down, or if unknown", true, func(l Link) starlark.Value {
@@ -191,7 +215,7 @@ func init() {
 		}},
 		end("a_guid", "string", "GUID of the node of a", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
 		end("b_guid", "string", "GUID of the node of b", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
-	).AtVersion(2)
+	).AtVersion(2).Important("a", "b", "state", "speed", "width", "degraded")
 }
 
 func (l Link) String() string        { return fmt.Sprintf("link(%q, %q)", l.A.Name(), l.B.Name()) }
@@ -258,7 +282,7 @@ func init() {
 		lang.Member[virtualPort]{Name: "state", Type: "string", Column: true, Doc: `"active", "down", ...`, Words: records.WordsOf(mad.WordsPortState), Get: func(v virtualPort) starlark.Value { return starlark.String(v.State.String()) }},
 		lang.Member[virtualPort]{Name: "lid", Type: "int", Column: true, Doc: "its own LID; 0 if it has none, or it is unknown", Get: func(v virtualPort) starlark.Value { return starlark.MakeInt(int(v.LID())) }},
 		lang.Member[virtualPort]{Name: "guid", Type: "string", Column: true, Doc: "port GUID; None if unknown", Get: func(v virtualPort) starlark.Value {
-			if v.GUID() == 0 {
+			if v.Info == nil {
 				return starlark.None
 			}
 			return GUIDValue(v.GUID())

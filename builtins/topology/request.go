@@ -314,38 +314,37 @@ func pkeyError(err error) error {
 
 // Observer receives the result of each request for an attribute by a script: its target,
 // and the error, or nil if it was answered. It also sees failures that catch()
-// suppresses. It is the state that topology keeps with a lang.Runtime; Report is nil
-// if there is no observer.
+// suppresses. It belongs to a run of audits.
 type Observer struct {
-	Report func(a *mad.Attribute, t *Target, err error)
+	Report func(a *mad.Attribute, t *Target, err error) // nil: results are not reported
 	// Detail is above 0 during detail(): the requests only add detail to findings.
 	Detail int
-	// Swept is the fabric that the current run of audits has swept; nil: none.
+	// Swept is the fabric that the run has swept; nil: none.
 	Swept *fabric.Fabric
 
-	silent map[deviceKind]*kindAnswers // while Report is set; see SendOptional
+	silent map[deviceKind]*kindAnswers // see SendOptional
 }
 
-// Begin makes report the observer and forgets which devices do not answer. end removes
-// the observer.
-func (o *Observer) Begin(report func(a *mad.Attribute, t *Target, err error)) (end func()) {
-	*o = Observer{Report: report, silent: map[deviceKind]*kindAnswers{}}
-	return func() { *o = Observer{} }
-}
+// NewObserver returns the observer of a run, which knows of no device that does not answer.
+func NewObserver() *Observer { return &Observer{silent: map[deviceKind]*kindAnswers{}} }
 
 // Part returns an observer for one of several audits of a run, without Report.
 func (o *Observer) Part() *Observer { return &Observer{Swept: o.Swept, silent: o.silent} }
 
+// ObserverOf returns the observer of the run that the call belongs to; nil: none.
+func ObserverOf(c *lang.Call) *Observer { return lang.RunOf[Observer](c.Fiber()) }
+
 // JustSwept reports whether the current run of audits has swept f.
 func JustSwept(c *lang.Call, f *fabric.Fabric) bool {
-	return lang.StateOf[Observer](c.Runtime()).Swept == f
+	o := ObserverOf(c)
+	return o != nil && o.Swept == f
 }
 
 // Observe reports the results of the requests to targets: values are the results, with
 // failures in their places.
 func Observe(c *lang.Call, a *mad.Attribute, targets []Target, values []starlark.Value) {
-	report := lang.StateOf[Observer](c.Runtime()).Report
-	if report == nil {
+	o := ObserverOf(c)
+	if o == nil || o.Report == nil {
 		return
 	}
 	for i := range targets {
@@ -353,18 +352,18 @@ func Observe(c *lang.Call, a *mad.Attribute, targets []Target, values []starlark
 		if f, ok := values[i].(*lang.Failure); ok {
 			err = f.Err
 		}
-		report(a, &targets[i], err)
+		o.Report(a, &targets[i], err)
 	}
 }
 
 // ObserveOne is Observe for one request. t is nil for a request to the subnet
 // administrator.
 func ObserveOne(c *lang.Call, a *mad.Attribute, t *Target, err error) {
-	if report := lang.StateOf[Observer](c.Runtime()).Report; report != nil {
+	if o := ObserverOf(c); o != nil && o.Report != nil {
 		if t == nil {
 			t = &Target{Port: NoPortGiven}
 		}
-		report(a, t, err)
+		o.Report(a, t, err)
 	}
 }
 
@@ -398,8 +397,8 @@ func (s *kindAnswers) unresponsive(device mad.GUID) bool {
 // are the targets of the requests. If no device of a kind has answered, a run of audits
 // no longer sends requests to that kind: they get the error of an earlier request.
 func SendOptional(c *lang.Call, class mad.Class, targets []*Target, calls []*engine.Call) error {
-	o := lang.StateOf[Observer](c.Runtime())
-	if o.Report == nil {
+	o := ObserverOf(c)
+	if o == nil {
 		return SendProbes(c, calls)
 	}
 	kinds := make([]*kindAnswers, len(calls)) // nil: unknown

@@ -41,9 +41,11 @@ func init() {
 		lang.Member[*Sim]{Method: &unlinkMethod},
 		lang.Member[*Sim]{Method: &linkMethod},
 		lang.Member[*Sim]{Method: &swapMethod},
+		lang.Member[*Sim]{Method: &recoverMethod},
 		lang.Member[*Sim]{Method: &speedMethod},
 		lang.Member[*Sim]{Method: &killMethod},
 		lang.Member[*Sim]{Method: &rebootMethod},
+		lang.Member[*Sim]{Method: &renameMethod},
 		lang.Member[*Sim]{Method: &restartSMMethod},
 		lang.Member[*Sim]{Method: &setCountersMethod},
 		lang.Member[*Sim]{Method: &errorsMethod},
@@ -62,6 +64,10 @@ func init() {
 		lang.Member[*Sim]{Method: &firmwareMethod},
 		lang.Member[*Sim]{Method: &moduleMethod},
 		lang.Member[*Sim]{Method: &downReasonMethod},
+		lang.Member[*Sim]{Method: &guidMethod},
+		lang.Member[*Sim]{Method: &ethernetMethod},
+		lang.Member[*Sim]{Method: &virtualPortMethod},
+		lang.Member[*Sim]{Method: &secondSMMethod},
 	)
 }
 
@@ -97,7 +103,7 @@ func changeSim(c *lang.Call, do func() error) (starlark.Value, error) {
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}
-	since := c.Runtime().Clock.Now()
+	since := c.Clock().Now()
 	err := do()
 	if s := c.Recv.(*Sim); s.Acted != nil {
 		s.Acted(since, c.Name, actionArguments(c.Arguments()), err)
@@ -222,7 +228,7 @@ func remoteMethod(b *lang.Builtin) *lang.Builtin {
 // Execute calls a method of sim with arguments in JSON, for another process. Acted also
 // receives a call that fails before it changes anything.
 func (s *Sim) Execute(t *starlark.Thread, method string, args []byte) (starlark.Value, error) {
-	since, acted := lang.FiberOf(t).Runtime.Clock.Now(), false
+	since, acted := lang.FiberOf(t).Clock().Now(), false
 	report := func(_ time.Time, method string, args map[string]any, err error) {
 		if acted = true; s.Acted != nil {
 			s.Acted(since, method, placesByName(args, sync.OnceValue(s.NodeNames)).(map[string]any), err)
@@ -258,7 +264,9 @@ func placesByName(v any, names func() map[mad.GUID]string) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for param, arg := range v {
-			out[param] = placesByName(arg, names)
+			if out[param] = arg; !strings.HasSuffix(param, "guid") { // which names no place
+				out[param] = placesByName(arg, names)
+			}
 		}
 		return out
 	case []any:

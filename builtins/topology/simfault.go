@@ -20,7 +20,7 @@ var unlinkMethod = lang.Builtin{
 	Name:   "unlink",
 	Params: []lang.Param{{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`}},
 	Doc: `Pulls the cable off a port.
-The switches at its ends send trap 128. The subnet manager reports it, computes other routes, and reports trap 65 for each port that it no longer reaches.`,
+Both ends count LinkDowned, as whenever a link goes down. The switches at its ends send trap 128. The subnet manager reports it, computes other routes, and reports trap 65 for each port that it no longer reaches.`,
 	Example: `
 > f = discover()
 > sim.unlink(f.switches[0].ports[2])
@@ -69,6 +69,28 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 	}),
 }
 
+// recoverMethod is sim.recover().
+var recoverMethod = lang.Builtin{
+	Name:   "recover",
+	Params: []lang.Param{{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`}},
+	Doc: `Has the link at a port recover from errors without going down.
+Both ends count LinkErrorRecovery; no packet is lost. For many: sim.errors(port, link_error_recovery_counter="6/m").`,
+	Example: `
+> f = discover()
+> sim.recover("leaf-1/5")
+> [perf_get("PortCounters", p).link_error_recovery_counter for p in ["leaf-1/5", "spine-1/1"]]
+[1, 1]
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		return changeSim(c, func() error { return s.Cables.Recover(at.Node, at.Num) })
+	}),
+}
+
 // swapMethod is sim.swap().
 var swapMethod = lang.Builtin{
 	Name: "swap",
@@ -104,17 +126,20 @@ var speedMethod = lang.Builtin{
 		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: unchanged`},
 		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: unchanged`},
+		{Name: "once", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "only this time: when the link goes down and trains again, as after a reset, it has what both ends have enabled"},
 	},
-	Doc: `Sets the speed and the width of the link at a port.
-The port then has only these enabled. If the two ends did not support them, they do afterwards.`,
+	Doc: `Limits the speed and the width of the link at a port, as a bad cable does.
+The link goes down, which both ends count, and trains to no more than these, below what the ends have enabled. This lasts until another call, or another cable. If the two ends did not support them, they do afterwards.`,
 	Example: `
 > sim.speed("leaf-1/2", "edr", width="2x")
-> [(p.width, p.speed) for p in discover().switches if p.name == "leaf-1" for p in p.ports if p.num == 2]
-[("2x", "edr")]
+> l = discover().node("leaf-1").ports[2].link
+> (l.width, l.speed, l.best_width, l.best_speed)
+("2x", "edr", "4x", "hdr")
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Port         starlark.Value
 		Speed, Width *string
+		Once         bool
 	}) (starlark.Value, error) {
 		s := c.Recv.(*Sim)
 		at, err := s.portAt(a.Port)
@@ -124,7 +149,9 @@ The port then has only these enabled. If the two ends did not support them, they
 		if a.Speed == nil && a.Width == nil {
 			return nil, lang.Errorf("missing argument: speed or width")
 		}
-		return changeSim(c, func() error { return s.Cables.SetLink(at.Node, at.Num, textOrEmpty(a.Speed), textOrEmpty(a.Width)) })
+		return changeSim(c, func() error {
+			return s.Cables.SetLink(at.Node, at.Num, state.Limit{Speed: textOrEmpty(a.Speed), Width: textOrEmpty(a.Width), Once: a.Once})
+		})
 	}),
 }
 

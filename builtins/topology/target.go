@@ -71,7 +71,7 @@ func (t *Target) GUID() mad.GUID {
 // Answer returns r with its origin t; port is the port that it describes, or NoPortGiven
 // for the port of t.
 func (t *Target) Answer(r *records.Record, port int) *records.Record {
-	return r.AskedOf(t.Origin(port))
+	return r.WithOrigin(t.Origin(port))
 }
 
 // Origin returns t as the origin of an answer about port, or, for NoPortGiven, about the

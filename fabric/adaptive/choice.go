@@ -13,6 +13,8 @@ type Packet struct {
 	SL        uint8
 	LID       mad.LID
 	Transport Transport
+	// Unhashed counts SL as one without HBF, at switches whose settings are Assumed.
+	Unhashed bool
 }
 
 // Choice is what a switch does with a packet.
@@ -48,7 +50,8 @@ type Choice struct {
 //
 // The states count as follows. Bounded and Free: packets whose SL and transport route
 // adaptively are adaptive; the others are hashed if their SL has HBF, and else direct. HBF:
-// packets are hashed if their SL has HBF, and else direct. Static: packets are direct.
+// packets are hashed if their SL has HBF, and else direct. Static: packets are direct. Where
+// the settings are Assumed, packets of any transport may be both.
 //
 // s must be Active.
 func (s *Switch) Choose(p Packet, down func(port uint8) bool) Choice {
@@ -104,19 +107,28 @@ func (s *Switch) modes(c *Choice, p Packet) {
 		return
 	}
 	some := true // transports that do not route adaptively
-	if c.State.Adaptive() && s.Enabled && s.SLs.Has(p.SL) {
-		if p.Transport == Any {
-			some = s.Static&allTransports != 0
-			c.Adaptive = s.Static&allTransports != allTransports
-		} else {
-			some = s.Static.Has(p.Transport)
-			c.Adaptive = !some
-		}
+	if c.State.Adaptive() && p.Transport == Any && s.Enabled && s.SLs.Has(p.SL) {
+		some = s.Static&allTransports != 0
+		c.Adaptive = s.Static&allTransports != allTransports
+	} else if c.State.Adaptive() {
+		c.Adaptive = s.Adapts(p)
+		some = !c.Adaptive
 	}
 	if some {
-		c.Hashed = s.HBF && s.HBFSLs.Has(p.SL)
-		c.Direct = !c.Hashed
+		c.Hashed = s.Hashes(p)
+		c.Direct = !c.Hashed || s.Assumed && p.Transport == Any
 	}
+}
+
+// Adapts reports whether p, of one transport, routes adaptively where the state of its LID does.
+func (s *Switch) Adapts(p Packet) bool {
+	return s.Enabled && s.SLs.Has(p.SL) && !s.Static.Has(p.Transport)
+}
+
+// Hashes reports whether p is hashed where the state of its LID is not Static and it does not
+// route adaptively.
+func (s *Switch) Hashes(p Packet) bool {
+	return s.HBF && s.HBFSLs.Has(p.SL) && !(s.Assumed && p.Unhashed)
 }
 
 // Every is all ports that some packet to lid may take, whatever port it comes in by, and
@@ -134,24 +146,23 @@ func (s *Switch) Every(lid mad.LID, down func(port uint8) bool) (all Ports) {
 	}
 	for ; plfts != 0; plfts &= plfts - 1 {
 		plft, seen := uint8(bits.TrailingZeros64(plfts)), uint8(0)
-		for sl := range uint8(16) {
-			for t := RC; t <= DC; t++ {
-				kind := uint8(0)
-				for i, is := range [...]bool{s.SLs.Has(sl), s.HBFSLs.Has(sl), s.Static.Has(t)} {
-					if is {
-						kind |= 1 << i
-					}
+		for i := range uint8(16 * 4 * 2) {
+			p := Packet{SL: i & 15, Transport: RC + Transport(i>>4&3), Unhashed: i>>6 != 0}
+			kind := uint8(0)
+			for i, is := range [...]bool{s.Adapts(p), s.Hashes(p)} {
+				if is {
+					kind |= 1 << i
 				}
-				if seen>>kind&1 != 0 {
-					continue
-				}
-				seen |= 1 << kind
-				ports := s.PortsOf(plft, Packet{SL: sl, Transport: t}, lid, down)
-				if ports.Empty() {
-					ports.Add(mad.NoPort)
-				}
-				all = all.Union(ports)
 			}
+			if seen>>kind&1 != 0 {
+				continue
+			}
+			seen |= 1 << kind
+			ports := s.PortsOf(plft, p, lid, down)
+			if ports.Empty() {
+				ports.Add(mad.NoPort)
+			}
+			all = all.Union(ports)
 		}
 	}
 	return all

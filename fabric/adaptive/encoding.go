@@ -27,6 +27,7 @@ const (
 	encodedHBF
 	encodedWeighted
 	encodedRecovery
+	encodedAssumed
 	encodedFlags
 )
 
@@ -42,7 +43,7 @@ const maxLIDs = 0xC000
 // Append appends the encoding of s to b.
 func (s *Switch) Append(b []byte) []byte {
 	flags := byte(0)
-	for i, set := range []bool{s.Enabled, s.HBF, s.Weighted, s.FastRecovery} {
+	for i, set := range []bool{s.Enabled, s.HBF, s.Weighted, s.FastRecovery, s.Assumed} {
 		if set {
 			flags |= 1 << i
 		}
@@ -206,6 +207,7 @@ func (d *decoder) readSwitch() *Switch {
 		HBF:          flags&encodedHBF != 0,
 		Weighted:     flags&encodedWeighted != 0,
 		FastRecovery: flags&encodedRecovery != 0,
+		Assumed:      flags&encodedAssumed != 0,
 	}
 	s.SLs, s.HBFSLs = SLs(d.uint16()), SLs(d.uint16())
 	s.Static = Transports(d.byte())

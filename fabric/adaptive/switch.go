@@ -42,8 +42,8 @@ type Switch struct {
 	Private [][16]uint8
 	Tables  []*Table // by private LFT; nil: the switch drops its packets
 
-	// Assumed reports that only Tables were read, as of a file that has no settings. It is not
-	// encoded.
+	// Assumed reports that only Tables were read, as of a file that has no settings: which service
+	// levels have HBF is unknown.
 	Assumed bool
 }
 
@@ -93,6 +93,10 @@ func (t Transport) String() string {
 
 // Transports is a set of transports.
 type Transports uint8
+
+// OpenSMStatic are the transports that OpenSM does not route adaptively by default
+// (ar_transport_mask 0xA).
+const OpenSMStatic = Transports(1<<UC | 1<<UD)
 
 // TransportSet is the set of the given transports.
 func TransportSet(list ...Transport) (s Transports) {

@@ -1,12 +1,12 @@
 package audit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -233,7 +233,7 @@ func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
 
 // readSmall returns the text of a file of at most maxAckFile bytes; "": it does not exist.
 func readSmall(path string) (string, error) {
-	f, err := format.OpenRegular(path)
+	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -368,7 +368,7 @@ func editAcks(path string, edit func(a *Ack, comment string) (line string, ok bo
 	case kept.Len() > maxAckFile:
 		return 0, fmt.Errorf("%s is full; remove old lines", path)
 	}
-	return edited, format.WriteFile(context.Background(), path, func(w io.Writer) error {
+	return edited, format.WriteOwn(path, 0o644, func(w io.Writer) error {
 		_, err := io.WriteString(w, kept.String())
 		return err
 	})

@@ -77,8 +77,8 @@ func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
 	return attrs
 }
 
-// Asked returns the attributes that port i has answered with, or failed to answer.
-func (a *Answers) Asked(i int) (attrs uint) {
+// Requested returns the attributes that port i has answered with, or failed to answer.
+func (a *Answers) Requested(i int) (attrs uint) {
 	p := &a.ports[i]
 	attrs = uint(p.asked)
 	for attr := range numAttributes {

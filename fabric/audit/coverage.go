@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
@@ -24,15 +25,15 @@ const (
 
 // Row counts the requests of an audit for one attribute.
 type Row struct {
-	Audit, Attribute                               string
-	Asked, Answered, Unsupported, TimedOut, Failed int
+	Audit, Attribute                                  string
+	Requests, Answered, Unsupported, TimedOut, Failed int
 }
 
 // Complete reports whether all requests were answered, by agents that have the attribute.
 func (r *Row) Complete() bool { return r.TimedOut == 0 && r.Failed == 0 }
 
 func (r *Row) count(o Outcome, n int) {
-	r.Asked += n
+	r.Requests += n
 	switch o {
 	case Answered:
 		r.Answered += n
@@ -128,7 +129,7 @@ func (c *Coverage) Complete() bool {
 // Total sums all rows up.
 func (c *Coverage) Total() (t Row) {
 	for _, r := range c.rows {
-		t.Asked += r.Asked
+		t.Requests += r.Requests
 		t.Answered += r.Answered
 		t.Unsupported += r.Unsupported
 		t.TimedOut += r.TimedOut
@@ -141,9 +142,9 @@ func (c *Coverage) Total() (t Row) {
 // do not count.
 func (c *Coverage) Share() string {
 	t := c.Total()
-	wanted := t.Asked - t.Unsupported
+	wanted := t.Requests - t.Unsupported
 	switch {
-	case t.Asked == 0:
+	case t.Requests == 0:
 		return "no requests"
 	case c.Complete():
 		return "100 % of " + plural.Count(wanted, "request", "requests")
@@ -160,11 +161,37 @@ func (c *Coverage) lack(audit, attribute string) string {
 	}
 	switch r := &c.rows[i]; {
 	case r.TimedOut+r.Failed > 0:
-		return fmt.Sprintf("%s: no answer to %d of %s", attribute, r.TimedOut+r.Failed, plural.Count(r.Asked, "request", "requests"))
-	case r.Asked > 0 && r.Unsupported == r.Asked:
+		return fmt.Sprintf("%s: no answer to %d of %s", attribute, r.TimedOut+r.Failed, plural.Count(r.Requests, "request", "requests"))
+	case r.Requests > 0 && r.Unsupported == r.Requests:
 		return attribute + ": not supported"
 	}
 	return ""
+}
+
+// answered returns how many requests of an audit were answered.
+func (c *Coverage) answered(audit string) (n int) {
+	for i := range c.rows {
+		if c.rows[i].Audit == audit {
+			n += c.rows[i].Answered
+		}
+	}
+	return n
+}
+
+// Unsupported returns which attributes an audit requested, in words, if none of its requests was
+// supported; else "".
+func (c *Coverage) Unsupported(audit string) string {
+	var lacks []string
+	for _, r := range c.Rows() {
+		switch {
+		case r.Audit != audit || r.Requests == 0:
+		case r.Unsupported < r.Requests:
+			return ""
+		default:
+			lacks = append(lacks, c.lack(audit, r.Attribute))
+		}
+	}
+	return strings.Join(lacks, "; ")
 }
 
 // Missing returns the subjects that did not answer, each once.
@@ -203,7 +230,7 @@ func (c *Coverage) Excuse(known func(Subject) bool) {
 			return false
 		}
 		r := &c.rows[m.row]
-		r.Asked -= m.n
+		r.Requests -= m.n
 		if m.outcome == TimedOut {
 			r.TimedOut -= m.n
 		} else {
@@ -244,7 +271,7 @@ func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
 			if n.IsSwitch() || p.Peer() != nil || p.Info() != nil || p == f.From() {
 				one(mad.AttrPortInfo, OfPort(p), p.Info() != nil, asked)
 			}
-			if asked && p.Peer() == nil && p.PhysicalState() == mad.PortPhysicalStateLinkUp { // the link is up, and nothing was found behind it
+			if asked && p.PeerUnknown() {
 				one(mad.AttrNodeInfo, OfPort(p), false, true)
 			}
 		}
@@ -253,6 +280,7 @@ func (c *Coverage) CountSweep(f *fabric.Fabric, live bool) (missed []string) {
 		switch {
 		case !p.Kind.Missing(), p.Attribute == mad.AttrNodeInfo.Name, p.Attribute == mad.AttrPortInfo.Name, p.Attribute == mad.AttrSwitchInfo.Name:
 			continue
+		case p.Kind == fabric.ProblemNoLinks: // Report.Answered
 		case p.Attribute == "" && !live && (p.Kind == fabric.ProblemTimedOut || p.Kind == fabric.ProblemFailed):
 			continue // in a file the attribute is unknown; what it lacks is counted above
 		case p.Attribute == "":

@@ -21,7 +21,7 @@ func TestCoverageOrder(t *testing.T) {
 	again.Count("config", "SL2VL", Subject{}, TimedOut, 2)
 	var got []string
 	for _, r := range again.Rows() {
-		got = append(got, fmt.Sprint(r.Audit, " ", r.Attribute, " ", r.Asked))
+		got = append(got, fmt.Sprint(r.Audit, " ", r.Attribute, " ", r.Requests))
 	}
 	if diff := cmp.Diff([]string{"links PortInfo 1", "config SL2VL 2", "health MGIR 1"}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -49,8 +49,8 @@ func TestCoverage(t *testing.T) {
 	ack := Ack{Pattern: "port.unresponsive:*/7", Until: time.Now()}
 	r.Settle([]Finding{{Check: "port.unresponsive", Subject: port(1, 7), Severity: Error}}, Acks{ack}, nil, time.Now())
 	want := []Row{
-		{Audit: "sweep", Attribute: "NodeInfo", Asked: 10, Answered: 10},
-		{Audit: "pkeys", Attribute: "PKeyTable", Asked: 1, Unsupported: 1},
+		{Audit: "sweep", Attribute: "NodeInfo", Requests: 10, Answered: 10},
+		{Audit: "pkeys", Attribute: "PKeyTable", Requests: 1, Unsupported: 1},
 	}
 	if diff := cmp.Diff(want, r.Coverage.Rows()); diff != "" || !r.Complete() || len(r.Silent) != 1 {
 		t.Errorf("silent %v, rows -want +got\n%s", r.Silent, diff)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // Finding is one thing wrong with one subject.
@@ -80,6 +81,15 @@ const (
 	Critical                     // data or management is broken now
 )
 
+// Count returns a number of findings of a severity: "2 errors", "1 critical".
+func (s Severity) Count(n int) string {
+	one := s.String()
+	if s == Warning || s == Error {
+		return plural.Count(n, one, one+"s")
+	}
+	return plural.Count(n, one, one)
+}
+
 // Severities are the names of the severities, the least first.
 var Severities = []string{"info", "warning", "error", "critical"}
 
@@ -113,6 +123,12 @@ type Collection struct {
 
 // Add adds f.
 func (c *Collection) Add(f Finding) { c.add(f, f.Message) }
+
+// Has reports whether c has a finding of that ID.
+func (c *Collection) Has(id string) bool {
+	_, ok := c.index[id]
+	return ok
+}
 
 // Join adds the findings of x.
 func (c *Collection) Join(x *Collection) {

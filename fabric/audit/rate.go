@@ -306,14 +306,9 @@ func (c *Comparison) Windows(p PortRead) iter.Seq[Window] {
 	return func(yield func(Window) bool) {
 		found := false
 		for i := range c.earlier {
-			e := &c.earlier[i]
-			at := e.index[p.at]
-			if at < 0 {
+			w, ok := c.earlier[i].window(p)
+			if !ok {
 				continue
-			}
-			w := Window{before: e.read.port(int(at)), after: p, gap: e.gap}
-			if e.falls != nil {
-				w.fall = e.falls[p.at]
 			}
 			if found = true; !yield(w) {
 				return
@@ -323,6 +318,19 @@ func (c *Comparison) Windows(p PortRead) iter.Seq[Window] {
 			yield(Window{after: p})
 		}
 	}
+}
+
+// window returns the window of a port from the read on; false: the read does not have it.
+func (e *earlierRead) window(p PortRead) (w Window, ok bool) {
+	at := e.index[p.at]
+	if at < 0 {
+		return w, false
+	}
+	w = Window{before: e.read.port(int(at)), after: p, gap: e.gap}
+	if e.falls != nil {
+		w.fall = e.falls[p.at]
+	}
+	return w, true
 }
 
 // Newest returns the newest window of a port.

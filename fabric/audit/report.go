@@ -30,6 +30,7 @@ type Report struct {
 	Checks    int       // how many checks the audits have
 	Judged    []string  // the checks that were done; an audit that declares none counts as one
 	Unjudged  []Unjudged
+	Idle      []Idle   // audits that judged nothing
 	Notes     []string // other remarks
 	Datagrams uint64   // that were sent
 
@@ -61,12 +62,16 @@ func (f *Failure) Why() string {
 		return "it needs a live fabric; this is a file"
 	}
 	line, _, _ := strings.Cut(f.Err.Error(), "\n")
-	return line
+	return strings.TrimPrefix(line, "fail: ") // of the script
 }
 
 // ErrCut reports that audits do not run on a part of a fabric: missing nodes could not be
 // distinguished from nodes that were not read.
 var ErrCut = errors.New("the sweep was cut short; a part of a fabric is not judged")
+
+// ErrUnmanaged is in the error of an audit that needs LIDs or the subnet administrator, which the
+// fabric does not have.
+var ErrUnmanaged = errors.New("it needs LIDs and the subnet administrator")
 
 // Note adds a note.
 func (r *Report) Note(format string, args ...any) {
@@ -153,11 +158,11 @@ func (r *Report) Complete() bool {
 	return r.Answered() && len(r.Failures) == 0 && len(r.Unjudged) == 0
 }
 
-// Answered reports whether all requests were answered, and all audits ran that could run on
-// this fabric.
+// Answered reports whether all requests were answered, or the file has links; and all audits ran
+// that could run on this fabric.
 func (r *Report) Answered() bool {
 	failed := slices.ContainsFunc(r.Failures, func(f Failure) bool { return !f.Skipped })
-	return !failed && r.Coverage.Complete()
+	return !failed && r.Coverage.Complete() && (r.Model == nil || !r.Model.LinksUnknown())
 }
 
 // Worst returns the severity of the worst finding; 0 without one.
@@ -179,7 +184,7 @@ func (r *Report) Counts() string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+			parts = append(parts, s.Count(n))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -206,6 +211,9 @@ var (
 // Past is the name of the need of checks that compare with observations of earlier runs.
 const Past = "past"
 
+// Manager is the name of the need of checks of LIDs, paths, and what the subnet manager sets.
+const Manager = "manager"
+
 // needs are all needs.
 var needs = []Need{
 	// Of nodes.
@@ -219,6 +227,8 @@ var needs = []Need{
 	{"rate", "widths and speeds in use", linked(func(p *fabric.Port) bool { return p.Width() != "" && p.Speed() != "" }), ofLinks, false},
 	{"supported", "supported and enabled widths and speeds", linked(func(p *fabric.Port) bool { return p.Info().LinkWidthSupported != 0 && p.Info().LinkSpeedSupported != 0 }), ofLinks, false},
 	{"portinfo", "PortInfo beyond states and rates", linked(func(p *fabric.Port) bool { return p.Info().MTUCap != 0 }), ofLinks, false},
+	{Manager, "a subnet manager", nodes(func(n *fabric.Node) bool { return n.Fabric().Unmanaged() == "" }), ofNodes, false},
+	{"links", "links", nodes(func(n *fabric.Node) bool { return !n.Fabric().LinksUnknown() }), ofNodes, false},
 	{"unlinked", "PortInfo of ports without a link", unlinked, ofPorts, false},
 	{"switchinfo", "SwitchInfo", switches, ofSwitches, false},
 	{"counters", "counters of two reads", nil, [2]string{}, false},  // the run knows whether there are two
@@ -325,6 +335,31 @@ type Unjudged struct {
 	Answers bool
 }
 
+// Idle is an audit that ran and judged nothing.
+type Idle struct {
+	Audit  string
+	Named  bool   // it was requested by name
+	Lacked string // what the run lacked of what it needs
+}
+
+// SetIdle sets Idle if an audit judged nothing: each of its checks is in Unjudged, and it had no
+// answer. some reports that it had a part of what a check needs, or found something.
+func (r *Report) SetIdle(audit string, checks int, named, some bool) {
+	var lacks []string
+	left := map[string]bool{}
+	for _, u := range r.Unjudged {
+		if u.Audit == audit {
+			left[u.Check] = true
+			if !slices.Contains(lacks, u.Lacked) {
+				lacks = append(lacks, u.Lacked)
+			}
+		}
+	}
+	if !some && len(left) > 0 && len(left) >= checks && r.Coverage.answered(audit) == 0 {
+		r.Idle = append(r.Idle, Idle{Audit: audit, Named: named, Lacked: strings.Join(lacks, "; ")})
+	}
+}
+
 // UnjudgedChecks are the checks that were not done for one reason.
 type UnjudgedChecks struct {
 	Lacked string
@@ -332,10 +367,10 @@ type UnjudgedChecks struct {
 }
 
 // UnjudgedChecks returns the checks that were not done, by what the run lacked. Checks of audits
-// that did not run are left out: Failures has these audits.
+// that did not run, or judged nothing, are left out: Failures and Idle have these audits.
 func (r *Report) UnjudgedChecks() (list []UnjudgedChecks) {
 	for _, u := range r.Unjudged {
-		if slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Audit == u.Audit }) {
+		if slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Audit == u.Audit }) || slices.ContainsFunc(r.Idle, func(x Idle) bool { return x.Audit == u.Audit }) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(same UnjudgedChecks) bool { return same.Lacked == u.Lacked })
@@ -353,23 +388,31 @@ func (r *Report) UnjudgedChecks() (list []UnjudgedChecks) {
 func (n *Need) IsAttribute() bool { return n.attribute }
 
 // Lack returns what a run of an audit lacks of n, in words; "" if it lacks nothing. An attribute
-// that nothing supports is lacking, one that some do not support is not.
-func (n *Need) Lack(f *fabric.Fabric, audit string, c *Coverage) string {
+// that nothing supports is lacking, one that some do not support is not. some reports that the run
+// has a part of n.
+func (n *Need) Lack(f *fabric.Fabric, audit string, c *Coverage) (lack string, some bool) {
 	if n.attribute {
-		return c.lack(audit, n.Name)
+		return c.lack(audit, n.Name), c.answered(audit) > 0
 	}
 	if n.count == nil {
-		return ""
+		return "", false
 	}
 	have, of := n.count(f)
 	switch {
+	case n.Name == Manager:
+		return f.Unmanaged(), false
+	case n.ofLinks() && f.LinksUnknown():
+		return "not read: links", false
 	case have == of:
-		return ""
+		return "", false
 	case have == 0:
-		return "not read: " + n.Doc
+		return "not read: " + n.Doc, false
 	}
-	return fmt.Sprintf("%s: not read of %d of %s", n.Doc, of-have, plural.Count(of, n.what[0], n.what[1]))
+	return fmt.Sprintf("%s: not read of %d of %s", n.Doc, of-have, plural.Count(of, n.what[0], n.what[1])), true
 }
+
+// ofLinks reports whether n is information about ports with or without a link.
+func (n *Need) ofLinks() bool { return n.what == ofLinks || n.what == ofPorts }
 
 // Metric is a value that a script gives a name, for Prometheus.
 type Metric struct {

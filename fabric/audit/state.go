@@ -3,7 +3,6 @@ package audit
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -73,7 +72,7 @@ func (st *State) empty() {
 
 // Lock keeps other runs of the job away until Release, or fails with format.ErrLockHeld.
 func (st *State) Lock() (*format.FileLock, error) {
-	if err := os.MkdirAll(filepath.Dir(st.path), 0o755); err != nil {
+	if err := format.MakeDirectory(filepath.Dir(st.path), 0o755); err != nil {
 		return nil, err
 	}
 	return format.AcquireLock(st.path + ".lock")
@@ -81,7 +80,7 @@ func (st *State) Lock() (*format.FileLock, error) {
 
 // read reads the file.
 func (st *State) read() error {
-	f, err := format.OpenRegular(st.path)
+	f, err := format.OpenPlain(st.path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -212,22 +211,21 @@ func (st *State) Save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(st.path), 0o755); err != nil {
+	if err := format.MakeDirectory(filepath.Dir(st.path), 0o755); err != nil {
 		return err
 	}
-	return format.WriteOwn(st.path, func(w io.Writer) error {
+	return format.WriteOwn(st.path, 0o644, func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(data))
 		return err
 	})
 }
 
-// longestWindow is the longest window that is judged: links that go down are counted over 12
-// hours (gpud).
-const longestWindow = 12 * time.Hour
+// longestWindow is the longest window that is judged: that of links that go down.
+const longestWindow = FlapWindow
 
 // bitWindow is the longest for other errors: at EDR and faster it shows a bit error rate
 // of 1e-15.
-const bitWindow = 125 * time.Minute
+const bitWindow = BERUptime
 
 // maxReads bounds the reads that are kept.
 const maxReads = 20
@@ -406,7 +404,7 @@ func RecordSubnet(dir string, s fabric.Subnet, complete bool) error {
 	if recorded != nil && recorded.Prefix == s.Prefix && slices.Equal(switches, recorded.Switches) {
 		return nil
 	}
-	return format.WriteFile(context.Background(), path, func(w io.Writer) error {
+	return format.WriteOwn(path, 0o644, func(w io.Writer) error {
 		out := bufio.NewWriter(w)
 		fmt.Fprintf(out, "%sprefix 0x%016x\n", subnetHeader, s.Prefix)
 		for _, g := range switches {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -172,6 +173,48 @@ func TestStateOther(t *testing.T) {
 		}
 		if got, err := os.ReadFile(precious); err != nil || string(got) != "precious" {
 			t.Errorf("%s: %q, %v", what, got, err)
+		}
+	}
+}
+
+// TestStateLinks: no file of a state is read or written through a symbolic link.
+func TestStateLinks(t *testing.T) {
+	for _, name := range []string{"subnet", "acks", "counters.state"} {
+		dir := t.TempDir()
+		st := openState(t, dir)
+		ack := Ack{Pattern: "link.down:0x1/1", Reason: "r", Until: noon.AddDate(1, 0, 0), By: "b"}
+		acks := AckFile(dir, rail)
+		for _, err := range []error{st.Save(), RecordSubnet(dir, rail, true), AddAck(acks, &ack)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(rail.Folder(dir), name)
+		if err := errors.Join(os.Rename(path, path+".moved"), os.Symlink(path+".moved", path)); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := rail
+		changed.Switches = []mad.GUID{1, 2, 3}
+		_, bad := ReadAcks(acks, noon)
+		st.Read()
+		for what, x := range map[string]struct {
+			of  string
+			err error
+		}{
+			"CheckSubnet": {"subnet", CheckSubnet(dir, changed)}, "RecordSubnet": {"subnet", RecordSubnet(dir, changed, true)},
+			"ReadAcks": {"acks", errors.Join(bad...)}, "AddAck": {"acks", AddAck(acks, &ack)},
+			"Read": {"counters.state", st.Reset}, "Save": {"counters.state", st.Save()},
+		} {
+			if x.of == name && (x.err == nil || !strings.Contains(x.err.Error(), "symbolic link") && !strings.Contains(x.err.Error(), "not a regular file")) {
+				t.Errorf("%s: %s: %v", name, what, x.err)
+			}
+		}
+		if after, err := os.ReadFile(path + ".moved"); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("%s: the other file is %q, %v", name, after, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
@@ -25,11 +26,11 @@ func (p *Plan) Judge(on []*fabric.Node) error {
 	p.Disables = nil
 	changed := map[mad.GUID]bool{} // also by a write that changes no entry, where static routing was requested
 	for _, c := range p.Changes() {
-		changed[c.Target.GUID] = changed[c.Target.GUID] || c.Attr == mad.AttrLinearForwardingTable
+		changed[c.Node] = changed[c.Node] || c.Attr == mad.AttrLinearForwardingTable
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		changed[s.Target.GUID] = changed[s.Target.GUID] || p.Static && s.Attr == mad.AttrLinearForwardingTable
+		changed[s.Node] = changed[s.Node] || p.Static && s.Attr == mad.AttrLinearForwardingTable
 	}
 	var names []string
 	for _, n := range on {
@@ -50,7 +51,7 @@ func (p *Plan) Judge(on []*fabric.Node) error {
 func (p *Plan) Stale(on []*fabric.Node) (since []string) {
 	writes := map[mad.GUID]bool{}
 	for _, c := range p.Changes() {
-		writes[c.Target.GUID] = writes[c.Target.GUID] || c.Attr == mad.AttrLinearForwardingTable
+		writes[c.Node] = writes[c.Node] || c.Attr == mad.AttrLinearForwardingTable
 	}
 	for _, s := range p.Disables {
 		delete(writes, s.GUID)
@@ -114,7 +115,7 @@ const disableNote = "adaptive routing: a write of a forwarding table is assumed 
 func (t *Tables) adaptiveNotes(in *order.Input) (notes []string) {
 	stays, first := 0, ""
 	for s, a := range t.Adaptive {
-		if !a.Active() || slices.ContainsFunc(in.Disable, func(p order.Place) bool { return p.Switch == s }) {
+		if !a.Active() || slices.ContainsFunc(in.Disable, func(i int) bool { return in.Changes[i].Node == in.Old.Graph().Switches()[s].GUID() }) {
 			continue
 		}
 		if stays++; stays == 1 {
@@ -143,20 +144,21 @@ func (t *Tables) unknownChoices() error {
 	return nil
 }
 
-// disable returns the blocks that are written first to disable adaptive routing: of each
-// switch where it is on, the first that is written.
-func (t *Tables) disable(writes []Write) (list []order.Place) {
+// disable returns the numbers of the changes that are written first to disable adaptive
+// routing: of each switch where it is on, the first block that is written.
+func (t *Tables) disable(changes []certificate.Change) (list []int) {
 	at := map[int]int{} // in list, by switch
-	for _, w := range writes {
+	for n := range changes {
+		w := &changes[n]
 		s := t.Live.Graph().SwitchByGUID(w.Node)
 		if w.Attr != mad.AttrLinearForwardingTable || s < 0 || t.Adaptive == nil || !t.Adaptive[s].Active() {
 			continue
 		}
-		if i, ok := at[s]; ok {
-			list[i].Number = min(list[i].Number, int(w.Modifier))
-		} else {
+		if i, ok := at[s]; !ok {
 			at[s] = len(list)
-			list = append(list, order.Place{Switch: s, Number: int(w.Modifier)})
+			list = append(list, n)
+		} else if w.Modifier < changes[list[i]].Modifier {
+			list[i] = n
 		}
 	}
 	return list

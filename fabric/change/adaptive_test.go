@@ -34,8 +34,8 @@ func staticPlan(t testing.TB, random *rand.Rand, old, target *routes.Routes, cho
 			for i := range block {
 				block[i] = old.Row(s).Port(mad.LID(i))
 			}
-			if !slices.ContainsFunc(p.Sets, func(x change.Set) bool { return x.Target.GUID == n.GUID() }) {
-				p.Sets = append(p.Sets, change.Set{Attr: mad.AttrLinearForwardingTable, Target: change.Target{GUID: n.GUID(), Name: n.Name()}, Old: block, New: block})
+			if !slices.ContainsFunc(p.Sets, func(x certificate.Change) bool { return x.Node == n.GUID() }) {
+				p.Sets = append(p.Sets, certificate.Change{Attr: mad.AttrLinearForwardingTable, Node: n.GUID(), Name: n.Name(), Old: block, New: block})
 			}
 		}
 	}

@@ -1,8 +1,7 @@
 package change
 
 import (
-	"encoding/base64"
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,23 +9,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile"
 	"fabsh/mad"
 )
 
-// Limits of a plan's file.
+// Limits of a plan's file; those of single members are in their tags.
 const (
-	maxFile   = 256 << 20 // bytes: 10^6 blocks
-	maxSets   = 1 << 20
-	maxNodes  = 1 << 17
-	maxLinks  = 1 << 20
-	maxRounds = 1 << 16
-	maxText   = 1 << 16 // bytes of one text
-	maxNested = 6       // brackets in brackets
+	maxFile = 256 << 20 // bytes: 10^6 blocks
+	maxSets = 1 << 20
+	maxText = 1 << 16 // bytes of one text
 )
+
+var planFormat = sync.OnceValue(func() *jsonfile.Format[planFile] {
+	return jsonfile.New[planFile](jsonfile.Limits{Text: maxText, List: maxSets})
+})
 
 // LoadPlan reads the file of a plan. It trusts nothing in it: anything that Save would not
 // write is an error, and memory is bounded by the file's length. name is for messages.
@@ -35,645 +36,286 @@ func LoadPlan(r io.Reader, name string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fileReader{dec: json.NewDecoder(&plainJSON{r: r})}
-	f.dec.UseNumber()
-	p, err := f.plan()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
-}
-
-// fileReader reads JSON token by token: each name of an object is known and comes
-// once, and no value is larger than it may be.
-type fileReader struct {
-	dec     *json.Decoder
-	made    Plan
-	targets []Target
-}
-
-func (f *fileReader) plan() (*Plan, error) {
-	p := &f.made
-	var version string
-	certified := false
-	err := f.object("the plan", map[string]func() error{
-		"format": func() error {
-			text, err := f.text()
-			if err == nil && text != fileFormat && text != formerFormat {
-				err = fmt.Errorf("got %q, want %q: not a plan, or of another version", text, fileFormat)
-			}
-			version = text
-			return err
-		},
-		"from":    member(&p.From, f.text),
-		"manager": member(&p.Base.Manager, f.manager),
-		"choice?": member(&p.Choice, f.choice),
-		"static?": func() error {
-			p.Static = true
-			return f.list("switches", maxNodes, f.disabled)
-		},
-		"report":  member(&p.Recorded, f.report),
-		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
-		"links":   func() error { return f.list("links", maxLinks, f.link) },
-		"targets": func() error { return f.list("targets", maxNodes, f.target) },
-		"sets":    func() error { return f.list("sets", maxSets, f.set) },
-		// Files of the former format have none.
-		"certificate?": func() (err error) {
-			certified = true
-			p.Certificate, err = f.certificate()
-			return err
-		},
-	})
-	if err != nil {
+	p := &planReader{}
+	f := planFile{Nodes: p.node, Links: p.link, Targets: p.target, Sets: p.set, Certificate: p.certificateFile()}
+	if err := planFormat().Read(r, &f); err != nil {
+		if _, ok := errors.AsType[*jsonfile.Error](err); ok {
+			err = fmt.Errorf("%s: %w; create the plan again with fabsh change plan --out", name, err)
+		}
 		return nil, err
 	}
-	if _, err := f.dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("unexpected data after the plan")
+	p.made.From = f.From
+	if m := f.Manager; m != nil {
+		p.made.Base.Manager = &Manager{mad.GUID(m.GUID), m.LID, m.Priority, mad.SMState(m.State)}
 	}
-	if version == fileFormat && !certified {
-		return nil, errors.New("the plan: missing certificate")
+	if c := f.Choice; c != nil {
+		p.made.Choice = &Choice{Kind: ChoiceKind(c.Tables), Load: c.Load, OwnLoad: c.OwnLoad}
 	}
-	return p, nil
-}
-
-// object reads an object. All of its members must be there, once; those whose name ends in ?
-// may be missing.
-func (f *fileReader) object(what string, members map[string]func() error) error {
-	t, err := f.token()
-	if err != nil {
-		return err
-	}
-	return f.members(what, t, members)
-}
-
-// members reads the members of an object whose first token was read.
-func (f *fileReader) members(what string, open json.Token, members map[string]func() error) error {
-	if open != json.Delim('{') {
-		return fmt.Errorf("%s: got %s, want {", what, tokenText(open))
-	}
-	var seen []string
-	for f.dec.More() {
-		t, err := f.token()
-		if err != nil {
-			return err
-		}
-		name, _ := t.(string)
-		read := members[name]
-		if read == nil {
-			read = members[name+"?"]
-		}
-		switch {
-		case read == nil:
-			return fmt.Errorf("%s: unknown member %.40q", what, name)
-		case slices.Contains(seen, name):
-			return fmt.Errorf("%s: duplicate %q", what, name)
-		}
-		seen = append(seen, name)
-		if err := read(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	if f.Static != nil {
+		p.made.Static = true
+		for _, s := range *f.Static {
+			p.made.Disables = append(p.made.Disables, Switch{mad.GUID(s.GUID), s.Name})
 		}
 	}
-	if names := missingMembers(members, seen); names != "" {
-		return fmt.Errorf("%s: missing %s", what, names)
-	}
-	return f.delimiter('}', what)
-}
-
-// missingMembers returns the missing members, sorted.
-func missingMembers(members map[string]func() error, seen []string) string {
-	var names []string
-	for name := range members {
-		if !slices.Contains(seen, name) && !strings.HasSuffix(name, "?") {
-			names = append(names, name)
+	p.made.Recorded = f.Report
+	if c := f.Certificate; c != nil {
+		p.certificate.Lanes, p.certificate.AcceptCreditLoops = c.Lanes, c.AcceptCreditLoops
+		p.made.Certificate = &p.certificate
+		if err := p.complete(); err != nil {
+			return nil, fmt.Errorf("%s: certificate: %w; create the plan again with fabsh change plan --out", name, err)
 		}
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return &p.made, nil
 }
 
-// list reads a list of at most limit elements. Its errors name the element, from 0.
-func (f *fileReader) list(what string, limit int, element func() error) error {
-	if err := f.delimiter('[', what); err != nil {
-		return err
-	}
-	for n := 0; f.dec.More(); n++ {
-		if n == limit {
-			return fmt.Errorf("more than %d", limit)
-		}
-		if err := element(); err != nil {
-			return fmt.Errorf("%d: %w", n, err)
-		}
-	}
-	return f.delimiter(']', what)
+// planReader receives the long lists of a file.
+type planReader struct {
+	made        Plan
+	targets     []certificate.Change
+	certificate certificate.Certificate
+	lanes       []bool // by round of the certificate: it writes SL2VL
+	blocks      int    // of all rounds of the certificate: few bytes name many
 }
 
-func (f *fileReader) delimiter(want json.Delim, what string) error {
-	t, err := f.token()
-	if err == nil && t != want {
-		err = fmt.Errorf("%s: got %s, want %v", what, tokenText(t), want)
-	}
-	return err
-}
-
-func (f *fileReader) token() (json.Token, error) {
-	t, err := f.dec.Token()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, fmt.Errorf("byte %d: %w", f.dec.InputOffset(), err)
-	}
-	return t, nil
-}
-
-func tokenText(t json.Token) string {
-	if s, ok := t.(string); ok {
-		return fmt.Sprintf("%.40q", s)
-	}
-	return fmt.Sprintf("%.40v", t)
-}
-
-func (f *fileReader) text() (string, error) {
-	t, err := f.token()
-	s, ok := t.(string)
-	if err == nil && !ok {
-		err = fmt.Errorf("got %s, want a string", tokenText(t))
-	}
-	return s, err
-}
-
-// number reads a number of at most limit.
-func (f *fileReader) number(limit uint64) (uint64, error) {
-	t, err := f.token()
-	if err != nil {
-		return 0, err
-	}
-	text, ok := t.(json.Number)
-	n, bad := strconv.ParseUint(text.String(), 10, 64)
-	if !ok || bad != nil || n > limit {
-		return 0, fmt.Errorf("got %s, want a whole number up to %d", tokenText(t), limit)
-	}
-	return n, nil
-}
-
-func (f *fileReader) bool() (bool, error) {
-	t, err := f.token()
-	b, ok := t.(bool)
-	if err == nil && !ok {
-		err = fmt.Errorf("got %s, want true or false", tokenText(t))
-	}
-	return b, err
-}
-
-// member reads the value of a member.
-func member[T any](into *T, read func() (T, error)) func() error {
-	return func() (err error) { *into, err = read(); return err }
-}
-
-// count reads a number of at most limit.
-func count[T ~int | ~int64 | ~uint16 | ~uint32 | ~uint64](f *fileReader, into *T, limit T) func() error {
-	return func() error {
-		n, err := f.number(uint64(limit))
-		*into = T(n)
-		return err
-	}
-}
-
-// ints reads a list of exactly this many numbers.
-func (f *fileReader) ints(limits ...int) ([]int, error) {
-	var ints []int
-	err := f.list("numbers", len(limits), func() error {
-		n, err := f.number(uint64(limits[len(ints)]))
-		ints = append(ints, int(n))
-		return err
-	})
-	if err == nil && len(ints) < len(limits) {
-		err = fmt.Errorf("%d numbers, want %d", len(ints), len(limits))
-	}
-	return ints, err
-}
-
-func (f *fileReader) guid() (mad.GUID, error) {
-	s, err := f.text()
-	if err != nil {
-		return 0, err
-	}
-	n, bad := strconv.ParseUint(s, 0, 64)
-	if bad != nil || mad.GUID(n).String() != s {
-		return 0, fmt.Errorf("got %.40q, want a GUID as 0x and 16 lower-case digits", s)
-	}
-	return mad.GUID(n), nil
-}
-
-// word reads a word of an enumeration.
-func word[T ~uint8](f *fileReader, into *T, words *mad.Words) func() error {
-	return func() error {
-		s, err := f.text()
-		if err != nil {
-			return err
-		}
-		code, ok := words.Code()[s]
-		if !ok {
-			digits := strings.TrimSuffix(strings.TrimPrefix(s, "unknown("), ")")
-			var bad error
-			if code, bad = strconv.ParseUint(digits, 10, 8); bad != nil || words.Text(code) != s {
-				return fmt.Errorf("%.40q: invalid %s", s, words.Name)
-			}
-		}
-		*into = T(code)
-		return nil
-	}
-}
-
-// plainJSON is r, as long as no text in it is longer than maxText and no more
-// brackets are open than maxNested: so the decoder holds no more than that.
-type plainJSON struct {
-	r       io.Reader
-	nested  int
-	text    int // bytes of the text so far; 0: outside
-	escaped bool
-	plain   int // bytes outside of texts without a mark
-}
-
-func (p *plainJSON) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	for _, c := range b[:n] {
-		if e := p.take(c); e != nil {
-			return 0, e
+func (p *planReader) node(row *nodeFile) error {
+	n := Node{GUID: mad.GUID(row.GUID), Type: mad.NodeType(row.Type), Name: row.Name, NumPorts: row.Ports}
+	last := -1
+	for _, l := range row.LIDs {
+		switch port, lid, lmc := l[0], l[1], l[2]; {
+		case port > n.NumPorts || port <= last:
+			return jsonfile.At("lids", fmt.Errorf("port %d: ports must be unique, in order, and at most %d", port, n.NumPorts))
+		case lid > int(mad.MaxUnicastLID) || lmc > 7:
+			return jsonfile.At("lids", fmt.Errorf("port %d: got LID %d and LMC %d, want at most %d and 7", port, lid, lmc, mad.MaxUnicastLID))
+		default:
+			n.LIDs = append(n.LIDs, PortLID{Port: port, LID: mad.LID(lid), LMC: lmc})
+			last = port
 		}
 	}
-	return n, err
-}
-
-func (p *plainJSON) take(c byte) error {
-	if p.text > 0 {
-		p.text++
-		switch {
-		case p.text > maxText:
-			return fmt.Errorf("string of more than %d bytes", maxText)
-		case p.escaped:
-			p.escaped = false
-		case c == '\\':
-			p.escaped = true
-		case c == '"':
-			p.text = 0
-		}
-		return nil
-	}
-	switch p.plain++; c {
-	case '"':
-		p.text, p.plain = 1, 0
-	case '{', '[':
-		p.nested++
-		p.plain = 0
-	case '}', ']':
-		p.nested--
-		p.plain = 0
-	case ',', ':':
-		p.plain = 0
-	}
-	switch {
-	case p.nested > maxNested:
-		return fmt.Errorf("more than %d nested brackets", maxNested)
-	case p.plain > maxText:
-		return fmt.Errorf("more than %d bytes that do not belong to a plan", maxText)
-	}
+	p.made.Base.Nodes = append(p.made.Base.Nodes, n)
 	return nil
 }
 
-const maxPort = math.MaxUint8
-
-// manager reads the subnet manager; null: none.
-func (f *fileReader) manager() (*Manager, error) {
-	t, err := f.token()
-	if err != nil || t == nil {
-		return nil, err
+func (p *planReader) link(row *[4]int) error {
+	nodes := p.made.Base.Nodes
+	if len(nodes) == 0 {
+		return errors.New(`missing "nodes" before the links`)
 	}
-	m := &Manager{}
-	return m, f.members("the subnet manager", t, map[string]func() error{
-		"guid":     member(&m.GUID, f.guid),
-		"lid":      count(f, &m.LID, mad.MaxUnicastLID),
-		"priority": count(f, &m.Priority, 15),
-		"state":    word(f, &m.State, mad.WordsSMState),
-	})
-}
-
-// choice reads which of the tables of a policy the plan leads to; null: there was no choice.
-func (f *fileReader) choice() (*Choice, error) {
-	t, err := f.token()
-	if err != nil || t == nil {
-		return nil, err
-	}
-	c := &Choice{}
-	const most = math.MaxInt64
-	return c, f.members("the choice of tables", t, map[string]func() error{
-		"tables": func() error {
-			name, err := f.text()
-			i := slices.Index(choiceNames[:], name)
-			if err == nil && i < 0 {
-				err = fmt.Errorf("unknown choice %.40q; known: %s", name, strings.Join(choiceNames[:], ", "))
-			}
-			c.Kind = ChoiceKind(max(0, i))
-			return err
-		},
-		"load":     count(f, &c.Load, most),
-		"own_load": count(f, &c.OwnLoad, most),
-	})
-}
-
-// report reads the result of the proof; null: none.
-func (f *fileReader) report() (*Report, error) {
-	t, err := f.token()
-	if err != nil || t == nil {
-		return nil, err
-	}
-	r := &Report{}
-	const most = math.MaxInt64
-	return r, f.members("the report", t, map[string]func() error{
-		"ok":           member(&r.OK, f.bool),
-		"reason":       member(&r.Reason, f.text),
-		"rounds":       func() error { return f.list("rounds", maxRounds, func() error { return f.round(r) }) },
-		"pairs":        count(f, &r.Pairs, most),
-		"lost":         count(f, &r.Lost, most),
-		"gained":       count(f, &r.Gained, most),
-		"load_before":  count(f, &r.LoadBefore, most),
-		"load_after":   count(f, &r.LoadAfter, most),
-		"credit_loop?": member(&r.CreditLoop, f.text),
-		"effect?":      func() error { return f.effect(r) },
-		"not_judged":   f.texts(&r.NotJudged, maxNotes),
-	})
-}
-
-// texts reads a list of at most this many texts.
-func (f *fileReader) texts(into *[]string, most int) func() error {
-	return func() error {
-		return f.list("texts", most, func() error {
-			text, err := f.text()
-			*into = append(*into, text)
-			return err
-		})
-	}
-}
-
-// maxNotes is the largest number of remarks in a list.
-const maxNotes = 100
-
-// effect reads the effect of links that go down.
-func (f *fileReader) effect(r *Report) error {
-	e := &Effect{}
-	r.Effect = e
-	const most = math.MaxInt64
-	return f.object("the effect", map[string]func() error{
-		"links":       f.texts(&e.Links, maxSets),
-		"managed":     member(&e.Managed, f.bool),
-		"engine":      member(&e.Engine, f.text),
-		"basis":       member(&e.Basis, f.text),
-		"through":     count(f, &e.Through, most),
-		"lost":        count(f, &e.Lost, most),
-		"rerouted":    count(f, &e.Rerouted, most),
-		"load_before": count(f, &e.LoadBefore, most),
-		"load_after":  count(f, &e.LoadAfter, most),
-		"split":       member(&e.Split, f.text),
-		"last_path":   member(&e.LastPath, f.text),
-		"needed":      member(&e.Needed, f.text),
-		"credit_loop": member(&e.CreditLoop, f.text),
-		"loop_before": member(&e.LoopBefore, f.bool),
-		"notes":       f.texts(&e.Notes, maxNotes),
-	})
-}
-
-func (f *fileReader) round(r *Report) error {
-	var one Round
-	var ms int64
-	err := f.object("a round", map[string]func() error{
-		"blocks":   count(f, &one.Blocks, maxSets),
-		"switches": count(f, &one.Switches, maxNodes),
-		"lanes":    member(&one.Lanes, f.bool),
-		"drain_ms": count(f, &ms, 1<<40),
-	})
-	one.Drain = time.Duration(ms) * time.Millisecond
-	r.Rounds = append(r.Rounds, one)
-	return err
-}
-
-// disabled reads a switch whose adaptive routing the plan disables.
-func (f *fileReader) disabled() error {
-	var s Switch
-	err := f.object("a switch", map[string]func() error{"guid": member(&s.GUID, f.guid), "name": member(&s.Name, f.text)})
-	f.made.Disables = append(f.made.Disables, s)
-	return err
-}
-
-func (f *fileReader) node() error {
-	var n Node
-	err := f.object("a node", map[string]func() error{
-		"guid":      member(&n.GUID, f.guid),
-		"type":      word(f, &n.Type, mad.WordsNodeType),
-		"name":      member(&n.Name, f.text),
-		"num_ports": count(f, &n.NumPorts, maxPort),
-		"lids": func() error {
-			return f.list("lids", maxPort+1, func() error {
-				l, err := f.ints(maxPort, int(mad.MaxUnicastLID), 7)
-				if err == nil {
-					n.LIDs = append(n.LIDs, PortLID{Port: l[0], LID: mad.LID(l[1]), LMC: l[2]})
-				}
-				return err
-			})
-		},
-	})
-	if err != nil {
-		return err
-	}
-	for i, l := range n.LIDs {
-		if l.Port > n.NumPorts || i > 0 && l.Port <= n.LIDs[i-1].Port {
-			return fmt.Errorf("lids: port %d: ports must be unique, in order, and at most %d", l.Port, n.NumPorts)
-		}
-	}
-	f.made.Base.Nodes = append(f.made.Base.Nodes, n)
-	return nil
-}
-
-func (f *fileReader) link() error {
-	n := len(f.made.Base.Nodes) - 1
-	if n < 0 {
-		return errors.New("links: must follow the nodes that they connect")
-	}
-	l, err := f.ints(n, maxPort, n, maxPort)
-	if err != nil {
-		return err
-	}
-	link := Link{End{l[0], l[1]}, End{l[2], l[3]}}
+	link := Link{End{row[0], row[1]}, End{row[2], row[3]}}
 	for _, e := range []End{link.A, link.B} {
-		if node := &f.made.Base.Nodes[e.Node]; e.Port == 0 || e.Port > node.NumPorts {
-			return fmt.Errorf("port %d: unknown: node %d has %d", e.Port, e.Node, node.NumPorts)
+		if e.Node >= len(nodes) {
+			return fmt.Errorf("unknown node %d; the plan has %d", e.Node, len(nodes))
+		}
+		if node := &nodes[e.Node]; e.Port == 0 || e.Port > node.NumPorts {
+			return fmt.Errorf("unknown port %d; node %d has %d", e.Port, e.Node, node.NumPorts)
 		}
 	}
-	f.made.Base.Links = append(f.made.Base.Links, link)
+	p.made.Base.Links = append(p.made.Base.Links, link)
 	return nil
 }
 
-func (f *fileReader) target() error {
-	var t Target
-	err := f.object("a target", map[string]func() error{
-		"guid": member(&t.GUID, f.guid),
-		"port": count(f, &t.Port, maxPort),
-		"name": member(&t.Name, f.text),
-		"routes": func() error {
-			return f.list("routes", 2, func() error {
-				text, err := f.text()
-				if err != nil {
-					return err
-				}
-				route, err := mad.ParseRoute(text)
-				t.Routes = append(t.Routes, route)
-				return err
-			})
-		},
-	})
-	if err == nil && t.GUID == 0 {
-		err = errors.New("GUID 0: invalid")
+func (p *planReader) target(row *targetFile) error {
+	if row.GUID == 0 {
+		return jsonfile.At("guid", errors.New("GUID 0: invalid"))
 	}
-	f.targets = append(f.targets, t)
-	return err
+	t := certificate.Change{Node: mad.GUID(row.GUID), Port: row.Port, Name: row.Name}
+	for _, r := range row.Routes {
+		t.Routes = append(t.Routes, mad.DirectedRoute(r))
+	}
+	p.targets = append(p.targets, t)
+	return nil
 }
 
-func (f *fileReader) set() error {
-	var s Set
-	var target int
-	err := f.object("a Set", map[string]func() error{
-		"target": count(f, &target, max(0, len(f.targets)-1)),
-		"attribute": func() error {
-			name, err := f.text()
-			if err != nil {
-				return err
-			}
-			if s.Attr = mad.LookupName(mad.ClassSubn, name); s.Attr == nil {
-				return fmt.Errorf("unknown attribute %.40q", name)
-			}
-			return nil
-		},
-		"modifier": count(f, &s.Modifier, math.MaxUint32),
-		"old?":     member(&s.Old, f.bytes), // check requires these, or fields
-		"new?":     member(&s.New, f.bytes),
-		"line?":    member(&s.Line, f.text),
-		"fields?":  func() error { return f.list("fields", 64, func() error { return f.field(&s) }) },
-	})
+func (p *planReader) set(row *setFile) error {
+	attr := mad.LookupName(mad.ClassSubn, row.Attribute)
 	switch {
-	case err != nil:
-		return err
-	case len(f.targets) == 0:
-		return errors.New("sets: must follow their targets")
-	case InFields(s.Attr) && len(s.Fields) == 0:
-		return errors.New("a Set: missing fields")
+	case attr == nil:
+		return jsonfile.At("attribute", fmt.Errorf("unknown attribute %.40q", row.Attribute))
+	case len(p.targets) == 0:
+		return errors.New(`missing "targets" before the sets`)
+	case row.Target >= len(p.targets):
+		return jsonfile.At("target", fmt.Errorf("unknown target %d; the plan has %d", row.Target, len(p.targets)))
+	case certificate.InFields(attr) && row.Fields == nil:
+		return errors.New(`missing "fields"`)
+	case !certificate.InFields(attr) && row.Old == nil:
+		return errors.New(`missing "old"`)
+	case !certificate.InFields(attr) && row.New == nil:
+		return errors.New(`missing "new"`)
 	}
-	s.Target = f.targets[target]
-	f.made.Sets = append(f.made.Sets, s)
-	return s.check()
+	s := p.targets[row.Target]
+	s.Attr, s.Modifier, s.Old, s.New, s.Line = attr, row.Modifier, row.Old, row.New, row.Line
+	if certificate.InFields(attr) {
+		if s.Old != nil || s.New != nil {
+			return fmt.Errorf("%s: expected changed fields, got bytes", attr.Name)
+		}
+		s.Fields, s.Old, s.New = []string{}, make([]byte, attr.Size), make([]byte, attr.Size)
+	}
+	if row.Fields == nil {
+		row.Fields = &[]fieldFile{}
+	}
+	last := ""
+	for _, f := range *row.Fields {
+		switch field, err := certificate.FieldOf(attr, f.Name); {
+		case err != nil:
+			return err
+		case f.Old > field.Max() || f.New > field.Max():
+			return fmt.Errorf("%s.%s: %d and %d: the maximum is %d", attr.Name, f.Name, f.Old, f.New, field.Max())
+		case f.Name <= last:
+			return fmt.Errorf("%s: field %s after %s: fields must be sorted and unique", attr.Name, f.Name, last)
+		}
+		s, last = s.With(f.Name, f.Old, f.New), f.Name
+	}
+	p.made.Sets = append(p.made.Sets, s)
+	return s.Check()
 }
 
-func (f *fileReader) field(s *Set) error {
-	var one Field
-	err := f.object("a field", map[string]func() error{
-		"name": member(&one.Name, f.text),
-		"old":  count(f, &one.Old, math.MaxUint64),
-		"new":  count(f, &one.New, math.MaxUint64),
-	})
-	s.Fields = append(s.Fields, one)
+// certificateFile returns the certificate to read. It need not hold.
+func (p *planReader) certificateFile() *certificateFile {
+	c := &p.certificate
+	return &certificateFile{
+		Rounds: p.round,
+		Ranks:  func(b *[]byte) error { c.Ranks = append(c.Ranks, *b...); return nil },
+		Orders: func(order *[][]byte) error { c.Orders = append(c.Orders, bytes.Join(*order, nil)); return nil },
+	}
+}
+
+// round receives a round of the certificate.
+func (p *planReader) round(row *certRoundFile) error {
+	r := certificate.Round{Drain: milliseconds(row.Drain)}
+	for i, span := range row.Changes {
+		first, last := span[0], span[1]
+		ok := first <= last && last <= maxSets && (i == 0 || first > r.Writes[len(r.Writes)-1].Change)
+		if ok {
+			p.blocks += last - first + 1
+		}
+		if !ok || p.blocks > maxSets {
+			return jsonfile.At("changes", fmt.Errorf("%d: from %d to %d: changes must be unique, in order, and at most %d in all rounds", i, first, last, maxSets))
+		}
+		for change := first; change <= last; change++ {
+			r.Writes = append(r.Writes, certificate.Write{Change: change})
+		}
+	}
+	between := map[int][]byte{}
+	for i, b := range row.Between {
+		if between[b.Change] != nil {
+			return jsonfile.At("between", fmt.Errorf("%d: duplicate change %d", i, b.Change))
+		}
+		between[b.Change] = b.Entries
+	}
+	for i := range r.Writes {
+		w := &r.Writes[i]
+		w.Data = between[w.Change]
+		delete(between, w.Change)
+	}
+	if len(between) > 0 {
+		return jsonfile.At("between", errors.New("blocks of changes that are not in the round"))
+	}
+	p.certificate.Rounds, p.lanes = append(p.certificate.Rounds, r), append(p.lanes, row.Lanes)
+	return nil
+}
+
+// complete gives the rounds of the certificate what they write of the changes of the plan.
+func (p *planReader) complete() error {
+	changes := p.made.Changes()
+	for r := range p.certificate.Rounds {
+		round := &p.certificate.Rounds[r]
+		for i := range round.Writes {
+			w := &round.Writes[i]
+			if w.Change >= len(changes) || changes[w.Change].Attr != mad.AttrLinearForwardingTable {
+				return fmt.Errorf("rounds[%d].changes: change %d is not one of a forwarding table", r, w.Change)
+			}
+			if w.Data == nil {
+				w.Data = changes[w.Change].New
+			}
+		}
+		if !p.lanes[r] {
+			continue
+		}
+		for i, ch := range changes {
+			if ch.Attr == mad.AttrSLtoVLMappingTable {
+				round.Writes = append(round.Writes, certificate.Write{Change: i, Data: ch.New})
+			}
+		}
+		if round.Writes == nil {
+			return fmt.Errorf("rounds[%d].lanes: the plan changes no SL2VL", r)
+		}
+	}
+	return nil
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// The texts of a file that are more than strings.
+type (
+	formatText   string
+	guidText     mad.GUID
+	nodeTypeText mad.NodeType
+	smStateText  mad.SMState
+	choiceText   ChoiceKind
+	routeText    mad.DirectedRoute
+)
+
+func (f *formatText) UnmarshalText(text []byte) error {
+	if *f = formatText(text); *f != fileFormat && *f != formerFormat {
+		return fmt.Errorf("got %.40q, want %q: not a plan, or of another version", text, fileFormat)
+	}
+	return nil
+}
+
+func (g guidText) MarshalText() ([]byte, error) { return []byte(mad.GUID(g).String()), nil }
+
+func (g *guidText) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 0, 64)
+	if err != nil || mad.GUID(n).String() != string(text) {
+		return fmt.Errorf("got %.40q, want a GUID as 0x and 16 lower-case digits", text)
+	}
+	*g = guidText(n)
+	return nil
+}
+
+func (t nodeTypeText) MarshalText() ([]byte, error) { return []byte(mad.NodeType(t).String()), nil }
+
+func (t *nodeTypeText) UnmarshalText(text []byte) error {
+	code, err := wordCode(text, mad.WordsNodeType)
+	*t = nodeTypeText(code)
 	return err
 }
 
-func (f *fileReader) bytes() ([]byte, error) {
-	s, err := f.text()
-	if err != nil {
-		return nil, err
-	}
-	b, bad := base64.StdEncoding.Strict().DecodeString(s)
-	if bad != nil || len(b) == 0 {
-		return nil, fmt.Errorf("got %.40q, want bytes in base64", s)
-	}
-	return b, nil
+func (s smStateText) MarshalText() ([]byte, error) { return []byte(mad.SMState(s).String()), nil }
+
+func (s *smStateText) UnmarshalText(text []byte) error {
+	code, err := wordCode(text, mad.WordsSMState)
+	*s = smStateText(code)
+	return err
 }
 
-// chunks reads bytes that were cut into texts.
-func (f *fileReader) chunks() (data []byte, err error) {
-	err = f.list("texts", maxSets, func() error {
-		b, err := f.bytes()
-		data = append(data, b...)
-		return err
-	})
-	return data, err
+// wordCode returns the value of a word of an enumeration.
+func wordCode(text []byte, words *mad.Words) (uint8, error) {
+	code, ok := words.Code()[string(text)]
+	if !ok {
+		digits := strings.TrimSuffix(strings.TrimPrefix(string(text), "unknown("), ")")
+		var err error
+		if code, err = strconv.ParseUint(digits, 10, 8); err != nil || words.Text(code) != string(text) {
+			return 0, fmt.Errorf("%.40q: invalid %s", text, words.Name)
+		}
+	}
+	return uint8(min(code, math.MaxUint8)), nil
 }
 
-// certificate reads the certificate; null: none. It need not hold.
-func (f *fileReader) certificate() (*certificate.Certificate, error) {
-	t, err := f.token()
-	if err != nil || t == nil {
-		return nil, err
+func (c choiceText) MarshalText() ([]byte, error) { return []byte(ChoiceKind(c).Name()), nil }
+
+func (c *choiceText) UnmarshalText(text []byte) error {
+	i := slices.Index(choiceNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown choice %.40q; known: %s", text, strings.Join(choiceNames[:], ", "))
 	}
-	c, blocks := &certificate.Certificate{}, 0
-	return c, f.members("the certificate", t, map[string]func() error{
-		"lanes":               count(f, &c.Lanes, mad.DropVL),
-		"accept_credit_loops": member(&c.AcceptCreditLoops, f.bool),
-		"rounds": func() error {
-			return f.list("rounds", maxRounds, func() error {
-				r, err := f.certRound(&blocks)
-				c.Rounds = append(c.Rounds, r)
-				return err
-			})
-		},
-		"ranks": member(&c.Ranks, f.chunks),
-		"orders": func() error {
-			return f.list("orders", maxRounds, func() error {
-				order, err := f.chunks()
-				c.Orders = append(c.Orders, order)
-				return err
-			})
-		},
-	})
+	*c = choiceText(i)
+	return nil
 }
 
-// certRound reads a round. blocks counts the blocks of all rounds: few bytes name many.
-func (f *fileReader) certRound(blocks *int) (r certificate.Round, err error) {
-	var ms int64
-	between := map[int][]byte{}
-	err = f.object("a round", map[string]func() error{
-		"lanes":    member(&r.Lanes, f.bool),
-		"drain_ms": count(f, &ms, 1<<40),
-		"changes": func() error {
-			return f.list("changes", maxSets, func() error {
-				span, err := f.ints(maxSets, maxSets)
-				if err != nil {
-					return err
-				}
-				if *blocks += span[1] - span[0] + 1; *blocks > maxSets || span[1] < span[0] || len(r.Blocks) > 0 && span[0] <= r.Blocks[len(r.Blocks)-1].Change {
-					return fmt.Errorf("from %d to %d: changes must be unique, in order, and at most %d in all rounds", span[0], span[1], maxSets)
-				}
-				for i := span[0]; i <= span[1]; i++ {
-					r.Blocks = append(r.Blocks, certificate.Block{Change: i})
-				}
-				return nil
-			})
-		},
-		"between?": func() error {
-			return f.list("blocks", maxSets, func() error {
-				var b betweenFile
-				err := f.object("a block", map[string]func() error{"change": count(f, &b.Change, maxSets), "entries": member(&b.Entries, f.bytes)})
-				if err == nil && between[b.Change] != nil {
-					err = errors.New("duplicate")
-				}
-				between[b.Change] = b.Entries
-				return err
-			})
-		},
-	})
-	for i := range r.Blocks {
-		b := &r.Blocks[i]
-		b.Entries = between[b.Change]
-		delete(between, b.Change)
-	}
-	if err == nil && len(between) > 0 {
-		err = errors.New("between: blocks of changes that are not in the round")
-	}
-	r.Drain = time.Duration(ms) * time.Millisecond
-	return r, err
+func (r routeText) MarshalText() ([]byte, error) { return []byte(mad.DirectedRoute(r).String()), nil }
+
+func (r *routeText) UnmarshalText(text []byte) error {
+	route, err := mad.ParseRoute(string(text))
+	*r = routeText(route)
+	return err
 }

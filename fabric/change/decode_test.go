@@ -2,16 +2,14 @@ package change_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"fabsh/fabric/change"
+	"fabsh/fabric/jsonfile/jsonfiletest"
 	"fabsh/fabric/routing/engines"
 )
 
@@ -29,52 +27,56 @@ func TestHostileFiles(t *testing.T) {
 	good := fileOf(t, sample(t))
 	lft := `"attribute":"LinearForwardingTable","modifier":0,"old":"`
 	for _, test := range []struct{ old, new, want string }{
-		{"{", "[", "m.plan: the plan: got [, want {"},
-		{good, "", "m.plan: byte 0: unexpected EOF"},
-		{good, "null", "m.plan: the plan: got <nil>, want {"},
-		{good, "{}", "m.plan: the plan: missing format, from, links, manager, nodes, report, sets, targets"},
-		{good, good + "{}", "m.plan: unexpected data after the plan"},
-		{"fabsh plan 2", "fabsh plan 3", `m.plan: format: got "fabsh plan 3", want "fabsh plan 2": not a plan, or of another version`},
-		{`"from":`, `"From":`, `m.plan: the plan: unknown member "From"`},
-		{`"from": "maintenance.star",`, `"from": "x", "from": "y",`, `m.plan: the plan: duplicate "from"`},
-		{`"modifier":0,`, `"modifier":0,"modifier":1,`, `m.plan: sets: 0: a Set: duplicate "modifier"`},
-		{`"modifier":0,`, `"modifier":NaN,`, "invalid character 'N'"},
-		{`"modifier":0,`, `"modifier":-1,`, "m.plan: sets: 0: modifier: got -1, want a whole number up to 4294967295"},
-		{`"modifier":0,`, `"modifier":1e3,`, "m.plan: sets: 0: modifier: got 1e3, want a whole number up to 4294967295"},
+		{"{", "[", "m.plan: line 1: got [, want {; create the plan again with fabsh change plan --out"},
+		{good, "", "m.plan: line 1: unexpected EOF"},
+		{good, "null", "m.plan: line 1: got null, want {"},
+		{good, "{}", `m.plan: line 1: missing "format", "from", "manager", "report", "nodes", "links", "targets", "sets"`},
+		{good, good + "{}", "m.plan: line 46: unexpected '{' after the end"},
+		{"fabsh plan 2", "fabsh plan 3", `m.plan: line 2: format: got "fabsh plan 3", want "fabsh plan 2": not a plan, or of another version`},
+		{`"from":`, `"From":`, `m.plan: line 3: unknown member "From"`},
+		{`"from": "maintenance.star",`, `"from": "x", "from": "y",`, `m.plan: line 3: duplicate "from"`},
+		{`"modifier":0,`, `"modifier":0,"modifier":1,`, `m.plan: line 24: sets[0]: duplicate "modifier"`},
+		{`"modifier":0,`, `"modifier":NaN,`, "m.plan: line 24: sets[0].modifier: got NaN, want a whole number up to 4294967295"},
+		{`"modifier":0,`, `"modifier":-1,`, "m.plan: line 24: sets[0].modifier: got -1, want a whole number up to 4294967295"},
+		{`"modifier":0,`, `"modifier":1e3,`, "m.plan: line 24: sets[0].modifier: got 1e3, want a whole number up to 4294967295"},
 		{`"modifier":0,`, `"modifier":4294967296,`, "got 4294967296, want a whole number up to 4294967295"},
-		{`"modifier":0,`, `"modifier":65536,`, "m.plan: sets: 0: modifier 0x10000: invalid for LinearForwardingTable; valid bits: 0xffff"},
+		{`"modifier":0,`, `"modifier":65536,`, "m.plan: line 24: sets[0]: modifier 0x10000: invalid for LinearForwardingTable; valid bits: 0xffff"},
 		{`"modifier":258,`, `"modifier":65538,`, "invalid for SLtoVLMappingTable"},
-		{`"attribute":"LinearForwardingTable"`, `"attribute":"NodeDescription"`, "m.plan: sets: 0: a Set of NodeDescription cannot be part of a plan"},
-		{`"attribute":"LinearForwardingTable"`, `"attribute":"x"`, `m.plan: sets: 0: attribute: unknown attribute "x"`},
-		{lft, lft + "AAAA", "m.plan: sets: 0: LinearForwardingTable: expected 64 bytes, got 67 and 64"},
+		{`"attribute":"LinearForwardingTable"`, `"attribute":"NodeDescription"`, "m.plan: line 24: sets[0]: a Set of NodeDescription cannot be part of a plan"},
+		{`"attribute":"LinearForwardingTable"`, `"attribute":"x"`, `m.plan: line 24: sets[0].attribute: unknown attribute "x"`},
+		{lft, lft + "AAAA", "m.plan: line 24: sets[0]: LinearForwardingTable: expected 64 bytes, got 67 and 64"},
 		{lft, lft + "!", "want bytes in base64"},
-		{`"port_physical_state"`, `"m_key"`, "m.plan: sets: 4: PortInfo.m_key: a key cannot be part of a plan"},
+		{`"port_physical_state"`, `"m_key"`, "m.plan: line 28: sets[4]: PortInfo.m_key: a key cannot be part of a plan"},
 		{`"port_physical_state"`, `"local_port_num"`, "PortInfo.local_port_num: read-only"},
 		{`"port_physical_state"`, `"x\u0007y"`, `PortInfo: unknown field "x\ay"`},
-		{`"old":5,"new":3`, `"old":5,"new":16`, "m.plan: sets: 4: PortInfo.port_physical_state: 5 and 16: the maximum is 15"},
+		{`"old":5,"new":3`, `"old":5,"new":16`, "m.plan: line 28: sets[4]: PortInfo.port_physical_state: 5 and 16: the maximum is 15"},
 		{`"fields":[{"name":"port_phys`, `"fields":[{"name":"lid","old":0,"new":1},{"name":"lid","old":0,"new":1},{"name":"port_phys`, "field lid after lid: fields must be sorted and unique"},
-		{`"attribute":"PortInfo","modifier":2147483650,`, `"attribute":"PortInfo","modifier":2147483650,"old":"AAAA","new":"AAAA",`, "m.plan: sets: 4: PortInfo: expected changed fields, got bytes"},
-		{`"target":0`, `"target":7`, "m.plan: sets: 0: target: got 7, want a whole number up to 1"},
-		{`"routes":["0,1"]`, `"routes":["1,1"]`, `m.plan: targets: 0: routes: 0: directed route "1,1": element 0 stands for this node and must be 0`},
-		{`"routes":["0,1"]`, `"routes":["0,1","0,2","0,3"]`, "m.plan: targets: 0: routes: more than 2"},
-		{`"type":"switch"`, `"type":"unknown(1)"`, `m.plan: nodes: 0: type: "unknown(1)": invalid NodeType`},
-		{`"lids":[]`, `"lids":[[1,1,0],[0,1,0]]`, "m.plan: nodes: 0: lids: port 0: ports must be unique"},
-		{`"links": [`, `"links": [[0,9,0,1],`, "m.plan: links: 0: port 9: unknown: node 0 has"},
-		{`"links": [`, `"links": [[0,1,0],`, "m.plan: links: 0: 3 numbers, want 4"},
-		{`"lanes": 15`, `"lanes": 16`, "m.plan: certificate: lanes: got 16, want a whole number up to 15"},
-		{`"accept_credit_loops": false`, `"accept_credit_loops": 0`, "m.plan: certificate: accept_credit_loops: got 0, want true or false"},
-		{`"changes":[[0,1],[5,5]]`, `"changes":[[0,1],[1,5]]`, "m.plan: certificate: rounds: 1: changes: 1: from 1 to 5: changes must be unique, in order"},
-		{`"changes":[[0,1],[5,5]]`, `"changes":[[1,0]]`, "from 1 to 0: changes must be unique"},
-		{`"changes":[[0,1],[5,5]]`, `"changes":[[0,1048576]]`, "at most 1048576 in all rounds"},
-		{`"changes":[[0,1],[5,5]]`, `"changes":[[5,5]]`, "m.plan: certificate: rounds: 1: between: blocks of changes that are not in the round"},
-		{`"between":[`, `"between":[{"change":0,"entries":"AAAA"},`, "between: 1: duplicate"},
+		{`"attribute":"PortInfo","modifier":2147483650,`, `"attribute":"PortInfo","modifier":2147483650,"old":"AAAA","new":"AAAA",`, "m.plan: line 28: sets[4]: PortInfo: expected changed fields, got bytes"},
+		{`"target":0`, `"target":7`, "m.plan: line 24: sets[0].target: unknown target 7; the plan has 2"},
+		{`"routes":["0,1"]`, `"routes":["1,1"]`, `m.plan: line 21: targets[0].routes[0]: directed route "1,1": element 0 stands for this node and must be 0`},
+		{`"routes":["0,1"]`, `"routes":["0,1","0,2","0,3"]`, "m.plan: line 21: targets[0].routes: more than 2 elements"},
+		{`"type":"switch"`, `"type":"unknown(1)"`, `m.plan: line 7: nodes[0].type: "unknown(1)": invalid NodeType`},
+		{`"lids":[]`, `"lids":[[1,1,0],[0,1,0]]`, "m.plan: line 7: nodes[0].lids: port 0: ports must be unique"},
+		{`"links": [`, `"links": [[0,9,0,1],`, "m.plan: line 13: links[0]: unknown port 9; node 0 has 3"},
+		{`"links": [`, `"links": [[0,1,0],`, "m.plan: line 13: links[0]: 3 elements, want 4"},
+		{`"lanes": 15`, `"lanes": 16`, "m.plan: line 33: certificate.lanes: got 16, want a whole number up to 15"},
+		{`"accept_credit_loops": false`, `"accept_credit_loops": 0`, "m.plan: line 34: certificate.accept_credit_loops: got 0, want true or false"},
+		{`"changes":[[0,0],[4,5]]`, `"changes":[[0,1],[1,5]]`, "m.plan: line 37: certificate.rounds[1].changes: 1: from 1 to 5: changes must be unique, in order"},
+		{`"changes":[[0,0],[4,5]]`, `"changes":[[1,0]]`, "from 1 to 0: changes must be unique"},
+		{`"changes":[[0,0],[4,5]]`, `"changes":[[0,1048576]]`, "at most 1048576 in all rounds"},
+		{`"changes":[[0,0],[4,5]]`, `"changes":[[5,5]]`, "m.plan: line 37: certificate.rounds[1].between: blocks of changes that are not in the round"},
+		{`"between":[`, `"between":[{"change":0,"entries":"AAAA"},`, "between: 1: duplicate change 0"},
 		{`"drain_ms":1000`, `"drain_ms":-1`, "drain_ms: got -1, want a whole number up to"},
-		{`"ranks": [`, `"ranks": ["!",`, "m.plan: certificate: ranks: 0: got \"!\", want bytes in base64"},
-		{`"ranks": [`, `"Ranks": [`, `m.plan: certificate: the certificate: unknown member "Ranks"`},
-		{`"orders": [`, `"orders": [1,`, "m.plan: certificate: orders: 0: texts: got 1, want ["},
+		{`"ranks": [`, `"ranks": ["!",`, "m.plan: line 39: certificate.ranks[0]: got \"!\", want bytes in base64"},
+		{`"ranks": [`, `"Ranks": [`, `m.plan: line 39: certificate: unknown member "Ranks"`},
+		{`"orders": [`, `"orders": [1,`, "m.plan: line 41: certificate.orders[0]: got 1, want ["},
+		{`"new":3`, `"New":3`, `m.plan: line 28: sets[4].fields[0]: unknown member "New"`},
+		{`,"new":3`, ``, `m.plan: line 28: sets[4].fields[0]: missing "new"`},
+		{`"from": "m`, `"from": "\ud800`, `m.plan: line 3: from: half of a character, \ud800, in a string`},
+		{`"from": "m`, "\"from\": \"\xff", `m.plan: line 3: from: string "\xffaintenance.star": invalid UTF-8`},
 		{`"from": "`, `"from": "` + strings.Repeat("x", 1<<17), "string of more than 65536 bytes"},
-		{`"from": `, `"from": ` + strings.Repeat("[", 100000), "more than 6 nested brackets"},
-		{`"from": `, `"from": ` + strings.Repeat("1", 100000), "bytes that do not belong to a plan"},
+		{`"from": `, `"from": ` + strings.Repeat("[", 100000), "m.plan: line 3: from: got [, want a string"},
+		{`"from": `, `"from": ` + strings.Repeat("1", 100000), "m.plan: line 3: from: got 1111111111111111111111111111111111111111..., want at most 40 characters"},
 	} {
 		text := strings.Replace(good, test.old, test.new, 1)
 		if text == good {
@@ -90,76 +92,19 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestMissingMembers: a plan without any one of its members is refused, and the error names the
-// member, unless the plan is valid without it.
-func TestMissingMembers(t *testing.T) {
+// TestMembers: a plan without any one of its members is refused, and the error names the member,
+// unless it is documented what the plan means without it.
+func TestMembers(t *testing.T) {
 	p := sample(t)
 	p.Choice, p.Static, p.Disables = &change.Choice{Load: 3, OwnLoad: 4}, true, []change.Switch{{GUID: 7, Name: "switch-7"}}
-	p.Report.CreditLoop = "a loop"
-	optional := []string{"choice", "static", "report.credit_loop", "report.effect", "sets.line", "certificate.rounds.between"}
-	seen := map[string]bool{}
-	remove := func(file any, path string, object map[string]any, name string) {
-		value := object[name]
-		delete(object, name)
-		defer func() { object[name] = value }()
-		text, err := json.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The order of members matters: nodes, links, targets and sets.
-		_, err = change.LoadPlan(bytes.NewReader(inOrder(t, text)), "m.plan")
-		switch {
-		case slices.Contains(optional, path):
-			if err != nil {
-				t.Errorf("without %s: %v", path, err)
-			}
-		case err == nil:
-			t.Errorf("a plan without %s is accepted", path)
-		case !seen[path] && !strings.Contains(err.Error(), "missing "+name) && !strings.Contains(err.Error(), "bytes, got") && !strings.Contains(err.Error(), "must follow"):
-			t.Errorf("without %s: %v", path, err)
-		}
-		seen[path] = true
+	p.Report.CreditLoop, p.Report.OldLoop = "a loop", "another"
+	e := p.Report.Effect
+	e.OutOfReach, e.IdleSwitches, e.IdleLinks, e.AllLinks = 1, []string{"switch-3"}, 2, 3
+	load := func(text []byte) error {
+		_, err := change.LoadPlan(bytes.NewReader(text), "m.plan")
+		return err
 	}
-	var file any
-	d := json.NewDecoder(strings.NewReader(fileOf(t, p)))
-	d.UseNumber()
-	if err := d.Decode(&file); err != nil {
-		t.Fatal(err)
-	}
-	var walk func(path string, v any)
-	walk = func(path string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				at := strings.TrimPrefix(path+"."+name, ".")
-				remove(file, at, v, name)
-				walk(at, v[name])
-			}
-		case []any:
-			for _, element := range v {
-				walk(path, element)
-			}
-		}
-	}
-	walk("", file)
-	if len(seen) < 60 {
-		t.Errorf("only %d members", len(seen))
-	}
-}
-
-// inOrder returns the JSON of a plan with its members in the order of the format.
-func inOrder(t *testing.T, text []byte) []byte {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	for _, name := range []string{"format", "from", "manager", "choice", "static", "report", "nodes", "links", "targets", "sets", "certificate"} {
-		if v, ok := members[name]; ok {
-			fmt.Fprintf(&b, "%c%q:%s", map[bool]rune{true: '{', false: ','}[b.Len() == 0], name, v)
-		}
-	}
-	return append(b.Bytes(), '}')
+	jsonfiletest.Members(t, change.PlanMembers(), load, []byte(fileOf(t, p)))
 }
 
 // TestHugeFiles: memory is bounded, whatever the file would come to.
@@ -170,7 +115,7 @@ func TestHugeFiles(t *testing.T) {
 	head := "{\n\"format\": \"fabsh plan 2\",\n"
 	for _, test := range []struct{ head, unit, want string }{
 		{head + `"from": "`, "x", "string of more than"},
-		{head, "\n", "bytes that do not belong to a plan"},
+		{head, "\n", "more than 65536 bytes of white space"},
 		{head + `"nodes": [`, `{"guid":"0x0000000000000001","type":"ca","name":"","num_ports":1,"lids":[]},`, "nodes: more than 131072"},
 		{head + `"report": {"not_judged": [`, `"",`, "more than 100"},
 	} {
@@ -215,7 +160,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		for _, c := range p.Changes() {
-			_ = c.Changed() + fmt.Sprint(c.Request(make([]byte, 64)))
+			_ = c.Changed() + fmt.Sprint(c.Request(make([]byte, 64), c.New))
 		}
 		if p.Recorded != nil {
 			_ = p.Line(p.Recorded)

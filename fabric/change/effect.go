@@ -2,16 +2,13 @@ package change
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
-	"fabsh/fabric/routing/repair"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
@@ -23,9 +20,8 @@ type PredictOptions struct {
 	// Managed reports that a subnet manager makes new tables when links go down; else the
 	// tables stay.
 	Managed bool
-	// Engine is the engine of the subnet manager; "": the engine whose tables the tables in
-	// force resemble, if any.
-	Engine string
+	// Manager is what is known of its routing.
+	Manager ManagerRouting
 	// Needed are LIDs whose ports must keep their links: the LIDs of the subnet manager and
 	// of this host.
 	Needed []mad.LID
@@ -36,30 +32,42 @@ type PredictOptions struct {
 // Effect is a prediction: what links that go down do to the paths between the ports of CAs
 // and routers. A pair is such a port and a LID of another such port.
 type Effect struct {
-	Links []string // that go down: "leaf-2/7 - spine-1/2"
+	Links []string `json:"links"` // that go down: "leaf-2/7 - spine-1/2"
 	// Managed is PredictOptions.Managed. Without a subnet manager nothing is rerouted, and
 	// Lost is Through.
-	Managed bool
-	// Engine computes the predicted tables; "": the tables in force are repaired. Basis is
-	// the reason for this, in words.
-	Engine, Basis string
+	Managed bool `json:"managed"`
+	// Engine makes the predicted tables; "": unknown, so the tables in force are repaired.
+	// Basis describes which engines were considered, in words.
+	Engine string `json:"engine"`
+	Basis  string `json:"basis"`
 	// Through are pairs whose packets take the links: they lose packets until new tables are
 	// written.
-	Through int64
+	Through int64 `json:"through"`
 	// Lost are pairs that have a path now, and none by the predicted tables. Rerouted are
-	// pairs that take another path by these tables.
-	Lost, Rerouted int64
+	// pairs that take another path by these tables. OutOfReach are pairs that have a path now,
+	// and an end that the subnet manager no longer reaches.
+	Lost       int64 `json:"lost"`
+	Rerouted   int64 `json:"rerouted"`
+	OutOfReach int64 `json:"out_of_reach,omitempty" optional:"the manager can serve all pairs"`
 	// LoadBefore and LoadAfter are the largest numbers of pairs on a link.
-	LoadBefore, LoadAfter int64
+	LoadBefore int64 `json:"load_before"`
+	LoadAfter  int64 `json:"load_after"`
+	// IdleSwitches and IdleLinks, of AllLinks between switches that stay up, carry routes now and
+	// none by the predicted tables.
+	IdleSwitches []string `json:"idle_switches,omitempty" optional:"no switch falls out of use"`
+	IdleLinks    int      `json:"idle_links,omitempty" optional:"no link falls out of use, or that is not predicted"`
+	AllLinks     int      `json:"all_links,omitempty" optional:"no link falls out of use, or that is not predicted"`
 	// Split names two nodes that lose their last path to each other, whatever the tables;
 	// LastPath a CA or router whose last link goes down; Needed a port that the subnet
 	// manager or this host needs. "": none does.
-	Split, LastPath, Needed string
+	Split    string `json:"split"`
+	LastPath string `json:"last_path"`
+	Needed   string `json:"needed"`
 	// CreditLoop describes a credit loop of the predicted tables; "": they have none.
 	// LoopBefore reports that the tables in force have one.
-	CreditLoop string
-	LoopBefore bool
-	Notes      []string // what was not judged
+	CreditLoop string   `json:"credit_loop"`
+	LoopBefore bool     `json:"loop_before"`
+	Notes      []string `json:"notes" max:"100"` // what was not judged
 }
 
 // PredictEffect predicts the effect of taking down the links of ports, either end of each. live are
@@ -112,9 +120,16 @@ func (e *Effect) notes() (lines []string) {
 
 // String describes the prediction in one line.
 func (e *Effect) String() string {
-	parts := []string{
-		fmt.Sprintf("%s rerouted, %d lost", plural.Count(int(e.Rerouted), "pair", "pairs"), e.Lost),
-		fmt.Sprintf("largest load %d before and %d after", e.LoadBefore, e.LoadAfter),
+	first := fmt.Sprintf("%s rerouted, %d lost", plural.Count(int(e.Rerouted), "pair", "pairs"), e.Lost)
+	if e.OutOfReach > 0 {
+		first += fmt.Sprintf(", %d out of reach of the subnet manager", e.OutOfReach)
+	}
+	if len(e.Links) > 1 {
+		first = fmt.Sprintf("%d links together: %s", len(e.Links), first)
+	}
+	parts := []string{first, fmt.Sprintf("largest load %d before and %d after", e.LoadBefore, e.LoadAfter)}
+	if idle := e.idle(); idle != "" {
+		parts = append(parts, idle)
 	}
 	switch {
 	case e.CreditLoop == "":
@@ -135,9 +150,11 @@ func (e *Effect) String() string {
 type Predictor struct {
 	*Baseline
 	options PredictOptions
-	load    int64
-	engine  string // of the subnet manager; "": unknown
-	basis   string // of predictions: Effect.Basis
+	loads   []int64  // by channel
+	now     *managed // the part that the subnet manager reaches
+	models  []model  // that could have made the tables in force; none: they are repaired
+	unsure  bool     // the models explain the tables in force only after losses
+	basis   string   // without models: Effect.Basis
 }
 
 // NewPredictor returns the predictor for the tables in force.
@@ -147,19 +164,16 @@ func NewPredictor(ctx context.Context, live *routes.Routes, o PredictOptions) (*
 		return nil, err
 	}
 	p := &Predictor{Baseline: b, options: o}
-	if p.load, err = largestLoad(ctx, p.routes); err != nil || !o.Managed {
+	if p.loads, err = verify.CountAllRoutes(ctx, p.routes); err != nil || !o.Managed {
 		return p, err
 	}
-	if o.Engine != "" {
-		p.engine, p.basis = o.Engine, "by "+o.Engine
-		return p, nil
-	}
-	return p, p.recognise(ctx)
+	p.now = managedPart(p.routes.Graph(), p.routes, o.Manager.LID)
+	return p, p.findModels(ctx)
 }
 
 // Without predicts the effect of taking down the links of ports, either end of each.
 func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect, error) {
-	e := &Effect{Managed: p.options.Managed, LoadBefore: p.load, LoopBefore: p.loop, Notes: slices.Clone(p.notes)}
+	e := &Effect{Managed: p.options.Managed, LoadBefore: traffic.DistributionOf(p.loads).Max, LoopBefore: p.loop, Notes: slices.Clone(p.notes)}
 	down := map[*fabric.Port]bool{}
 	for _, port := range ports {
 		peer := port.Peer()
@@ -181,23 +195,79 @@ func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect,
 		return nil, err
 	}
 	e.Through = d.Lost
-	after := cut
-	if p.options.Managed {
-		if after, err = p.predict(ctx, g, e); err != nil {
-			return nil, err
-		}
-		if d, err = p.comparePredicted(ctx, after); err != nil {
-			return nil, err
-		}
-		paths, err := traffic.CountRerouted(ctx, after, p.routes, func(port *fabric.Port) *fabric.Port { return port })
-		if err != nil {
-			return nil, err
-		}
-		e.Rerouted = paths.Pairs - paths.Broken
+	if !p.options.Managed {
+		e.Lost, e.CreditLoop = d.Lost, d.CreditLoop
+		e.LoadAfter, err = largestLoad(ctx, cut)
+		return e, err
 	}
-	e.Lost, e.CreditLoop = d.Lost, d.CreditLoop
-	e.LoadAfter, err = largestLoad(ctx, after)
-	return e, err
+	after := managedPart(g, cut, p.options.Manager.LID)
+	if e.OutOfReach, err = p.outOfReach(ctx, after); err != nil {
+		return nil, err
+	}
+	all, err := p.outcomes(ctx, g, after)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if err := p.judge(ctx, e, x); err != nil {
+			return nil, err
+		}
+	}
+	worst, effect := worstOf(all)
+	effect.Basis = p.basisOf(worst, all)
+	return &effect, nil
+}
+
+// judge sets the effect of predicted tables; e is what does not depend on them.
+func (p *Predictor) judge(ctx context.Context, e *Effect, x *outcome) error {
+	x.Effect = *e
+	x.Engine = x.engine
+	d, err := p.comparePredicted(ctx, x.tables)
+	if err != nil {
+		return err
+	}
+	x.Lost, x.CreditLoop = d.Lost, d.CreditLoop
+	paths, err := traffic.CountRerouted(ctx, x.tables, p.routes, func(port *fabric.Port) *fabric.Port { return port })
+	if err != nil {
+		return err
+	}
+	x.Rerouted = paths.Pairs - paths.Broken
+	loads, err := verify.CountAllRoutes(ctx, x.tables)
+	if err != nil {
+		return err
+	}
+	x.LoadAfter = traffic.DistributionOf(loads).Max
+	x.countIdle(p.routes.Graph(), p.loads, x.tables.Graph(), loads)
+	return nil
+}
+
+// outOfReach counts the pairs that have a path now, and an end that the subnet manager reaches
+// now, and not afterwards.
+func (p *Predictor) outOfReach(ctx context.Context, after *managed) (pairs int64, err error) {
+	g := p.routes.Graph()
+	gone, any := make([]bool, len(g.Terminals())), false
+	for i := range g.Terminals() {
+		t := &g.Terminals()[i]
+		if now := after.graph.TerminalByLID(t.LID); t.IsEndpoint(0) && p.now.reached[i] && (now < 0 || !after.reached[now]) {
+			gone[i], any = true, true
+		}
+	}
+	if !any {
+		return 0, nil
+	}
+	for i := range g.Terminals() {
+		from := &g.Terminals()[i]
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		for j := range g.Terminals() {
+			to := &g.Terminals()[j]
+			if i != j && (gone[i] || gone[j]) && from.IsEndpoint(0) && to.IsEndpoint(0) && (p.whole || p.connects(from.LID, to.LID)) {
+				pairs += int64(to.Count)
+			}
+		}
+	}
+	return pairs, nil
 }
 
 // Baseline are the paths of a fabric at some time, with which later tables are compared,
@@ -205,6 +275,7 @@ func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect,
 type Baseline struct {
 	routes *routes.Routes // without choices of adaptive routing
 	loop   bool           // a credit loop exists
+	whole  bool           // all pairs have a path
 	notes  []string       // what was not judged
 	lanes  AddLanes
 }
@@ -237,7 +308,7 @@ func NewBaseline(ctx context.Context, r *routes.Routes, lanes AddLanes) (*Baseli
 	if note != "" {
 		b.notes = append(b.notes, note)
 	}
-	b.routes, b.loop = judged, !v.Acyclic
+	b.routes, b.loop, b.whole = judged, !v.Acyclic, v.Unreachable == 0
 	return b, nil
 }
 
@@ -260,23 +331,6 @@ func (b *Baseline) Compare(ctx context.Context, r *routes.Routes) (*EffectDiffer
 	return d, nil
 }
 
-// predict returns the tables that the subnet manager is expected to make for g, the graph
-// without the links.
-func (p *Predictor) predict(ctx context.Context, g *graph.Graph, e *Effect) (*routes.Routes, error) {
-	if p.engine != "" {
-		after, err := engines.Compute(ctx, g, p.engine, engines.Options{})
-		if inapplicable := new(engines.Precondition); !errors.As(err, &inapplicable) {
-			e.Engine, e.Basis = p.engine, p.basis
-			return after, err
-		}
-		e.Notes = append(e.Notes, fmt.Sprintf("%v without these links", err))
-	}
-	if e.Basis = "by a repair of the tables in force"; p.engine == "" {
-		e.Basis = p.basis
-	}
-	return repair.Tables(ctx, p.routes, g)
-}
-
 // comparePredicted compares predicted tables with b, without lanes: switches have only the
 // lanes in force.
 func (b *Baseline) comparePredicted(ctx context.Context, r *routes.Routes) (*EffectDifference, error) {
@@ -294,84 +348,6 @@ func (p *Predictor) needed(down map[*fabric.Port]bool) string {
 		}
 	}
 	return ""
-}
-
-// minAgreement is the share of entries in which the tables of an engine must agree with the
-// tables in force, for the subnet manager to be assumed to use it.
-const minAgreement = 0.95
-
-// maxComparedSteps is the product of LIDs and channels up to which all engines are compared:
-// in larger networks, as a tree of 1,728 hosts, all take more than 10 s, and the fast ones
-// under 1 s.
-const maxComparedSteps = 1 << 22
-
-// isFast reports whether an engine is compared on networks of any size.
-func isFast(name string) bool { return name == "minhop" || name == "updn" || name == "ftree" }
-
-// recognise finds the engine whose tables for the network agree with those in force in
-// the most entries.
-func (p *Predictor) recognise(ctx context.Context) error {
-	g := p.routes.Graph()
-	large := len(g.Dests())*len(g.Channels()) > maxComparedSteps
-	best, engineName := 0.0, ""
-	for _, e := range engines.All() {
-		if e.Name == routes.FromFile || large && !isFast(e.Name) {
-			continue
-		}
-		r, err := engines.Compute(ctx, g, e.Name, engines.Options{})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		var share float64
-		if err == nil {
-			share = agreement(p.routes, r)
-		}
-		if share <= best {
-			continue
-		}
-		if share >= minAgreement && !p.loop { // else it is an engine with these paths that uses lanes
-			v, err := verify.Tables(ctx, r, verify.Options{})
-			if err != nil {
-				return err
-			}
-			if !v.Acyclic {
-				continue
-			}
-		}
-		if best, engineName = share, e.Name; share == 1 {
-			break
-		}
-	}
-	switch {
-	case best == 1:
-		p.engine, p.basis = engineName, fmt.Sprintf("by %s, whose tables are those in force", engineName)
-	case best >= minAgreement:
-		p.engine, p.basis = engineName, fmt.Sprintf("by %s, which agrees with the tables in force in %.0f %% of the entries", engineName, 100*best)
-	default:
-		p.basis = fmt.Sprintf("by a repair of the tables in force, which resemble those of no engine (at most %.0f %% of the entries agree)", 100*best)
-	}
-	return nil
-}
-
-// agreement returns the share of the entries to CAs and routers in which two tables of one
-// graph agree.
-func agreement(a, b *routes.Routes) float64 {
-	g := a.Graph()
-	same, all := 0, 0
-	for s := range g.Switches() {
-		for _, d := range g.Dests() {
-			if d.Out == 0 { // a switch: engines differ there
-				continue
-			}
-			if all++; a.Entry(int32(s), d.LID) == b.Entry(int32(s), d.LID) {
-				same++
-			}
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return float64(same) / float64(all)
 }
 
 // verifyInLanes verifies tables, with their lanes if they have a credit loop without.

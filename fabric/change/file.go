@@ -1,16 +1,17 @@
 package change
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile"
 	"fabsh/mad"
 )
 
@@ -29,8 +30,8 @@ func (p *Plan) Save(ctx context.Context, path string) error {
 // Write writes the file: JSON, with a line for each node, link, target and Set.
 func (p *Plan) Write(to io.Writer) error {
 	for i := range p.Sets {
-		if err := p.Sets[i].check(); err != nil {
-			return fmt.Errorf("Set %d of the plan: %w", i+1, err)
+		if err := p.Sets[i].Check(); err != nil {
+			return fmt.Errorf("plan: Set %d: %w", i+1, err)
 		}
 	}
 	w := fileWriter{to: to}
@@ -42,130 +43,153 @@ func (p *Plan) Write(to io.Writer) error {
 	w.value(p.managerFile())
 	if c := p.Choice; c != nil {
 		w.text(",\n\"choice\": ")
-		w.value(choiceFile{c.Kind.Name(), c.Load, c.OwnLoad})
+		w.value(choiceFile{choiceText(c.Kind), c.Load, c.OwnLoad})
 	}
 	if p.Static {
-		rows(&w, "static", p.Disables, func(_ int, s Switch) any { return switchFile{s.GUID.String(), s.Name} })
+		rows(&w, "static", p.Disables, func(_ int, s Switch) any { return switchFile{guidText(s.GUID), s.Name} })
 	}
 	w.text(",\n\"report\": ")
 	w.value(cmp.Or(p.Report, p.Recorded).file())
 	rows(&w, "nodes", p.Base.Nodes, func(_ int, n Node) any {
-		return nodeFile{n.GUID.String(), n.Type.String(), n.Name, n.NumPorts, lidsFile(n.LIDs)}
+		return nodeFile{guidText(n.GUID), nodeTypeText(n.Type), n.Name, n.NumPorts, lidsFile(n.LIDs)}
 	})
 	rows(&w, "links", p.Base.Links, func(_ int, l Link) any { return [4]int{l.A.Node, l.A.Port, l.B.Node, l.B.Port} })
 	targets, of := p.targets()
-	rows(&w, "targets", targets, func(_ int, t *Target) any {
-		return targetFile{t.GUID.String(), t.Port, t.Name, routeTexts(t.Routes)}
+	rows(&w, "targets", targets, func(_ int, t *certificate.Change) any {
+		return targetFile{guidText(t.Node), t.Port, t.Name, routesFile(t.Routes)}
 	})
-	rows(&w, "sets", p.Sets, func(i int, s Set) any {
-		row := setFile{Target: of[i], Attribute: s.Attr.Name, Modifier: s.Modifier, Old: s.Old, New: s.New, Line: s.Line}
-		for _, f := range s.Fields {
-			row.Fields = append(row.Fields, fieldFile(f))
+	rows(&w, "sets", p.Sets, func(i int, s certificate.Change) any {
+		row := setFile{Target: of[i], Attribute: s.Attr.Name, Modifier: s.Modifier, Line: s.Line}
+		if s.Fields == nil {
+			row.Old, row.New = s.Old, s.New
+			return row
 		}
+		fields := []fieldFile{} // not null: a Set may change none
+		for _, name := range s.Fields {
+			f := s.Attr.Field(name)
+			fields = append(fields, fieldFile{name, f.Uint(s.Old), f.Uint(s.New)})
+		}
+		row.Fields = &fields
 		return row
 	})
-	w.certificate(p.Certificate)
+	w.certificate(p)
 	w.text("\n}\n")
 	return w.err
 }
 
-// The objects of the file, as Write writes them; fileReader reads them.
+// The file: Write writes these structs, and planFormat reads them.
 type (
+	planFile struct {
+		Format      formatText                `json:"format"`
+		From        string                    `json:"from"`
+		Manager     *managerFile              `json:"manager"`
+		Choice      *choiceFile               `json:"choice" optional:"the tables were not chosen among several"`
+		Static      *[]switchFile             `json:"static" optional:"static routing was not requested" max:"131072"`
+		Report      *Report                   `json:"report"`
+		Nodes       jsonfile.Rows[nodeFile]   `json:"nodes" max:"131072"`
+		Links       jsonfile.Rows[[4]int]     `json:"links" max:"1048576"` // node, port, node, port
+		Targets     jsonfile.Rows[targetFile] `json:"targets" max:"131072"`
+		Sets        jsonfile.Rows[setFile]    `json:"sets" max:"1048576"`
+		Certificate *certificateFile          `json:"certificate" when:"format=fabsh plan 2"`
+	}
 	managerFile struct {
-		GUID     string `json:"guid"`
-		LID      int    `json:"lid"`
-		Priority int    `json:"priority"`
-		State    string `json:"state"`
+		GUID     guidText    `json:"guid"`
+		LID      mad.LID     `json:"lid" max:"49151"`
+		Priority int         `json:"priority" max:"15"`
+		State    smStateText `json:"state"`
 	}
 	choiceFile struct {
-		Tables  string `json:"tables"`
-		Load    int64  `json:"load"`
-		OwnLoad int64  `json:"own_load"`
+		Tables  choiceText `json:"tables"`
+		Load    int64      `json:"load"`
+		OwnLoad int64      `json:"own_load"`
 	}
 	switchFile struct {
-		GUID string `json:"guid"`
-		Name string `json:"name"`
+		GUID guidText `json:"guid"`
+		Name string   `json:"name"`
 	}
 	nodeFile struct {
-		GUID  string   `json:"guid"`
-		Type  string   `json:"type"`
-		Name  string   `json:"name"`
-		Ports int      `json:"num_ports"`
-		LIDs  [][3]int `json:"lids"` // port, LID, LMC
+		GUID  guidText     `json:"guid"`
+		Type  nodeTypeText `json:"type"`
+		Name  string       `json:"name"`
+		Ports int          `json:"num_ports" max:"255"`
+		LIDs  [][3]int     `json:"lids" max:"256"` // port, LID, LMC
 	}
 	targetFile struct {
-		GUID   string   `json:"guid"`
-		Port   int      `json:"port"`
-		Name   string   `json:"name"`
-		Routes []string `json:"routes"`
+		GUID   guidText    `json:"guid"`
+		Port   int         `json:"port" max:"255"`
+		Name   string      `json:"name"`
+		Routes []routeText `json:"routes" max:"2"`
 	}
 	setFile struct {
-		Target    int         `json:"target"` // index
-		Attribute string      `json:"attribute"`
-		Modifier  uint32      `json:"modifier"`
-		Old       []byte      `json:"old,omitempty"` // base64
-		New       []byte      `json:"new,omitempty"`
-		Fields    []fieldFile `json:"fields,omitempty"`
-		Line      string      `json:"line,omitempty"`
-	}
-	reportFile struct {
-		OK         bool        `json:"ok"`
-		Reason     string      `json:"reason"`
-		Rounds     []roundFile `json:"rounds"`
-		Pairs      int64       `json:"pairs"`
-		Lost       int64       `json:"lost"`
-		Gained     int64       `json:"gained"`
-		LoadBefore int64       `json:"load_before"`
-		LoadAfter  int64       `json:"load_after"`
-		CreditLoop string      `json:"credit_loop,omitempty"`
-		Effect     *effectFile `json:"effect,omitempty"`
-		NotJudged  []string    `json:"not_judged"`
-	}
-	// effectFile is Effect.
-	effectFile struct {
-		Links      []string `json:"links"`
-		Managed    bool     `json:"managed"`
-		Engine     string   `json:"engine"`
-		Basis      string   `json:"basis"`
-		Through    int64    `json:"through"`
-		Lost       int64    `json:"lost"`
-		Rerouted   int64    `json:"rerouted"`
-		LoadBefore int64    `json:"load_before"`
-		LoadAfter  int64    `json:"load_after"`
-		Split      string   `json:"split"`
-		LastPath   string   `json:"last_path"`
-		Needed     string   `json:"needed"`
-		CreditLoop string   `json:"credit_loop"`
-		LoopBefore bool     `json:"loop_before"`
-		Notes      []string `json:"notes"`
-	}
-	roundFile struct {
-		Blocks   int   `json:"blocks"`
-		Switches int   `json:"switches"`
-		Lanes    bool  `json:"lanes"`
-		Drain    int64 `json:"drain_ms"`
+		Target    int          `json:"target"` // index
+		Attribute string       `json:"attribute"`
+		Modifier  uint32       `json:"modifier"`
+		Old       []byte       `json:"old,omitempty" optional:"the attribute is changed in fields"`
+		New       []byte       `json:"new,omitempty" optional:"the attribute is changed in fields"`
+		Fields    *[]fieldFile `json:"fields,omitempty" optional:"the attribute is changed as a whole" max:"64"`
+		Line      string       `json:"line,omitempty" optional:"no line of a script requested it"`
 	}
 	fieldFile struct {
 		Name string `json:"name"`
 		Old  uint64 `json:"old"`
 		New  uint64 `json:"new"`
 	}
+	roundFile struct {
+		Blocks   int   `json:"blocks" max:"1048576"`
+		Switches int   `json:"switches" max:"131072"`
+		Lanes    bool  `json:"lanes"`
+		Drain    int64 `json:"drain_ms" max:"1099511627776"`
+	}
+	// certificateFile is a certificate: rounds name the elements of Plan.Changes of forwarding
+	// tables by number; lanes is the round of all those of SL2VL. Lists of numbers are
+	// compressed, and cut into texts.
+	certificateFile struct {
+		Lanes             int                          `json:"lanes" max:"15"`
+		AcceptCreditLoops bool                         `json:"accept_credit_loops"`
+		Rounds            jsonfile.Rows[certRoundFile] `json:"rounds" max:"65536"`
+		Ranks             jsonfile.Rows[[]byte]        `json:"ranks"`
+		Orders            jsonfile.Rows[[][]byte]      `json:"orders" max:"65536"`
+	}
+	certRoundFile struct {
+		Lanes   bool          `json:"lanes"`
+		Drain   int64         `json:"drain_ms" max:"1099511627776"`
+		Changes [][2]int      `json:"changes"` // from the first to the last
+		Between []betweenFile `json:"between,omitempty" optional:"all blocks get their final value"`
+	}
+	// betweenFile is a block that does not have its final value yet.
+	betweenFile struct {
+		Change  int    `json:"change"`
+		Entries []byte `json:"entries"`
+	}
 )
 
-func (r *Report) file() *reportFile {
+// file returns r with lists that are empty, not null.
+func (r *Report) file() *Report {
 	if r == nil {
 		return nil
 	}
-	f := &reportFile{OK: r.OK, Reason: r.Reason, Rounds: []roundFile{}, Pairs: r.Pairs, Lost: r.Lost, Gained: r.Gained, LoadBefore: r.LoadBefore, LoadAfter: r.LoadAfter, CreditLoop: r.CreditLoop, NotJudged: append([]string{}, r.NotJudged...)}
+	f := *r
+	f.Rounds, f.NotJudged = append([]Extent{}, r.Rounds...), append([]string{}, r.NotJudged...)
 	if r.Effect != nil {
-		e := effectFile(*r.Effect)
+		e := *r.Effect
 		e.Links, e.Notes = append([]string{}, e.Links...), append([]string{}, e.Notes...)
 		f.Effect = &e
 	}
-	for _, round := range r.Rounds {
-		f.Rounds = append(f.Rounds, roundFile{round.Blocks, round.Switches, round.Lanes, round.Drain.Milliseconds()})
+	return &f
+}
+
+// MarshalJSON encodes x for a file.
+func (x Extent) MarshalJSON() ([]byte, error) {
+	return json.Marshal(roundFile{x.Blocks, x.Switches, x.Lanes, x.Drain.Milliseconds()})
+}
+
+// Form decodes x from a file: it implements jsonfile.Former.
+func (x *Extent) Form() (any, func() error) {
+	f := &roundFile{}
+	return f, func() error {
+		*x = Extent{f.Blocks, f.Switches, f.Lanes, milliseconds(f.Drain)}
+		return nil
 	}
-	return f
 }
 
 func (p *Plan) managerFile() *managerFile {
@@ -173,7 +197,7 @@ func (p *Plan) managerFile() *managerFile {
 	if m == nil {
 		return nil
 	}
-	return &managerFile{m.GUID.String(), int(m.LID), m.Priority, m.State.String()}
+	return &managerFile{guidText(m.GUID), m.LID, m.Priority, smStateText(m.State)}
 }
 
 func lidsFile(lids []PortLID) [][3]int {
@@ -184,16 +208,16 @@ func lidsFile(lids []PortLID) [][3]int {
 	return rows
 }
 
-func routeTexts(routes []mad.DirectedRoute) []string {
-	texts := []string{}
+func routesFile(routes []mad.DirectedRoute) []routeText {
+	texts := []routeText{}
 	for _, r := range routes {
-		texts = append(texts, r.String())
+		texts = append(texts, routeText(r))
 	}
 	return texts
 }
 
-// targets returns the targets of all Sets, each once, and by Set the number of its target.
-func (p *Plan) targets() (targets []*Target, of []int) {
+// targets returns a Set to each target, and by Set the number of its target.
+func (p *Plan) targets() (targets []*certificate.Change, of []int) {
 	type key struct {
 		guid mad.GUID
 		port int
@@ -201,8 +225,8 @@ func (p *Plan) targets() (targets []*Target, of []int) {
 	}
 	at := map[key]int{}
 	for i := range p.Sets {
-		t := &p.Sets[i].Target
-		k := key{t.GUID, t.Port, t.Name + "\x00" + strings.Join(routeTexts(t.Routes), " ")}
+		t := &p.Sets[i]
+		k := key{t.Node, t.Port, t.Name + "\x00" + fmt.Sprint(t.Routes)}
 		n, ok := at[k]
 		if !ok {
 			n = len(targets)
@@ -247,24 +271,9 @@ func rows[T any](w *fileWriter, name string, list []T, row func(i int, element T
 	w.text("]")
 }
 
-// The certificate in the file: null, or an object. Rounds name the elements of Plan.Changes
-// by number. Lists of numbers are compressed, and cut into texts.
-type (
-	certRoundFile struct {
-		Lanes   bool          `json:"lanes"`
-		Drain   int64         `json:"drain_ms"`
-		Changes [][2]int      `json:"changes"` // from the first to the last
-		Between []betweenFile `json:"between,omitempty"`
-	}
-	// betweenFile is a block that does not have its final value yet.
-	betweenFile struct {
-		Change  int    `json:"change"`
-		Entries []byte `json:"entries"`
-	}
-)
-
-// certificate writes a certificate.
-func (w *fileWriter) certificate(c *certificate.Certificate) {
+// certificate writes the certificate of a plan.
+func (w *fileWriter) certificate(p *Plan) {
+	c, changes := p.Certificate, p.Changes()
 	w.text(",\n\"certificate\": ")
 	if c == nil {
 		w.text("null")
@@ -275,15 +284,19 @@ func (w *fileWriter) certificate(c *certificate.Certificate) {
 	w.text(",\n\"accept_credit_loops\": ")
 	w.value(c.AcceptCreditLoops)
 	rows(w, "rounds", c.Rounds, func(_ int, r certificate.Round) any {
-		row := certRoundFile{Lanes: r.Lanes, Drain: r.Drain.Milliseconds(), Changes: [][2]int{}}
-		for _, b := range r.Blocks {
+		row := certRoundFile{Drain: r.Drain.Milliseconds(), Changes: [][2]int{}}
+		for _, b := range slices.SortedFunc(slices.Values(r.Writes), func(a, b certificate.Write) int { return a.Change - b.Change }) {
+			if changes[b.Change].Attr == mad.AttrSLtoVLMappingTable {
+				row.Lanes = true
+				continue
+			}
 			if n := len(row.Changes); n > 0 && row.Changes[n-1][1] == b.Change-1 {
 				row.Changes[n-1][1]++
 			} else {
 				row.Changes = append(row.Changes, [2]int{b.Change, b.Change})
 			}
-			if b.Entries != nil {
-				row.Between = append(row.Between, betweenFile{b.Change, b.Entries})
+			if !bytes.Equal(b.Data, changes[b.Change].New) {
+				row.Between = append(row.Between, betweenFile{b.Change, b.Data})
 			}
 		}
 		return row

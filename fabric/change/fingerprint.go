@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
@@ -91,7 +92,7 @@ func (old *Fingerprint) Since(now *Fingerprint) []string {
 		case m.Name != n.Name:
 			changes = append(changes, fmt.Sprintf("%s (%v) was renamed to %s", n.label(), n.GUID, m.label()))
 		case m.Type != n.Type || m.NumPorts != n.NumPorts:
-			changes = append(changes, fmt.Sprintf("%s is now a %v with %d ports, not a %v with %d", n.label(), m.Type, m.NumPorts, n.Type, n.NumPorts))
+			changes = append(changes, fmt.Sprintf("%s is now a %v with %s, not a %v with %d", n.label(), m.Type, plural.Count(int(m.NumPorts), "port", "ports"), n.Type, n.NumPorts))
 		}
 		if m := is[n.GUID]; m != nil {
 			changes = append(changes, n.lidsSince(m)...)

@@ -35,28 +35,37 @@ func subnet(t testing.TB, spec string) *fabric.Fabric {
 func sample(t testing.TB) *change.Plan {
 	f := subnet(t, "ring:n=3")
 	sw, ca := &f.OfType(mad.NodeTypeSwitch)[0], &f.OfType(mad.NodeTypeCA)[0]
-	to := change.Target{GUID: sw.GUID(), Name: sw.Name(), Routes: []mad.DirectedRoute{{0, 1}}}
-	host := change.Target{GUID: ca.GUID(), Port: 1, Name: ca.Name(), Routes: []mad.DirectedRoute{{0}}}
+	to := func(c certificate.Change) certificate.Change {
+		c.Node, c.Name, c.Routes = sw.GUID(), sw.Name(), []mad.DirectedRoute{{0, 1}}
+		return c
+	}
+	host := func(c certificate.Change) certificate.Change {
+		c.Node, c.Port, c.Name, c.Routes = ca.GUID(), 1, ca.Name(), []mad.DirectedRoute{{0}}
+		return c
+	}
 	of := func(b byte, n int) []byte { return bytes.Repeat([]byte{b}, n) }
 	return &change.Plan{
 		From: "maintenance.star",
-		Report: &change.Report{OK: true, Rounds: []change.Round{{Blocks: 1, Switches: 1, Drain: 1500 * time.Millisecond}, {Lanes: true}}, Pairs: 7, LoadBefore: 3, LoadAfter: 4, NotJudged: []string{"SLs"},
+		Report: &change.Report{OK: true, Rounds: []change.Extent{{Blocks: 1, Switches: 1, Drain: 1500 * time.Millisecond}, {Lanes: true}}, Pairs: 7, LoadBefore: 3, LoadAfter: 4, NotJudged: []string{"SLs"},
 			Effect: &change.Effect{
+				OutOfReach: 3, IdleSwitches: []string{"spine-1"}, IdleLinks: 4, AllLinks: 20,
 				Links: []string{"switch-1/2 - switch-2/1"}, Managed: true, Engine: "minhop", Basis: "by minhop", Through: 1, Lost: 2, Rerouted: 3, LoadBefore: 4, LoadAfter: 5,
 				Split: "a and b", LastPath: "a", Needed: "a/1", CreditLoop: "a loop", LoopBefore: true, Notes: []string{"no lanes"},
 			}},
 		Base: change.FingerprintOf(f, &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 0x1234, Priority: 4, SMState: mad.SMStateMaster}}),
-		Sets: []change.Set{
-			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(255, 64), New: of(1, 64), Line: "maintenance.star:3:9"},
-			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(1, 64), New: of(2, 64), Line: "maintenance.star:4:9"},
-			{Attr: mad.AttrSLtoVLMappingTable, Modifier: 0x102, Target: to, Old: of(0, 8), New: of(0x11, 8)},
-			{Attr: mad.AttrPKeyTable, Target: host, Old: of(0, 64), New: of(7, 64)},
-			{Attr: mad.AttrPortInfo, Modifier: 1<<31 | 2, Target: to, Fields: []change.Field{{Name: "port_physical_state", Old: 5, New: 3}}},
-			{Attr: mad.AttrSwitchInfo, Target: to, Fields: []change.Field{{Name: "life_time_value", Old: 18, New: 18}}},
+		Sets: []certificate.Change{
+			to(certificate.Change{Attr: mad.AttrLinearForwardingTable, Old: of(255, 64), New: of(1, 64), Line: "maintenance.star:3:9"}),
+			to(certificate.Change{Attr: mad.AttrLinearForwardingTable, Old: of(1, 64), New: of(2, 64), Line: "maintenance.star:4:9"}),
+			to(certificate.Change{Attr: mad.AttrSLtoVLMappingTable, Modifier: 0x102, Old: of(0, 8), New: of(0x11, 8)}),
+			host(certificate.Change{Attr: mad.AttrPKeyTable, Old: of(0, 64), New: of(7, 64)}),
+			to(certificate.Change{Attr: mad.AttrPortInfo, Modifier: 1<<31 | 2}.With("port_physical_state", 5, 3)),
+			to(certificate.Change{Attr: mad.AttrSwitchInfo}.With("life_time_value", 18, 18)),
+			to(certificate.Change{Attr: mad.AttrLinearForwardingTable, Modifier: 1, Old: of(255, 64), New: of(3, 64)}),
+			to(certificate.Change{Attr: mad.AttrLinearForwardingTable, Modifier: 2, Old: of(255, 64), New: of(4, 64)}),
 		},
 		Certificate: &certificate.Certificate{
 			Lanes:  15,
-			Rounds: []certificate.Round{{Lanes: true}, {Blocks: []certificate.Block{{Change: 0, Entries: of(9, 64)}, {Change: 1}, {Change: 5}}, Drain: time.Second}, {Blocks: []certificate.Block{{Change: 0}}}},
+			Rounds: []certificate.Round{{Writes: []certificate.Write{{Change: 1, Data: of(0x11, 8)}}}, {Writes: []certificate.Write{{Change: 0, Data: of(9, 64)}, {Change: 4, Data: of(3, 64)}, {Change: 5, Data: of(4, 64)}}, Drain: time.Second}, {Writes: []certificate.Write{{Change: 0, Data: of(2, 64)}}}},
 			Ranks:  certificate.Pack([]uint32{1, 300, 2}), Orders: [][]byte{certificate.Pack([]uint32{7}), certificate.Pack(nil)},
 		},
 	}
@@ -92,14 +101,24 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
+// TestSetWithoutEffect: a plan with a Set that changes no field is read back.
+func TestSetWithoutEffect(t *testing.T) {
+	p := sample(t)
+	size := mad.AttrSwitchInfo.Size
+	p.Sets[5].Fields, p.Sets[5].Old, p.Sets[5].New = []string{}, make([]byte, size), make([]byte, size)
+	if again := reread(t, p, same); fileOf(t, again) != fileOf(t, p) || len(again.Changes()) != len(p.Changes()) {
+		t.Errorf("read back: %+v", again.Sets[5])
+	}
+}
+
 // TestChanges: Sets of one block are one change, and what ends as it began is none.
 func TestChanges(t *testing.T) {
 	p := sample(t)
 	var got []string
 	for _, c := range p.Changes() {
-		got = append(got, strings.TrimSpace(c.Attr.Name+" "+strings.Join(c.Lines, " ")))
+		got = append(got, strings.TrimSpace(c.Attr.Name+" "+c.Line))
 	}
-	want := []string{"LinearForwardingTable maintenance.star:3:9 maintenance.star:4:9", "SLtoVLMappingTable", "P_KeyTable", "PortInfo"}
+	want := []string{"LinearForwardingTable maintenance.star:3:9", "SLtoVLMappingTable", "P_KeyTable", "PortInfo", "LinearForwardingTable", "LinearForwardingTable"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -134,7 +153,7 @@ func TestPorts(t *testing.T) {
 			to = mad.PortPhysicalStatePolling
 		}
 		for _, port := range test.ports {
-			p.Sets = append(p.Sets, change.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: change.Target{GUID: n.GUID()}, Fields: []change.Field{{Name: "port_physical_state", Old: 5, New: uint64(to)}}})
+			p.Sets = append(p.Sets, certificate.Change{Attr: mad.AttrPortInfo, Modifier: port, Node: n.GUID()}.With("port_physical_state", 5, uint64(to)))
 		}
 		g, err := graph.New(f, graph.BuildOptions{})
 		if err != nil {

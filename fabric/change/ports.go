@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -45,42 +46,23 @@ func CutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
 	return ""
 }
 
-// OfLinks reports whether a Set of these fields changes only the state or the speeds of a
-// link. A running subnet manager handles such a change like the change of a cable.
-func OfLinks(attr *mad.Attribute, fields []string) bool {
-	return attr == mad.AttrPortInfo && len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool { return !slices.Contains(linkFields, name) })
-}
-
-// linkFields are the fields of PortInfo whose Sets a subnet manager sees as links that go
-// down and come up.
-var linkFields = []string{"port_physical_state", "link_speed_enabled", "link_speed_ext_enabled", "link_speed_ext_enabled2"}
-
 // Isolates reports whether p takes a link down that stays down. Other links train again.
 func (p *Plan) Isolates(f *fabric.Fabric) bool {
-	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
+	return slices.ContainsFunc(p.Changes(), func(c certificate.Change) bool {
 		port, stays := takenDown(f, &c)
 		return port != nil && port.Peer() != nil && stays
 	})
 }
 
-// OnlyLinks reports whether all changes of p are OfLinks.
+// OnlyLinks reports whether all changes of p are OfLink.
 func (p *Plan) OnlyLinks() bool {
 	changes := p.Changes()
-	for _, c := range changes {
-		var names []string
-		for _, f := range c.Fields {
-			names = append(names, f.Name)
-		}
-		if !OfLinks(c.Attr, names) {
-			return false
-		}
-	}
-	return len(changes) > 0
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c certificate.Change) bool { return !c.OfLink() })
 }
 
 // NeedsTables reports whether p cannot be judged without the current forwarding tables.
 func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
-	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool {
+	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s certificate.Change) bool {
 		return s.Attr == mad.AttrLinearForwardingTable || s.Attr == mad.AttrSLtoVLMappingTable
 	})
 }
@@ -134,7 +116,11 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 	if tables == nil {
 		tables = t.Live
 	}
-	r.Effect, err = PredictEffect(ctx, tables, down, PredictOptions{Managed: p.Base.Manager != nil, Needed: t.Last, Lanes: t.InLanes})
+	o := PredictOptions{Managed: p.Base.Manager != nil, Manager: t.Manager, Needed: t.Last, Lanes: t.InLanes}
+	if o.Managed {
+		o.Manager.LID = p.Base.Manager.LID
+	}
+	r.Effect, err = PredictEffect(ctx, tables, down, o)
 	if err != nil || r.Effect.Managed || r.Effect.Through == 0 {
 		return err
 	}
@@ -146,23 +132,12 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 
 // takenDown returns the port that a change takes down, permanently or to retrain its
 // link; nil: none.
-func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
-	nodes := f.NodeByGUID(c.Target.GUID)
-	if c.Attr != mad.AttrPortInfo || len(nodes) != 1 {
-		return nil, false
-	}
-	for _, field := range c.Fields {
-		if field.Name != "port_physical_state" {
-			continue
-		}
-		switch port := nodes[0].Port(int(c.Set.Place().At)); mad.PortPhysicalState(field.New) {
-		case mad.PortPhysicalStateDisabled, mad.PortPhysicalStateSleep:
-			return port, true
-		case mad.PortPhysicalStatePolling:
-			if mad.PortPhysicalState(field.Old) == mad.PortPhysicalStateLinkUp {
-				return port, false
-			}
-		}
+func takenDown(f *fabric.Fabric, c *certificate.Change) (port *fabric.Port, stays bool) {
+	switch from, to, _ := c.PortState(); {
+	case to == mad.PortPhysicalStateDisabled || to == mad.PortPhysicalStateSleep:
+		return c.PortIn(f), true
+	case to == mad.PortPhysicalStatePolling && from == mad.PortPhysicalStateLinkUp:
+		return c.PortIn(f), false
 	}
 	return nil, false
 }

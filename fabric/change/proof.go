@@ -3,8 +3,6 @@ package change
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,30 +17,39 @@ import (
 
 // Certify proves p as Prove does, and keeps the report and the certificate in p.
 func (p *Plan) Certify(ctx context.Context, t *Tables) error {
-	r, in, s, err := p.prove(ctx, t)
+	r, in, c, err := p.prove(ctx, t)
 	if err != nil {
 		return err
 	}
 	p.Report, p.Recorded, p.Certificate = r, nil, nil
-	if s == nil || !r.OK {
+	if c == nil || !r.OK {
 		return nil
 	}
-	c, err := p.certificate(in, s)
-	if err != nil {
-		return err
-	}
-	err = certificate.Make(ctx, p.subnet(t.Live, t.Adaptive, in.Old.SL2VL, func(from int, to mad.LID) uint16 {
-		return in.SLs | 1<<in.Old.SL.Of(from, to) | 1<<in.New.SL.Of(from, to)
-	}), c)
+	result, err := t.Certify(ctx, in, p.Changes(), c)
 	var failed *certificate.FailureError
 	if errors.As(err, &failed) {
 		r.OK, r.Reason = false, "order of writes found, but no certificate: "+failed.Reason
 		return nil
 	}
-	if err == nil {
-		p.Certificate = c
+	if err != nil {
+		return err
 	}
-	return err
+	if p.Certificate = c; result.OldLoop {
+		r.OldLoop = OldLoopEnd(result.OldLoopUntil)
+	}
+	return nil
+}
+
+// Certify makes the proof of c, whose rounds are of an order that Order found for in, and
+// checks it. The error is a *certificate.FailureError if there is no such proof.
+func (t *Tables) Certify(ctx context.Context, in *order.Input, changes []certificate.Change, c *certificate.Certificate) (*certificate.Result, error) {
+	sub := t.subnet(in.Old, in.Old.SL2VL, changes, func(from int, to mad.LID) uint16 {
+		return in.SLs | 1<<in.Old.SL.Of(from, to) | 1<<in.New.SL.Of(from, to)
+	})
+	if err := certificate.Make(ctx, sub, c); err != nil {
+		return nil, err
+	}
+	return certificate.Check(ctx, sub, c)
 }
 
 // ErrNoCertificate reports that a plan has no certificate: it was made by an older
@@ -63,6 +70,16 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 	case !changes:
 		return nil, &certificate.FailureError{Reason: "the plan changes no tables"}
 	}
+	return t.Check(ctx, p.Changes(), c)
+}
+
+// Check checks a certificate of changes against the fabric and the tables that t has. The
+// error is a *certificate.FailureError if it does not hold, or why lanes or service levels,
+// which it needs, cannot be read.
+func (t *Tables) Check(ctx context.Context, changes []certificate.Change, c *certificate.Certificate) (*certificate.Result, error) {
+	if c.EndOnly || c.AcceptLost {
+		return nil, &certificate.FailureError{Reason: "it accepts lost packets, which only a reversal may"}
+	}
 	if err := t.unknownChoices(); err != nil {
 		return nil, &certificate.FailureError{Reason: err.Error()}
 	}
@@ -81,7 +98,7 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 			}
 		}
 	}
-	return certificate.Check(ctx, p.subnet(&live, t.Adaptive, live.SL2VL, func(from int, to mad.LID) uint16 {
+	return certificate.Check(ctx, t.subnet(&live, live.SL2VL, changes, func(from int, to mad.LID) uint16 {
 		if live.SL == nil {
 			return allSLs
 		}
@@ -89,72 +106,30 @@ func (p *Plan) CheckCertificate(ctx context.Context, t *Tables) (*certificate.Re
 	}), c)
 }
 
-// certificate returns the certificate of a schedule, without the proof.
-func (p *Plan) certificate(in *order.Input, s *order.Schedule) (*certificate.Certificate, error) {
-	g := in.Old.Graph()
-	changes := p.Changes()
-	at, left := map[Place]int{}, map[int]bool{}
-	for i := range changes {
-		if changes[i].Attr == mad.AttrLinearForwardingTable {
-			at[changes[i].Place()], left[i] = i, true
-		}
-	}
-	c := &certificate.Certificate{Lanes: 1, AcceptCreditLoops: s.Figures.Cycle != nil}
+// Uncertified returns the rounds of an order that was found for in, as a certificate without
+// the proof.
+func Uncertified(in *order.Input, s *order.Schedule) *certificate.Certificate {
+	c := &certificate.Certificate{Lanes: 1, Rounds: s.Rounds, AcceptCreditLoops: s.Figures.Cycle != nil, AcceptLost: in.AcceptLost}
 	if in.Old.SL2VL != nil || in.New.SL2VL != nil {
 		c.Lanes = mad.DropVL
 	}
-	for r := range s.Rounds {
-		round := &s.Rounds[r]
-		drain := (round.Drain + time.Millisecond - 1).Truncate(time.Millisecond) // as files have it
-		writes := map[int]certificate.Block{}
-		for i := range round.Blocks {
-			b := &round.Blocks[i]
-			n := g.Switches()[b.Switch]
-			number, ok := at[placeOf(mad.AttrLinearForwardingTable, uint32(b.Number), n.GUID(), 0)]
-			if !ok {
-				return nil, fmt.Errorf("the order writes block %d of %s, which the plan does not contain", b.Number, n.Label())
-			}
-			write := certificate.Block{Change: number}
-			if string(b.Entries[:]) != string(changes[number].New) {
-				write.Entries = b.Entries[:]
-			}
-			writes[number] = write
-			delete(left, number)
-		}
-		c.Rounds = append(c.Rounds, certificate.Round{Lanes: round.Lanes, Blocks: sortedBlocks(writes), Drain: drain})
+	for r := range c.Rounds {
+		c.Rounds[r].Drain = (c.Rounds[r].Drain + time.Millisecond - 1).Truncate(time.Millisecond) // as files have it
 	}
-	if len(left) > 0 { // blocks that no path uses are not ordered
-		writes := map[int]certificate.Block{}
-		for i := range left {
-			writes[i] = certificate.Block{Change: i}
-		}
-		c.Rounds = append(c.Rounds, certificate.Round{Blocks: sortedBlocks(writes)})
-	}
-	return c, nil
+	return c
 }
 
-func sortedBlocks(writes map[int]certificate.Block) []certificate.Block {
-	list := make([]certificate.Block, 0, len(writes))
-	for _, number := range slices.Sorted(maps.Keys(writes)) {
-		list = append(list, writes[number])
-	}
-	return list
-}
-
-// subnet returns the subnet against which a certificate of p is made or checked.
-func (p *Plan) subnet(live *routes.Routes, adaptivity []*adaptive.Switch, lanes *routes.SL2VL, levels func(from int, to mad.LID) uint16) *certificate.Subnet {
+// subnet returns the subnet against which a certificate of changes is made or checked.
+func (t *Tables) subnet(live *routes.Routes, lanes *routes.SL2VL, changes []certificate.Change, levels func(from int, to mad.LID) uint16) *certificate.Subnet {
 	g := live.Graph()
-	sub := &certificate.Subnet{
+	return &certificate.Subnet{
 		Fabric:  g.Fabric(),
-		Choices: choicesOf(g, adaptivity),
+		Choices: choicesOf(g, t.Adaptive),
 		Table:   func(sw *fabric.Node) []uint8 { return live.Row(g.SwitchOf(sw)) },
 		VL:      func(sw *fabric.Node, in, out, sl uint8) uint8 { return lanes.VL(g.SwitchOf(sw), in, out, sl) },
 		Levels:  func(from *fabric.Port, to mad.LID) uint16 { return levels(g.TerminalOf(from), to) },
+		Changes: changes,
 	}
-	for _, c := range p.Changes() {
-		sub.Changes = append(sub.Changes, certificate.Change{Attr: c.Attr, Modifier: c.Modifier, Node: c.Target.GUID, Old: c.Set.Old, New: c.New})
-	}
-	return sub
 }
 
 // choicesOf returns the choices of switches where adaptive routing is on; nil: it is not

@@ -63,7 +63,7 @@ func planOf(t testing.TB, old, target *routes.Routes, tables change.Tables) *cha
 	t.Helper()
 	p := &change.Plan{From: "test", Base: change.FingerprintOf(old.Graph().Fabric(), nil)}
 	for _, w := range writesOf(target, old) {
-		s := change.Set{Attr: w.Attr, Modifier: w.Modifier, Target: change.Target{GUID: w.Node, Name: w.Label}, Old: make([]byte, mad.LFTBlock), New: w.New}
+		s := certificate.Change{Attr: w.Attr, Modifier: w.Modifier, Node: w.Node, Name: old.Graph().Switches()[old.Graph().SwitchByGUID(w.Node)].Label(), Old: make([]byte, mad.LFTBlock), New: w.New}
 		for i := range s.Old {
 			s.Old[i] = old.Row(old.Graph().SwitchByGUID(w.Node)).Port(mad.LID(int(w.Modifier)*mad.LFTBlock + i))
 		}
@@ -199,7 +199,7 @@ func TestEditedPlans(t *testing.T) {
 		{"one round", func(p *change.Plan, c *certificate.Certificate) {
 			all := certificate.Round{}
 			for i := range p.Sets {
-				all.Blocks = append(all.Blocks, certificate.Block{Change: i})
+				all.Writes = append(all.Writes, certificate.Write{Change: i, Data: p.Sets[i].New})
 			}
 			c.Rounds = []certificate.Round{all}
 		}, ""},
@@ -223,19 +223,16 @@ func TestEditedPlans(t *testing.T) {
 		}, "whose position is the same"},
 		{"no order", func(p *change.Plan, c *certificate.Certificate) { c.Orders = nil }, "orders of channels"},
 		{"a block twice in a round", func(p *change.Plan, c *certificate.Certificate) {
-			c.Rounds[0].Blocks = slices.Insert(slices.Clone(c.Rounds[0].Blocks), 0, c.Rounds[0].Blocks[0])
+			c.Rounds[0].Writes = slices.Insert(slices.Clone(c.Rounds[0].Writes), 0, c.Rounds[0].Writes[0])
 		}, "is written twice"},
 		{"a change that is not there", func(p *change.Plan, c *certificate.Certificate) {
-			c.Rounds[0].Blocks = append(slices.Clone(c.Rounds[0].Blocks), certificate.Block{Change: 1 << 19})
-		}, "is not one of a forwarding table"},
+			c.Rounds[0].Writes = append(slices.Clone(c.Rounds[0].Writes), certificate.Write{Change: 1 << 19})
+		}, "does not exist"},
 		{"a short block", func(p *change.Plan, c *certificate.Certificate) {
-			c.Rounds[0].Blocks = slices.Clone(c.Rounds[0].Blocks)
-			c.Rounds[0].Blocks[0].Entries = []byte{1}
+			c.Rounds[0].Writes = slices.Clone(c.Rounds[0].Writes)
+			c.Rounds[0].Writes[0].Data = []byte{1}
 		}, "has 1 entries, want 64"},
 		{"lanes", func(p *change.Plan, c *certificate.Certificate) { c.Lanes = 7 }, "7 lanes distinguished"},
-		{"a round of lanes", func(p *change.Plan, c *certificate.Certificate) {
-			c.Rounds = append(slices.Clone(c.Rounds), certificate.Round{Lanes: true})
-		}, "SL2VL does not change"},
 		{"a short wait", func(p *change.Plan, c *certificate.Certificate) { c.Rounds[0].Drain = time.Millisecond }, "may still be in the switches (HOQLife)"},
 		{"garbage", func(p *change.Plan, c *certificate.Certificate) { c.Ranks = []byte("garbage") }, "ranks: invalid"},
 		{"no tables", func(p *change.Plan, c *certificate.Certificate) { p.Sets = nil }, "the plan changes no tables"},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -32,9 +33,9 @@ type Recorder struct {
 	Static bool
 
 	mu      sync.Mutex
-	at      map[string]responder // by address
-	written map[Place]*placeValue
-	attrs   map[*mad.Attribute]bool // of which something is written
+	at      map[string]responder                     // by address
+	written map[certificate.Place]certificate.Change // all Sets of a place in one
+	attrs   map[*mad.Attribute]bool                  // of which something is written
 	sets    []recordedSet
 	count   int // Sets requested until now
 }
@@ -59,34 +60,28 @@ type responder struct {
 	in   int // the port where requests come in; 0 of a switch
 }
 
-// placeValue is what was written at a place.
-type placeValue struct {
-	data   []byte  // of a table
-	fields []Field // else
-}
-
 // recordedSet is a Set with its place in the order of all.
 type recordedSet struct {
-	Set
+	certificate.Change
 	place  []int
 	number int // counts all Sets, in the order of their requests
 }
 
 // NewRecorder returns a Recorder without Sets.
 func NewRecorder() *Recorder {
-	return &Recorder{at: map[string]responder{}, written: map[Place]*placeValue{}, attrs: map[*mad.Attribute]bool{}}
+	return &Recorder{at: map[string]responder{}, written: map[certificate.Place]certificate.Change{}, attrs: map[*mad.Attribute]bool{}}
 }
 
 // Sets returns the recorded Sets, in the order in which the script made them.
-func (r *Recorder) Sets() []Set {
+func (r *Recorder) Sets() []certificate.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.SortFunc(r.sets, func(a, b recordedSet) int {
 		return cmp.Or(slices.Compare(a.place, b.place), cmp.Compare(a.number, b.number))
 	})
-	sets := make([]Set, len(r.sets))
+	sets := make([]certificate.Change, len(r.sets))
 	for i := range sets {
-		sets[i] = r.sets[i].Set
+		sets[i] = r.sets[i].Change
 	}
 	return sets
 }
@@ -119,18 +114,17 @@ func (r *Recorder) request(c *engine.Call) (*request, error) {
 		if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
 			return nil, ErrNotPlanned
 		}
-		if attr := mad.Lookup(h.Class, h.Attribute); h.Class.Family() == mad.ClassSubn && (attr == mad.AttrNodeInfo || slices.Contains(PlannedAttributes(), attr)) {
+		if attr := mad.Lookup(h.Class, h.Attribute); h.Class.Family() == mad.ClassSubn && (attr == mad.AttrNodeInfo || slices.Contains(certificate.PlannedAttributes(), attr)) {
 			at, route := address(c)
 			return &request{attr: attr, modifier: h.Modifier, at: at, route: route}, nil
 		}
 		return nil, nil
 	}
 	attr := mad.Lookup(h.Class, h.Attribute)
-	if !slices.Contains(PlannedAttributes(), attr) {
+	if !slices.Contains(certificate.PlannedAttributes(), attr) {
 		return nil, ErrNotPlanned
 	}
-	probe := Set{Attr: attr, Modifier: h.Modifier}
-	if h.Modifier&^probe.modifierBits() != 0 {
+	if h.Modifier&^certificate.ModifierBits(attr) != 0 {
 		return nil, fmt.Errorf("%w: modifier %#x means more than one block of %s", ErrNotPlanned, h.Modifier, attr.Name)
 	}
 	q := &request{attr: attr, modifier: h.Modifier, set: slices.Clone(c.Data()[:attr.Size])}
@@ -165,7 +159,7 @@ func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	for _, c := range calls {
 		h := c.Header()
 		attr := mad.Lookup(h.Class, h.Attribute)
-		if h.Class.Family() != mad.ClassSubn || !slices.Contains(PlannedAttributes(), attr) || h.Method != mad.MethodSet && !r.attrs[attr] {
+		if h.Class.Family() != mad.ClassSubn || !slices.Contains(certificate.PlannedAttributes(), attr) || h.Method != mad.MethodSet && !r.attrs[attr] {
 			continue
 		}
 		at, route := address(c)
@@ -202,14 +196,29 @@ func (r *Recorder) answer(q *request, c *engine.Call) error {
 		return nil
 	}
 	data := c.Data()[:q.attr.Size]
-	place := placeOf(q.attr, q.modifier, to.guid, to.in)
-	if w := r.written[place]; w != nil {
-		w.show(q.attr, data)
+	place := certificate.PlaceOf(q.attr, q.modifier, to.guid, to.in)
+	before, again := r.written[place]
+	if again {
+		show(&before, data)
 	}
 	if q.set == nil {
 		return nil
 	}
-	return r.record(q, to, place, data)
+	s, err := changeOf(q, to, data)
+	if err == nil {
+		err = s.Check()
+	}
+	if err != nil {
+		return err
+	}
+	all := s
+	if again {
+		all = before.Then(&s)
+	}
+	r.written[place], r.attrs[q.attr] = all, true
+	show(&all, data)
+	r.sets = append(r.sets, recordedSet{Change: s, place: q.cause.Place, number: q.number})
+	return nil
 }
 
 // learn records the node at an address.
@@ -223,64 +232,45 @@ func (r *Recorder) learn(q *request, data []byte) {
 	r.at[q.at] = to
 }
 
-// record keeps a Set. data is the value of the node, including earlier writes; it
-// becomes the value after the Set.
-func (r *Recorder) record(q *request, to responder, place Place, data []byte) error {
-	s := Set{Attr: q.attr, Modifier: q.modifier, Target: Target{GUID: to.guid, Port: to.in}}
+// changeOf returns the change by a Set, where now is the value of the node, including earlier
+// writes: of PortInfo and SwitchInfo the fields by which the Set differs from it, or requests
+// an action.
+func changeOf(q *request, to responder, now []byte) (certificate.Change, error) {
+	s := certificate.Change{Attr: q.attr, Modifier: q.modifier, Node: to.guid, Port: to.in, Line: q.cause.Line}
 	if q.route != nil {
-		s.Target.Routes = []mad.DirectedRoute{q.route}
+		s.Routes = []mad.DirectedRoute{q.route}
 	}
-	w := r.written[place]
-	if w == nil {
-		w = &placeValue{}
+	if !certificate.InFields(q.attr) {
+		s.Old, s.New = slices.Clone(now), q.set
+		return s, nil
 	}
-	s.Line = q.cause.Line
-	if InFields(q.attr) {
-		fields, err := changedFields(q.attr, data, q.set)
-		if err != nil {
-			return err
-		}
-		s.Fields = fields
-		w = &placeValue{fields: merge(w.fields, fields)}
-	} else {
-		s.Old, s.New = slices.Clone(data), q.set
-		w = &placeValue{data: q.set}
-	}
-	if err := s.check(); err != nil {
-		return err
-	}
-	r.written[place], r.attrs[q.attr] = w, true
-	w.show(q.attr, data)
-	r.sets = append(r.sets, recordedSet{Set: s, place: q.cause.Place, number: q.number})
-	return nil
-}
-
-// show puts what was written into data. Bits that 1 clears are clear.
-func (w *placeValue) show(a *mad.Attribute, data []byte) {
-	copy(data, w.data)
-	for _, f := range w.fields {
-		if field := a.Field(f.Name); field.W1C {
-			field.SetUint(data, 0)
-		} else {
-			field.SetUint(data, f.New)
-		}
-	}
-}
-
-// changedFields returns the fields by which a Set differs from the current value, or
-// requests an action.
-func changedFields(a *mad.Attribute, now, set []byte) (fields []Field, err error) {
-	for i := range a.Fields {
-		f := &a.Fields[i]
-		was, is := f.Uint(now), f.Uint(set)
+	s.Fields = []string{} // a Set that changes nothing is not of the whole attribute
+	for i := range q.attr.Fields {
+		f := &q.attr.Fields[i]
+		was, is := f.Uint(now), f.Uint(q.set)
 		switch {
 		case f.ReadOnly, (f.NoChange || f.W1C) && is == 0, !f.NoChange && !f.W1C && is == was:
 		case f.Key:
-			return nil, fmt.Errorf("%w: %s.%s is a key", ErrNotPlanned, a.Name, f.Name)
+			return s, fmt.Errorf("%w: %s.%s is a key", ErrNotPlanned, q.attr.Name, f.Name)
 		default:
-			fields = append(fields, Field{f.Script, was, is})
+			s.Fields = append(s.Fields, f.Script)
 		}
 	}
-	slices.SortFunc(fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
-	return fields, nil
+	slices.Sort(s.Fields)
+	s.Old, s.New = s.Masked(now), s.Masked(q.set)
+	return s, nil
+}
+
+// show puts what was written into data. Bits that 1 clears are clear.
+func show(c *certificate.Change, data []byte) {
+	if c.Fields == nil {
+		copy(data, c.New)
+	}
+	for _, name := range c.Fields {
+		if f := c.Attr.Field(name); f.W1C {
+			f.SetUint(data, 0)
+		} else {
+			f.SetUint(data, f.Uint(c.New))
+		}
+	}
 }

@@ -19,29 +19,35 @@ import (
 )
 
 // Report is the result of the proof when a plan was made. It is for people: whoever
-// applies the plan computes order and proof again.
+// applies the plan relies on the certificate alone, which is checked again.
 type Report struct {
-	OK     bool
-	Reason string // the reason if not OK; the condition if OK; "": none
-	// Rounds are the rounds of writes of forwarding tables and SL2VL.
-	Rounds []Round
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason"` // the reason if not OK; the condition if OK; "": none
+	// Rounds are the extents of the rounds of forwarding tables and SL2VL.
+	Rounds []Extent `json:"rounds" max:"65536"`
 	// Pairs take other links at the end, Lost no longer have a path, Gained had no
 	// path.
-	Pairs, Lost, Gained int64
+	Pairs  int64 `json:"pairs"`
+	Lost   int64 `json:"lost"`
+	Gained int64 `json:"gained"`
 	// LoadBefore and LoadAfter are the highest numbers of pairs on a link; 0 if Pairs is 0.
-	LoadBefore, LoadAfter int64
+	LoadBefore int64 `json:"load_before"`
+	LoadAfter  int64 `json:"load_after"`
 	// CreditLoop describes the credit loop that may arise during the change, and was
 	// accepted; "": none.
-	CreditLoop string
+	CreditLoop string `json:"credit_loop,omitempty" optional:"no credit loop was accepted"`
+	// OldLoop is how long the credit loop of the tables in force remains: "until round 2";
+	// "": they have none.
+	OldLoop string `json:"old_credit_loop,omitempty" optional:"the tables in force have no credit loop"`
 	// Effect is the effect of the links that go down; nil: no link does.
-	Effect    *Effect
-	NotJudged []string
+	Effect    *Effect  `json:"effect,omitempty" optional:"no link goes down"`
+	NotJudged []string `json:"not_judged" max:"100"`
 }
 
-// Round is a round of writes: in any order, all of them read back before the next.
-type Round struct {
-	Blocks, Switches int
-	Lanes            bool          // of SL2VL
+// Extent is how much a round writes.
+type Extent struct {
+	Blocks, Switches int           // of forwarding tables
+	Lanes            bool          // it writes SL2VL
 	Drain            time.Duration // how long to wait after it
 }
 
@@ -73,10 +79,17 @@ func (p *Plan) Line(r *Report) string {
 			always += " and the choices of adaptive routing"
 		}
 		proven := "loop-free and credit-loop-free" + always
-		if r.CreditLoop != "" {
+		switch {
+		case r.CreditLoop != "":
 			proven = "loop-free" + always + "; " + r.CreditLoop
+		case r.OldLoop != "":
+			proven = "loop-free" + always + "; " + BeyondOldLoop(r.OldLoop)
 		}
-		parts = append(parts, plural.Count(int(r.Pairs), "pair", "pairs")+" rerouted", proven)
+		rerouted := plural.Count(int(r.Pairs), "pair", "pairs") + " rerouted"
+		if r.Pairs == 0 && blocks > 0 && len(p.Disables) == 0 {
+			rerouted += ": the entries that change lead to switches, or no packets between hosts take them"
+		}
+		parts = append(parts, rerouted, proven)
 	} else {
 		parts = append(parts, "no forwarding table changes")
 	}
@@ -104,29 +117,37 @@ func (p *Plan) Unverified() string {
 	if len(changes) == 0 {
 		return "nothing to change"
 	}
-	parts := p.extent(changes, blocks, p.CertifiedRounds())
+	parts := p.extent(changes, blocks, p.Extents())
 	if text := p.Disabled(); text != "" {
 		parts = append(parts, text)
 	}
 	return strings.Join(append(parts, "not verified here"), "; ")
 }
 
-// CertifiedRounds returns the rounds of the certificate; nil without one.
-func (p *Plan) CertifiedRounds() (rounds []Round) {
+// Extents returns the extents of the rounds of the certificate; nil without one.
+func (p *Plan) Extents() []Extent {
 	if p.Certificate == nil {
 		return nil
 	}
-	changes := p.Changes()
-	for _, r := range p.Certificate.Rounds {
-		switches := map[mad.GUID]bool{}
-		for _, b := range r.Blocks {
-			if b.Change < len(changes) { // the file may have been edited
-				switches[changes[b.Change].Target.GUID] = true
+	return extentsOf(p.Certificate.Rounds, p.Changes())
+}
+
+func extentsOf(rounds []certificate.Round, changes []certificate.Change) (list []Extent) {
+	for _, r := range rounds {
+		x, switches := Extent{Drain: r.Drain}, map[mad.GUID]bool{}
+		for _, w := range r.Writes {
+			switch c := &changes[w.Change]; c.Attr {
+			case mad.AttrLinearForwardingTable:
+				x.Blocks++
+				switches[c.Node] = true
+			case mad.AttrSLtoVLMappingTable:
+				x.Lanes = true
 			}
 		}
-		rounds = append(rounds, Round{Blocks: len(r.Blocks), Switches: len(switches), Lanes: r.Lanes, Drain: r.Drain})
+		x.Switches = len(switches)
+		list = append(list, x)
 	}
-	return rounds
+	return list
 }
 
 // Verified describes in one line a plan whose certificate holds. r is what it proves;
@@ -135,12 +156,12 @@ func (p *Plan) Verified(r *certificate.Result) string {
 	if r == nil {
 		return "nothing to certify: no forwarding table changes"
 	}
-	blocks := 0
-	for _, round := range p.Certificate.Rounds {
-		blocks += len(round.Blocks)
+	rounds, blocks := p.Extents(), 0
+	for _, round := range rounds {
+		blocks += round.Blocks
 	}
 	const always = " at every step, whatever the order within a round"
-	parts := append([]string{"ok: the certificate holds"}, p.extent(p.Changes(), blocks, p.CertifiedRounds())...)
+	parts := append([]string{"ok: the certificate holds"}, p.extent(p.Changes(), blocks, rounds)...)
 	if text := p.Disabled(); text != "" {
 		parts = append(parts, text)
 	}
@@ -148,7 +169,25 @@ func (p *Plan) Verified(r *certificate.Result) string {
 	if p.Certificate.AcceptCreditLoops {
 		return strings.Join(append(parts, "no packet loops or is lost"+always, "credit loops were accepted: packets may deadlock"), "; ")
 	}
+	if r.OldLoop {
+		return strings.Join(append(parts, "no packet loops or is lost"+always, BeyondOldLoop(OldLoopEnd(r.OldLoopUntil))), "; ")
+	}
 	return strings.Join(append(parts, "no packet loops or is lost, and no credit loop arises,"+always), "; ")
+}
+
+// OldLoopEnd describes how long the credit loop of the tables in force remains: until the
+// end of a round, from 1, or with 0 also by the new tables.
+func OldLoopEnd(round int) string {
+	if round == 0 {
+		return "after the change"
+	}
+	return fmt.Sprintf("until round %d", round)
+}
+
+// BeyondOldLoop describes a change of tables that have a credit loop, which remains as
+// OldLoopEnd returns.
+func BeyondOldLoop(end string) string {
+	return "no credit loop beyond that of the tables in force, which remains " + end
 }
 
 // NotCovered returns what the certificate does not cover, after its check with t.
@@ -169,14 +208,15 @@ func (p *Plan) NotCovered(t *Tables) (notes []string) {
 	return notes
 }
 
-// prove also returns the order, if there is one that is safe, and its input.
-func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *order.Schedule, error) {
+// prove also returns the rounds, if there are any that are safe, and the input of their order.
+func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *certificate.Certificate, error) {
 	r := &Report{OK: true}
 	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
 		r.OK, r.Reason = false, reason
 	}
 	r.NotJudged = append(p.notJudged(t.Live.Graph()), t.Notes...)
-	in, s, err := t.Order(ctx, p.Writes())
+	changes := p.Changes()
+	in, s, err := t.Order(ctx, changes)
 	var refused *order.Refusal
 	if err != nil && !errors.As(err, &refused) {
 		return nil, nil, nil, err
@@ -212,14 +252,12 @@ func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *or
 	if loop := s.Figures.Cycle; loop != nil {
 		r.CreditLoop = fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, such as %v, which was accepted", len(loop), loop[0])
 	}
-	for _, round := range s.Rounds {
-		switches := map[int]bool{}
-		for _, b := range round.Blocks {
-			switches[b.Switch] = true
-		}
-		r.Rounds = append(r.Rounds, Round{Blocks: len(round.Blocks), Switches: len(switches), Lanes: round.Lanes, Drain: round.Drain})
+	if s.Figures.OldCycle {
+		r.OldLoop = OldLoopEnd(s.Figures.OldCycleUntil)
 	}
-	return r, &in, s, nil
+	c := Uncertified(&in, s)
+	r.Rounds = extentsOf(c.Rounds, changes)
+	return r, &in, c, nil
 }
 
 // inactiveLinks returns ports of switches with a link that does not forward yet.
@@ -294,14 +332,14 @@ func (p *Plan) notJudged(g *graph.Graph) []string {
 
 // extent describes how much is written: blocks of forwarding tables in rounds, and
 // other Sets.
-func (p *Plan) extent(changes []Change, blocks int, rounds []Round) (parts []string) {
+func (p *Plan) extent(changes []certificate.Change, blocks int, rounds []Extent) (parts []string) {
 	switches, others, nodes := map[mad.GUID]bool{}, 0, map[mad.GUID]bool{}
 	for _, c := range changes {
 		if c.Attr == mad.AttrLinearForwardingTable {
-			switches[c.Target.GUID] = true
+			switches[c.Node] = true
 		} else {
 			others++
-			nodes[c.Target.GUID] = true
+			nodes[c.Node] = true
 		}
 	}
 	written := "virtual lanes"

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/device"
 	"fabsh/fabric/format"
@@ -21,7 +22,7 @@ import (
 )
 
 // Tables are the input for an order of writes of linear forwarding tables and of SL2VL,
-// which is found and proven when a plan is made, and again when it is applied.
+// which is found and proven when a plan is made, and for its proof when it is applied.
 type Tables struct {
 	// Live are the forwarding tables in force.
 	Live *routes.Routes
@@ -47,27 +48,20 @@ type Tables struct {
 	// No list: it was not determined. Notes describes what else is known of it.
 	Adaptive []*adaptive.Switch
 	Notes    []string
+	// Manager is what is known of the routing of the subnet manager, for predictions.
+	Manager ManagerRouting
 	// Simple, AcceptCreditLoops and AcceptLost are explained at order.Input.
 	Simple, AcceptCreditLoops, AcceptLost bool
-}
-
-// Write is a block of a table of a node, before and after.
-type Write struct {
-	Attr     *mad.Attribute
-	Modifier uint32
-	Node     mad.GUID
-	Label    string // for messages
-	Old, New []byte // Old nil: Live has it
 }
 
 // allSLs are all service levels.
 const allSLs = 1<<mad.ServiceLevels - 1
 
-// Order finds an order of writes of forwarding tables and SL2VL. Writes of other attributes
-// are skipped; a nil schedule means that only such are left. The error is a *order.Refusal
-// if no order is safe.
-func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order.Schedule, error) {
-	in, err := t.input(ctx, writes)
+// Order finds an order of the writes of forwarding tables and SL2VL among changes. An Old that
+// is nil is what Live has. A nil schedule means that there are no such writes. The error is a
+// *order.Refusal if no order is safe.
+func (t *Tables) Order(ctx context.Context, changes []certificate.Change) (order.Input, *order.Schedule, error) {
+	in, err := t.input(ctx, changes)
 	if err == nil && in.New != nil {
 		err = t.unknownChoices()
 	}
@@ -75,8 +69,9 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 		return in, nil, err
 	}
 	s, err := order.Plan(ctx, in)
-	if CreditLoop(err) && in.Old.SL2VL == nil && t.Lanes != nil {
-		// Without lanes all packets count as if they were on one, which is safe.
+	if (CreditLoop(err) || err == nil && s.Figures.OldCycle) && in.Old.SL2VL == nil && t.Lanes != nil {
+		// Without lanes all packets count as if they were on one, which is safe unless a
+		// credit loop of the old tables is ignored that they do not have on their lanes.
 		unread := t.Lanes(ctx, t.Live)
 		if ctx.Err() != nil {
 			return in, nil, context.Cause(ctx)
@@ -89,9 +84,9 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 		}
 		if unread != nil || uniform && !t.Live.SL.Any() {
 			t.Live.SL2VL = nil
-			return in, nil, err
+			return in, s, err
 		}
-		if in, err = t.input(ctx, writes); err != nil {
+		if in, err = t.input(ctx, changes); err != nil {
 			return in, nil, err
 		}
 		s, err = order.Plan(ctx, in)
@@ -107,20 +102,11 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 	return alone, s, err
 }
 
-// Writes returns the changes of p.
-func (p *Plan) Writes() []Write {
-	var all []Write
-	for _, c := range p.Changes() {
-		all = append(all, Write{c.Attr, c.Modifier, c.Target.GUID, c.Target.Label(), c.Set.Old, c.New})
-	}
-	return all
-}
-
 // ChangesTables reports whether p changes forwarding tables, or lanes of switches.
 func (p *Plan) ChangesTables(f *fabric.Fabric) bool {
-	return slices.ContainsFunc(p.Changes(), func(c Change) bool {
-		nodes := f.NodeByGUID(c.Target.GUID)
-		return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable && len(nodes) == 1 && nodes[0].IsSwitch()
+	return slices.ContainsFunc(p.Changes(), func(c certificate.Change) bool {
+		n := c.NodeIn(f)
+		return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable && n != nil && n.IsSwitch()
 	})
 }
 
@@ -184,13 +170,13 @@ func (t *Tables) InLanes(ctx context.Context, tables *routes.Routes) error {
 	return err
 }
 
-// input returns the input of order.Plan. New is nil if writes has no tables.
-func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
+// input returns the input of order.Plan. New is nil if no tables change.
+func (t *Tables) input(ctx context.Context, changes []certificate.Change) (order.Input, error) {
 	g := t.Live.Graph()
-	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost, Adaptive: t.Adaptive, Disable: t.disable(writes)}
+	in := order.Input{Last: t.Last, Drain: order.Drains(g), Simple: t.Simple, AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost, Adaptive: t.Adaptive, Changes: changes, Disable: t.disable(changes)}
 	top, found, lanes := t.Live.Top(), false, false
-	for i := range writes {
-		w := &writes[i]
+	for i := range changes {
+		w := &changes[i]
 		switch w.Attr {
 		case mad.AttrLinearForwardingTable:
 			found = true
@@ -226,8 +212,8 @@ func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error)
 	if t.Target != nil && in.New.SL2VL != nil {
 		in.New.SL = t.Target.On(g).SL
 	}
-	for i := range writes {
-		if err := writes[i].put(g, in.Old, in.New); err != nil {
+	for i := range changes {
+		if err := put(&changes[i], g, in.Old, in.New); err != nil {
 			return in, err
 		}
 	}
@@ -243,12 +229,12 @@ func (t *Tables) levels(ctx context.Context) (err error) {
 	return err
 }
 
-// put applies w to the tables before and after it.
-func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
+// put applies a change to the tables before and after it.
+func put(w *certificate.Change, g *graph.Graph, before, after *routes.Routes) error {
 	s := g.SwitchByGUID(w.Node)
 	switch {
 	case w.Attr == mad.AttrLinearForwardingTable && s < 0:
-		return fmt.Errorf("%s: unknown switch, but its forwarding table changes", w.Label)
+		return fmt.Errorf("%v: unknown switch, but its forwarding table changes", w.Node)
 	case w.Attr == mad.AttrLinearForwardingTable:
 		if first := int(w.Modifier) * mad.LFTBlock; first <= int(after.Top()) {
 			if w.Old != nil {
@@ -273,8 +259,8 @@ func (w *Write) put(g *graph.Graph, before, after *routes.Routes) error {
 
 // ofSwitches reports whether all changes of SL2VL are of switches of g, whose lanes are
 // proven.
-func ofSwitches(changes []Change, g *graph.Graph) bool {
-	return !slices.ContainsFunc(changes, func(c Change) bool {
-		return c.Attr == mad.AttrSLtoVLMappingTable && g.SwitchByGUID(c.Target.GUID) < 0
+func ofSwitches(changes []certificate.Change, g *graph.Graph) bool {
+	return !slices.ContainsFunc(changes, func(c certificate.Change) bool {
+		return c.Attr == mad.AttrSLtoVLMappingTable && g.SwitchByGUID(c.Node) < 0
 	})
 }

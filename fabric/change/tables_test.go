@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/routing/engines"
@@ -23,11 +24,11 @@ import (
 )
 
 // writesOf are the blocks by which tables differ from those in force.
-func writesOf(r, live *routes.Routes) (all []change.Write) {
+func writesOf(r, live *routes.Routes) (all []certificate.Change) {
 	for _, sd := range r.Diff(live).Switches {
 		n := r.Graph().Switches()[sd.Switch]
 		for _, b := range sd.Blocks {
-			w := change.Write{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), Label: n.Label(), New: make([]byte, mad.LFTBlock)}
+			w := certificate.Change{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), New: make([]byte, mad.LFTBlock)}
 			for i := range w.New {
 				w.New[i] = r.Row(sd.Switch).Port(mad.LID(b*mad.LFTBlock + i))
 			}

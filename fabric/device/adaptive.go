@@ -220,7 +220,7 @@ func ReadAdaptiveRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric,
 		}
 	}
 	r = routes.New(g, mad.LID(top))
-	r.Engine = "live"
+	r.Engine = routes.FromSwitches
 	for i, s := range at {
 		if err := lfts[i].Err; err != nil {
 			failed = append(failed, SwitchError{switches[s], err})

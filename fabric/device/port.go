@@ -30,8 +30,8 @@ type PortTarget struct {
 	caps     mad.PortInfo // whose CapabilityMask counts: at a switch, PortInfo of port 0
 }
 
-// Choice is a choice of speeds or widths that a link may use.
-type Choice struct {
+// LinkModes are the speeds or the widths that a link may use.
+type LinkModes struct {
 	Words []string // empty: leave them unchanged
 	// UpTo reports that Words is one word, which also includes all slower or narrower ones
 	// that the port supports.
@@ -42,7 +42,7 @@ type Choice struct {
 // the link trains next.
 type LinkSettings struct {
 	PortTarget
-	Speed, Width Choice
+	Speed, Width LinkModes
 	// Force makes the change even where a CautionError would refuse it.
 	Force bool
 }
@@ -233,7 +233,7 @@ func (c *LinkSettings) set(peer *PortTarget) (*Set, error) {
 }
 
 // among returns the set that c chooses among the supported rates.
-func (c Choice) among(all []string, supported fabric.RateSet) (chosen fabric.RateSet, err error) {
+func (c LinkModes) among(all []string, supported fabric.RateSet) (chosen fabric.RateSet, err error) {
 	for _, word := range c.Words {
 		i := slices.Index(all, word)
 		if supported>>i&1 == 0 {

@@ -200,28 +200,28 @@ func TestLinkSettings(t *testing.T) {
 	type fields struct{ speed, ext, ext2, width uint64 }
 	for _, test := range []struct {
 		name         string
-		speed, width device.Choice
+		speed, width device.LinkModes
 		port         func(data []byte) // what the ports say
 		far          func(data []byte) // and the neighbour
 		want         fields
 		err          string
 	}{
-		{"up to EDR", device.Choice{Words: []string{"edr"}, UpTo: true}, device.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
-		{"SDR alone", device.Choice{Words: []string{"sdr"}, UpTo: true}, device.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
-		{"a list", device.Choice{Words: []string{"sdr", "qdr", "hdr"}}, device.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
-		{"without SDR", device.Choice{Words: []string{"qdr", "hdr"}}, device.Choice{}, nil, nil, fields{}, "the speeds must include sdr: links begin with it, and sets without it are reserved"},
-		{"not supported", device.Choice{Words: []string{"ndr"}, UpTo: true}, device.Choice{}, nil, nil, fields{}, "ndr: not supported by the port; supported: sdr, ddr, qdr, fdr, edr, hdr"},
-		{"rubbish where there are no extended speeds", device.Choice{Words: []string{"fdr"}, UpTo: true}, device.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr: not supported by the port; supported: sdr, ddr, qdr"},
-		{"no extended speeds", device.Choice{Words: []string{"ddr"}, UpTo: true}, device.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
-		{"xdr", device.Choice{Words: []string{"xdr"}, UpTo: true}, device.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
-		{"less than XDR", device.Choice{Words: []string{"ndr"}, UpTo: true}, device.Choice{}, xdr, nil, fields{}, "xdr is enabled and no public source documents how to disable it; the speeds must include it"},
-		{"a width", device.Choice{}, device.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
-		{"just that width", device.Choice{}, device.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
-		{"a width that the neighbour lacks", device.Choice{}, device.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
+		{"up to EDR", device.LinkModes{Words: []string{"edr"}, UpTo: true}, device.LinkModes{}, nil, nil, fields{7, 3, 0, 0}, ""},
+		{"SDR alone", device.LinkModes{Words: []string{"sdr"}, UpTo: true}, device.LinkModes{}, nil, nil, fields{1, 30, 0, 0}, ""},
+		{"a list", device.LinkModes{Words: []string{"sdr", "qdr", "hdr"}}, device.LinkModes{}, nil, nil, fields{5, 4, 0, 0}, ""},
+		{"without SDR", device.LinkModes{Words: []string{"qdr", "hdr"}}, device.LinkModes{}, nil, nil, fields{}, "the speeds must include sdr: links begin with it, and sets without it are reserved"},
+		{"not supported", device.LinkModes{Words: []string{"ndr"}, UpTo: true}, device.LinkModes{}, nil, nil, fields{}, "ndr: not supported by the port; supported: sdr, ddr, qdr, fdr, edr, hdr"},
+		{"rubbish where there are no extended speeds", device.LinkModes{Words: []string{"fdr"}, UpTo: true}, device.LinkModes{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr: not supported by the port; supported: sdr, ddr, qdr"},
+		{"no extended speeds", device.LinkModes{Words: []string{"ddr"}, UpTo: true}, device.LinkModes{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
+		{"xdr", device.LinkModes{Words: []string{"xdr"}, UpTo: true}, device.LinkModes{}, xdr, nil, fields{7, 15, 1, 0}, ""},
+		{"less than XDR", device.LinkModes{Words: []string{"ndr"}, UpTo: true}, device.LinkModes{}, xdr, nil, fields{}, "xdr is enabled and no public source documents how to disable it; the speeds must include it"},
+		{"a width", device.LinkModes{}, device.LinkModes{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
+		{"just that width", device.LinkModes{}, device.LinkModes{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
+		{"a width that the neighbour lacks", device.LinkModes{}, device.LinkModes{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
 			"not set: of these widths (4x) the neighbour has enabled none, only 1x; the link would not come up again"},
-		{"a speed that the neighbour lacks", device.Choice{Words: []string{"sdr"}}, device.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
+		{"a speed that the neighbour lacks", device.LinkModes{Words: []string{"sdr"}}, device.LinkModes{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
 			"not set: of these speeds (sdr) the neighbour has enabled none, only qdr, fdr, edr, hdr; the link would not come up again"},
-		{"a speed that the neighbour has off", device.Choice{Words: []string{"sdr", "hdr"}}, device.Choice{}, nil, func(data []byte) {
+		{"a speed that the neighbour has off", device.LinkModes{Words: []string{"sdr", "hdr"}}, device.LinkModes{}, nil, func(data []byte) {
 			field(data, "link_speed_enabled", 4)
 			field(data, "link_speed_ext_enabled", 30)
 		}, fields{}, "not set: of these speeds (sdr, hdr) the neighbour has enabled none, only qdr; the link would not come up again"},

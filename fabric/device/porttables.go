@@ -163,12 +163,13 @@ var PKeyKind = &TableKind{
 	text: func(b []byte) string { return fmt.Sprintf("0x%04x", binary.BigEndian.Uint16(b)) },
 }
 
-// PartitionCap returns the number of entries of a P_Key table.
+// PartitionCap returns the number of entries of a P_Key table. If NodeInfo has 0, which is invalid
+// (IBA 14.2.5.3) or unknown, as in a file without it, it is that of a block.
 func PartitionCap(t *Table) int {
 	if t.IsSwitch() && t.Port > 0 {
 		return int(t.Switch.PartitionEnforcementCap)
 	}
-	return int(t.Node.PartitionCap)
+	return cmp.Or(int(t.Node.PartitionCap), mad.PKeyBlock)
 }
 
 // PKeys returns the entries of a P_Key table; 0 where empty.

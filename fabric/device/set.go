@@ -36,7 +36,7 @@ type Set struct {
 	GUID mad.GUID
 	// Named are the fields to change, by the names that scripts use, and Edit puts their
 	// values into the attribute as it was read. All other fields are sent as they were read,
-	// but fields by which a Set requests an action are sent as 0 (see WithoutActions).
+	// but fields by which a Set requests an action are sent as 0 (see mad.Attribute.WithoutActions).
 	Named []string
 	Edit  func(data []byte)
 	// Once prevents that the Set is sent again when no answer comes.
@@ -147,23 +147,6 @@ func unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// WithoutActions returns a copy of an attribute, as it was read, for a Set that requests no
-// action: fields by which a Set requests one are 0. The caller changes it.
-func WithoutActions(attr *mad.Attribute, read []byte) []byte {
-	data := slices.Clone(read[:attr.Size])
-	for i := range attr.Fields {
-		if f := &attr.Fields[i]; f.NoChange || f.W1C {
-			f.SetUint(data, 0)
-		}
-	}
-	return data
-}
-
-// ExtendedSpeeds is the bit in the modifier of a Set of PortInfo by which the sender states
-// that it knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where the
-// port has them).
-const ExtendedSpeeds = 1 << 31
-
 // nodeAt is a node at an address.
 type nodeAt struct {
 	guid  mad.GUID
@@ -199,7 +182,7 @@ func (c *Set) setModifier() uint32 {
 		pi.Decode(c.Before)
 		// External ports of switches have no CapabilityMask: it is port 0's.
 		if pi.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0 || pi.LinkSpeedExtSupported != 0 {
-			return c.Modifier | ExtendedSpeeds
+			return c.Modifier | mad.ExtendedSpeeds
 		}
 	}
 	return c.Modifier
@@ -207,7 +190,7 @@ func (c *Set) setModifier() uint32 {
 
 // request returns the attribute as the Set has it.
 func (c *Set) request() []byte {
-	data := WithoutActions(c.Attr, c.Before)
+	data := c.Attr.WithoutActions(c.Before)
 	c.Edit(data)
 	return data
 }

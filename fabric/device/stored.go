@@ -202,6 +202,9 @@ func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byt
 		key.Port = int16(attr.Field("port_select").Uint(m[h.Class.DataOffset():]))
 	}
 	a := t.answer(key)
+	if attr == mad.AttrAccessRegister {
+		return t.register(n, h, m)
+	}
 	if a == nil && key.Class == mad.ClassSubn && !n.IsSwitch() {
 		key.Port = fabric.NoPort
 		a = t.answer(key)
@@ -218,6 +221,31 @@ func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byt
 	}
 	return a.Data, nil
 }
+
+// register returns the register of a node that m queries: the one whose fields that select have the
+// values of the query.
+func (t *StoredTransport) register(n *fabric.Node, h *mad.Header, m []byte) ([]byte, error) {
+	layout := mad.LookupRegister(uint16(h.Modifier))
+	if layout == nil || h.Modifier > 0xffff {
+		return nil, ErrNotInFile
+	}
+	header := m[h.Class.DataOffset():][:registerHeader]
+	asked := m[h.Class.DataOffset()+registerHeader:]
+	for _, a := range t.f.AnswersOf(n.ID()) {
+		if a.Class != mad.ClassVendor0A || a.ID != mad.AttrAccessRegister.ID || a.Modifier != h.Modifier || len(a.Data) < layout.Size {
+			continue
+		}
+		if !slices.ContainsFunc(layout.Fields, func(f mad.Field) bool {
+			return !f.ReadOnly && f.Type != mad.FieldTypeStruct && f.Uint(a.Data) != f.Uint(asked)
+		}) {
+			return append(slices.Clone(header), a.Data[:min(len(a.Data), mad.GMPRegisterSize)]...), nil
+		}
+	}
+	return nil, ErrNotInFile
+}
+
+// registerHeader is the bytes of AccessRegister before the register.
+const registerHeader = 12
 
 // lacks reports whether a node is known not to announce an attribute of NVIDIA: it is of
 // another vendor, or its GeneralInfo in the file is without the capability. The engine would

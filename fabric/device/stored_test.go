@@ -329,3 +329,43 @@ func TestUnannounced(t *testing.T) {
 		e.Close()
 	}
 }
+
+// TestStoredRegister: a register in a file is the answer to the query that selects it.
+func TestStoredRegister(t *testing.T) {
+	b := fabric.NewBuilder()
+	n := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x10, NumPorts: 2, VendorID: 0x2c9}, Name: "sw"})
+	b.SetPort(n, 0, &mad.PortInfo{LID: 1})
+	general := make([]byte, mad.AttrGeneralInfo.Size)
+	caps := mad.GeneralInfoCapabilities{CapMask0: mad.Capabilities0AccessRegister}
+	caps.Encode(general)
+	b.AddAnswer(fabric.Answer{Node: int32(n), Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrGeneralInfo.ID, Modifier: mad.GeneralInfoFormCapabilities, Data: general})
+	layout := mad.RegisterNamed("MTMP")
+	for sensor, celsius := range []int{46, 58} {
+		data := make([]byte, layout.Size)
+		layout.Field("sensor_index").SetUint(data, uint64(sensor))
+		layout.Field("temperature").SetUint(data, uint64(8*celsius))
+		b.AddAnswer(fabric.Answer{Node: int32(n), Port: int16(sensor), Class: mad.ClassVendor0A, ID: mad.AttrAccessRegister.ID, Modifier: uint32(layout.Register), Data: data})
+	}
+	e := open(b.Build())
+	defer e.Close()
+	var got []string
+	for sensor := range 3 {
+		call := fabric.Dest{LID: 1}.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, 0, nil)
+		call.PutMAD(mad.Header{Class: mad.ClassVendor0A, ClassVersion: 1, Method: mad.MethodGet, Attribute: mad.AttrAccessRegister.ID, Modifier: uint32(layout.Register)}, nil)
+		query := make([]byte, layout.Size)
+		layout.Field("sensor_index").SetUint(query, uint64(sensor))
+		mad.PutRegister(call.MAD[:], layout, query)
+		if err := e.Do(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		if call.Err != nil {
+			got = append(got, fmt.Sprint(errors.Is(call.Err, device.ErrNotInFile)))
+			continue
+		}
+		content, _, ok := mad.RegisterContent(call.MAD[:], layout)
+		got = append(got, fmt.Sprint(layout.Field("temperature").Number(content, 0), ok))
+	}
+	if want := []string{"46 true", "58 true", "true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

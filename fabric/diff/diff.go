@@ -84,6 +84,7 @@ func Compare(ctx context.Context, old, new *fabric.Fabric) (*Report, error) {
 	c.nodes()
 	c.cables()
 	c.settings()
+	c.inventory()
 	if err := c.routes(ctx); err != nil {
 		return nil, err
 	}

@@ -50,11 +50,11 @@ func TestIbsimOddities(t *testing.T) {
 	leaves := `duplicate guid: node GUID 0x0002c90300000030 belongs to 2 nodes: switch "leaf-0" on route 0,1, switch "leaf-2" on route 0,1,3,3` +
 		"; change all but one with their vendor's tool: subnet managers treat them as one node\n"
 	for _, step := range []struct{ command, want string }{
-		{"", "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n"},
-		{`Guid "host-1-1" 0x2c90300000010`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2")},
-		{`Guid "leaf-2" 0x2c90300000030`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2") + leaves},
-		{`Unlink "leaf-1"[3]`, "fabric: 11 nodes (5 switches, 6 CAs), 11 links, complete\n" + hosts("0,1,4,2,2") + leaves},
-		{`Error "host-0-1"[1] 100`, "fabric: 10 nodes (5 switches, 5 CAs), 10 links, incomplete: 1 timed out\n" + hosts("0,1,4,2,2") + leaves +
+		{"", "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete; no subnet manager; port in Init\n"},
+		{`Guid "host-1-1" 0x2c90300000010`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete; no subnet manager; port in Init\n" + hosts("0,1,3,2,2")},
+		{`Guid "leaf-2" 0x2c90300000030`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete; no subnet manager; port in Init\n" + hosts("0,1,3,2,2") + leaves},
+		{`Unlink "leaf-1"[3]`, "fabric: 11 nodes (5 switches, 6 CAs), 11 links, complete; no subnet manager; port in Init\n" + hosts("0,1,4,2,2") + leaves},
+		{`Error "host-0-1"[1] 100`, "fabric: 10 nodes (5 switches, 5 CAs), 10 links, incomplete: 1 timed out; no subnet manager; port in Init\n" + hosts("0,1,4,2,2") + leaves +
 			`timed out: port 2 of "leaf-0" (0x0002c90300000030): the node at the other end is unknown: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts; the link is up, so check that node and the cable` + "\n"},
 	} {
 		if step.command != "" {

@@ -288,7 +288,7 @@ func findings(s *MetricSet, found []audit.Finding) {
 func coverage(s *MetricSet, c *audit.Coverage) {
 	wanted, answered := map[string]int{}, map[string]int{}
 	for _, r := range c.Rows() {
-		wanted[r.Attribute] += r.Asked - r.Unsupported
+		wanted[r.Attribute] += r.Requests - r.Unsupported
 		answered[r.Attribute] += r.Answered
 	}
 	for attribute, n := range wanted {

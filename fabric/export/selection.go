@@ -101,10 +101,6 @@ func (s *Selection) metric(m *audit.Metric) bool {
 	return s.Whole()
 }
 
-// Names reports whether a pattern is the name of a family in full. Families that cost many
-// requests are read only then.
-func (s *Selection) Names(family string) bool { return slices.Contains(s.Families, family) }
-
 func (s *Selection) family(name string) bool {
 	if s == nil || len(s.Families) == 0 {
 		return true

@@ -81,6 +81,9 @@ func loadPlan(r io.Reader, name string, columns *planColumns) (*fabric.Fabric, e
 	case len(p.nodes) == 0:
 		return nil, fmt.Errorf("%s: no cables below the line with the names of the columns", name)
 	}
+	if p.cut {
+		p.endsWithin(p.lines.at)
+	}
 	p.types()
 	p.guids()
 	p.notes(name)

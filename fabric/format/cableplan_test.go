@@ -24,7 +24,7 @@ func TestLoadPlans(t *testing.T) {
 			"\"the \"\"leaf\"\"\", 3 ,leaf-1,2,,,\r\n" +
 			"spine\xff,7,leaf-1,3,4x,,\r\n" +
 			"leaf-1,2,\"the \"\"leaf\"\"\",3\r\n", // the other end says so too
-			`fabric: 5 nodes (4 switches, 1 CA), 4 links, complete
+			`fabric: 5 nodes (4 switches, 1 CA), 4 links; the file does not state that it is whole
 switch "leaf-1" guid 200000 image 200000 vendor 0 device 0 ports 19 port guid 200000 lid 1 lmc 0
   1 - 4 n1 HCA-1/1 
   2 - 2 the "leaf"/3 
@@ -40,7 +40,7 @@ ca "n1 HCA-1" guid 100000 image 100000 vendor 0 device 0 ports 1
   1 - 0 leaf-1/1  guid 100001 lid 3 lmc 0
 ` + planProblems + "lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 5\n"},
 		{"GUIDs", "my plan\na;a_port;b;b_port\n0x0002c90300001000;1;0x200000;36\nMF0;1\n\"MF0;leaf\";5;0x200000;35\n",
-			`fabric: 3 nodes (2 switches, 1 CA), 2 links, complete
+			`fabric: 3 nodes (2 switches, 1 CA), 2 links; the file does not state that it is whole
 switch "" guid 200000 image 200000 vendor 0 device 0 ports 36 port guid 200000 lid 2 lmc 0
   35 - 1 MF0;leaf/5 
   36 - 2 0x0002c90300001000/1 
@@ -55,7 +55,7 @@ ca "" guid 2c90300001000 image 2c90300001000 vendor 0 device 0 ports 1
 			"host7,HOST7 mlx5_1,MF0;sw-1:MQM8700/U1,3,Active,Boundary\n" +
 			"MF0;sw-1:MQM8700/U1,Port 27,,,Disabled,Disconnected\n" +
 			"MF0;sw-1:MQM8700/U1,Port 28,host8,Port 1,Disabled,In-Scope\n",
-			`fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete
+			`fabric: 4 nodes (2 switches, 2 CAs), 3 links; the file does not state that it is whole
 switch "MF0;sw-1:MQM8700/U1" guid 200000 image 200000 vendor 0 device 0 ports 31 port guid 200000 lid 1 lmc 0
   3 - 3 host7 mlx5_1/1 
   26 - 2 r-ufm64 mlx5_0/1 
@@ -72,14 +72,14 @@ lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to
 `},
 		{"NDT, in full", ",rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,EndDeviceLocation,U height,LinkType,Speed,,Cable Length,,,,,\n" +
 			",Rack IB0 #1,U41,leaf-01IB0,Port 21,F01,dir-01IB1,Blade 1_Port 1/1,F02,U25,Data,200000,200G HDR cable,10,,,,,Rack IB0 #1\n",
-			`fabric: 2 nodes (2 switches, 0 CAs), 1 link, complete
+			`fabric: 2 nodes (2 switches, 0 CAs), 1 link; the file does not state that it is whole
 switch "leaf-01IB0" guid 200000 image 200000 vendor 0 device 0 ports 21 port guid 200000 lid 1 lmc 0
   21 - 1 dir-01IB1/L1/U1/1 
 switch "dir-01IB1/L1/U1" guid 2000ff image 2000ff vendor 0 device 0 ports 1 port guid 2000ff lid 2 lmc 0
   1 - 0 leaf-01IB0/21 
 ` + planProblems + "lids were assigned: plan has no LIDs; they were assigned in its order, from 1 to 2\n"},
 		{"NDT, as a comment", "#StartDevice,StartPort,EndDevice,EndPort,LinkType\ns,Port 3,t,Port 4,Data\n",
-			`fabric: 2 nodes (2 switches, 0 CAs), 1 link, complete
+			`fabric: 2 nodes (2 switches, 0 CAs), 1 link; the file does not state that it is whole
 switch "s" guid 200000 image 200000 vendor 0 device 0 ports 3 port guid 200000 lid 1 lmc 0
   3 - 1 t/4 
 switch "t" guid 2000ff image 2000ff vendor 0 device 0 ports 4 port guid 2000ff lid 2 lmc 0

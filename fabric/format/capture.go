@@ -84,8 +84,11 @@ func isRow(line []byte) bool {
 // skipPreamble skips the lines before the first table, and reports them to note. The reader that
 // it returns has blank lines in their place, so that line numbers match the file.
 func skipPreamble(in *bufio.Reader, name string, note func(string), is func(*fileFormat) bool) (io.Reader, *fileFormat) {
-	head, _ := in.Peek(sniffSize) // the next read meets an error again
-	p := findPreamble(head, name, is)
+	var p preamble
+	in = peekUntil(in, func(head []byte) bool {
+		p = findPreamble(head, name, is)
+		return p.format != nil
+	})
 	if p.n == 0 || p.format == nil {
 		return in, nil
 	}
@@ -97,8 +100,10 @@ func skipPreamble(in *bufio.Reader, name string, note func(string), is func(*fil
 // maxPostamble is the largest number of lines after the tables of a file.
 const maxPostamble = 64
 
-// postamble reads a file of tables without the prompt at its end, and the lines below the prompt.
-// If a row follows, the tables are damaged: nothing is skipped.
+// postamble reads a file of tables without messages of tools, ends of code blocks, prompts, and
+// the lines between a prompt and the next table or the end. If a row follows a prompt, the tables
+// are damaged: nothing is skipped. Blank lines take the place of what is skipped, and messageMark
+// that of a message, so that line numbers match the file.
 type postamble struct {
 	in   *bufio.Reader
 	name string
@@ -110,8 +115,18 @@ type postamble struct {
 	ready   []byte // to return
 	held    []byte // the prompt, and what follows
 	skipped strayLines
+	between strayLines // messages of tools, ends of code blocks, prompts
 	err     error
 }
+
+// messageMark is a comment in place of a message of a tool.
+const messageMark = "# message\n"
+
+// isFence reports whether a line begins or ends a block of code in Markdown.
+func isFence(line []byte) bool { return bytes.HasPrefix(line, []byte("```")) }
+
+// isMessage reports whether a line is a message of a tool, and not a row with such a text.
+func isMessage(line []byte) bool { return containsAny(string(line), toolMessages) && !isRow(line) }
 
 // Read returns the file up to the prompt.
 func (p *postamble) Read(b []byte) (int, error) {
@@ -140,9 +155,22 @@ func (p *postamble) next() {
 	switch {
 	case begun || p.begun:
 		p.release(text)
+	case p.skipped.n == 0 && (isMessage(line) || isFence(line)):
+		p.between.add(pos{p.name, p.line}, string(line))
+		if p.ready = []byte("\n"); isMessage(line) {
+			p.ready = []byte(messageMark)
+		}
 	case p.skipped.n == 0 && !isPrompt(line):
 		p.ready = text
-	case p.skipped.n == maxPostamble || isRow(line) || beginning(text, p.is) != nil:
+	case p.skipped.n > 0 && p.begins(&text): // the prompt was between two tables
+		if p.between.n == 0 {
+			p.between = p.skipped
+		} else {
+			p.between.n += p.skipped.n
+		}
+		p.ready = append(bytes.Repeat([]byte("\n"), bytes.Count(p.held, []byte("\n"))), text...)
+		p.held, p.skipped = nil, strayLines{}
+	case p.skipped.n == maxPostamble || isRow(line):
 		p.release(text)
 	default:
 		p.held = append(p.held, text...)
@@ -150,9 +178,19 @@ func (p *postamble) next() {
 			p.skipped.add(pos{p.name, p.line}, string(line))
 		}
 	}
-	if p.err = err; errors.Is(err, io.EOF) && p.skipped.n > 0 {
+	if p.err = err; errors.Is(err, io.EOF) && p.between.n > 0 {
+		p.note(fmt.Sprintf("%s: skipped %s among the tables, such as a message of the tool or a prompt: %s", p.between.first, plural.Count(p.between.n, "line", "lines"), p.between.text))
+	}
+	if errors.Is(err, io.EOF) && p.skipped.n > 0 {
 		p.note(fmt.Sprintf("%s: skipped %s after the table, such as a prompt: %s", p.skipped.first, plural.Count(p.skipped.n, "line", "lines"), p.skipped.text))
 	}
+}
+
+// begins reports whether the line begins a table, which the next lines may decide.
+func (p *postamble) begins(line *[]byte) bool {
+	*line = bytes.Clone(*line) // Peek changes the buffer
+	next, _ := p.in.Peek(4096)
+	return beginning(slices.Concat(*line, next), p.is) != nil
 }
 
 // release passes on what was held, and text: there is no postamble so far.
@@ -200,7 +238,7 @@ func (s *strayLines) add(at pos, text string) {
 // toolMessages are parts of messages that tools print to the terminal while they dump
 // (rdma-core libibmad, libibnetdisc and infiniband-diags: IBWARN, IBPANIC, IBND_ERROR).
 var toolMessages = []string{
-	"ibwarn: [", "ibpanic: [", "iberror:", "ibdebug: [", "src/query_smp.c:", "src/ibnetdisc.c:", "query_smp.c:", "ibnetdisc.c:", "timed out", "mad_rpc", "umad (DR path",
+	"ibwarn: [", "ibpanic: [", "iberror:", "ibwarn:", "ibpanic:", "ibdebug: [", "src/query_smp.c:", "src/ibnetdisc.c:", "query_smp.c:", "ibnetdisc.c:", "timed out", "mad_rpc", "umad (DR path",
 }
 
 // recordParts are parts of lines that have a record of a node or a link, whatever stands before
@@ -219,6 +257,8 @@ func (c *capture) stray(at pos, line string, err error) error {
 		return err
 	case containsAny(line, toolMessages) && c.held == nil:
 		c.between.add(at, line)
+	case strings.HasPrefix(line, "```"):
+		c.before.add(at, line)
 	case !c.begun:
 		c.before.add(at, line)
 	default:

@@ -41,7 +41,7 @@ Ca	1 "H-00000000000000b0"		# "node-2 HCA-1"
 [1](b1) 	"S-0000000000000001"[2]		# lid 3 lmc 0 "leaf 1" lid 2 4xHDR
 `
 
-const capturedNodes = `fabric: 3 nodes (1 switch, 2 CAs), 2 links, complete
+const capturedNodes = `fabric: 3 nodes (1 switch, 2 CAs), 2 links; the file does not state that it is whole
 from node-1 HCA-1/1
 switch "leaf 1" guid 1 image 1 vendor 2c9 device d2f0 ports 36 port guid 1 lid 2 lmc 0 enhanced true
   1 - 1 node-1 HCA-1/1 4xhdr
@@ -95,7 +95,7 @@ func TestCaptures(t *testing.T) {
 		if err == nil {
 			got, want = describe(f), capturedNodes+want
 			if c.name == "messages" {
-				want = strings.Replace(want, "complete", "incomplete: 1 timed out", 1)
+				want = strings.Replace(want, "; the file does not state that it is whole", ", incomplete: 1 timed out", 1)
 			}
 			if c.name == "LIDs" {
 				want = strings.NewReplacer("a1 lid 1", "a1 lid 0", "b1 lid 3", "b1 lid 0").Replace(want)
@@ -134,7 +134,7 @@ const capturedLines = `0x00000000000000a1 "                  node-1 HCA-1"      
 0x00000000000000b2 "                  node-2 HCA-1"      9    2[  ] ==(                Down/Disabled)==>             [  ] "" ( )
 `
 
-const listedNodes = `fabric: 3 nodes (1 switch, 2 CAs), 2 links, complete
+const listedNodes = `fabric: 3 nodes (1 switch, 2 CAs), 2 links; the file does not state that it is whole
 switch "leaf 1" guid 1 image 0 vendor 0 device 0 ports 3 port guid 1 lid 2 lmc 0
   1 - 1 node-1 HCA-1/1 4xhdr
   2 - 2 node-2 HCA-1/1 4xhdr
@@ -307,7 +307,13 @@ func TestPostambles(t *testing.T) {
 		if x.name == "ibdiagnet2.far" {
 			continue // its reader ignores all lines before a switch
 		}
-		for _, after := range []string{"hello\n", "[root@a ~]# dump\n" + x.text, "[root@a ~]# x\n0x0003 001\n", "[root@a ~]#\n" + strings.Repeat("y\n", maxPostamble)} {
+		if err := capture(x.text + "ibwarn: [1] timed out\n"); err != nil || !cmp.Equal([]string{at + ": skipped 1 line among the tables, such as a message of the tool or a prompt: ibwarn: [1] timed out"}, notes) {
+			t.Errorf("%s: a message: %v, notes %q", x.name, err, notes)
+		}
+		if err := capture(x.text + "[root@a ~]# dump\n" + x.text); err != nil || !cmp.Equal([]string{at + ": skipped 1 line among the tables, such as a message of the tool or a prompt: [root@a ~]# dump"}, notes) {
+			t.Errorf("%s: a prompt between two tables: %v, notes %q", x.name, err, notes)
+		}
+		for _, after := range []string{"hello\n", "[root@a ~]# x\n0x0003 001\n", "[root@a ~]#\n" + strings.Repeat("y\n", maxPostamble)} {
 			strict, err := x.read(strings.NewReader(x.text+after)), capture(x.text+after)
 			if err == nil || strict == nil || err.Error() != strict.Error() || len(notes) > 0 {
 				t.Errorf("%s: %q: %v, want %v; notes %q", x.name, fabric.Clip(after), err, strict, notes)

@@ -22,6 +22,7 @@ type topology struct {
 	smLID    mad.LID            // of the master SM; 0: unknown
 	ports    int                // of all nodes
 	problems []fabric.Problem
+	unquoted strayLines // names without the quote at the end
 
 	noLIDs    int  // records of ports without a valid LID, where the format has one
 	noLIDAt   pos  // of the first
@@ -50,9 +51,13 @@ type portLine struct {
 	alias    bool // far is another name of this port, not of the other end
 	guid     mad.GUID
 	farGUID  mad.GUID
+	label    string // of the panel
 	lid      mad.LID
 	lmc      uint8
+	farLID   mad.LID // 0: unknown
+	farName  string
 	rate     rate
+	best     rate                  // what both ends support and enable; 0: unknown
 	state    mad.PortState         // 0: unknown
 	physical mad.PortPhysicalState // 0: as the state suggests
 	open     bool                  // the file has the port, without another end
@@ -65,6 +70,11 @@ func (t *topology) noLID(at pos) {
 	if t.noLIDs++; t.noLIDs == 1 {
 		t.noLIDAt = at
 	}
+}
+
+// endsWithin adds the problem that the last line, at, has no line end.
+func (t *topology) endsWithin(at pos) {
+	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: the last line has no line end; the file may be cut short; if it is whole, add a line feed", at)})
 }
 
 // lineRef is a portLine by indices: of the node, and among its lines.
@@ -147,6 +157,7 @@ func (t *topology) fabric(name string) (*fabric.Fabric, error) {
 		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
 	}
 	b := fabric.NewBuilder()
+	b.SetEndUnknown()
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		s := fabric.NodeSpec{Info: n.info, Name: n.name, FileID: n.id}
@@ -170,6 +181,9 @@ func (t *topology) fabric(name string) (*fabric.Fabric, error) {
 	}
 	if t.noLIDs > 0 {
 		b.AddProblem(fabric.Problem{Kind: fabric.ProblemNoLIDs, Text: fmt.Sprintf("%s: %s no valid LID, which is unknown: no number, or one above %d", t.noLIDAt, plural.Count(t.noLIDs, "record has", "records have"), mad.MaxUnicastLID)})
+	}
+	if t.unquoted.n > 0 {
+		b.AddProblem(fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: %s not closed: %s; names and rates there may be damaged", t.unquoted.first, plural.Count(t.unquoted.n, "quote is", "quotes are"), t.unquoted.text)})
 	}
 	for _, p := range t.problems {
 		b.AddProblem(p)
@@ -215,6 +229,7 @@ func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
 func (t *topology) connect(b *fabric.Builder, i, j int) error {
 	n := &t.nodes[i]
 	p := &n.lines[j]
+	b.SetLabel(i, p.num, p.label)
 	if p.open {
 		if p.state != 0 {
 			b.SetPort(i, p.num, &mad.PortInfo{PortState: p.state, PortPhysicalState: p.physical})
@@ -240,6 +255,13 @@ func (t *topology) connect(b *fabric.Builder, i, j int) error {
 			info.LID, info.LMC, info.MasterSMLID = e.p.lid, e.p.lmc, t.smLID
 		}
 		info.VLCap = e.p.rate.vls
+		if e.p.best.inUse || e.q.best.inUse {
+			setBest(&info, e.p.best)
+			setBest(&info, e.q.best)
+			if e.p.best.speeds|e.q.best.speeds == 1<<speedFDR10 { // PortInfo does not have it
+				info.LinkSpeedSupported, info.LinkSpeedEnabled = info.LinkSpeedActive, info.LinkSpeedActive
+			}
+		}
 		if info.PortState = e.p.state; info.PortState == mad.PortStateDown {
 			info.PortPhysicalState = 0
 		}
@@ -328,6 +350,12 @@ func (t *topology) setFrom(b *fabric.Builder) bool {
 	return false
 }
 
+// isLabel reports whether s may be the label of a port: 1/2/1, sw1p1, B26D0F0/0/0/1.
+func isLabel(s string) bool {
+	const most = 32 // bytes
+	return s != "" && len(s) <= most && strings.Trim(s, "/._-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
+}
+
 // rate is the width and speed of a port: the active ones (inUse), or all that are
 // enabled.
 type rate struct {
@@ -341,8 +369,9 @@ var speedWords = []string{"sdr", "ddr", "qdr", "fdr10", "fdr", "edr", "hdr", "nd
 
 // Bits of rate.speeds.
 const (
-	speedQDR = 2
-	speedFDR = 4
+	speedQDR   = 2
+	speedFDR10 = 3
+	speedFDR   = 4
 )
 
 var widthWords = []struct {
@@ -374,7 +403,8 @@ func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
 	return width, speed
 }
 
-// parseRate parses "4xHDR". ?? and ??? stand for an unknown width and speed.
+// parseRate parses "4xHDR". ?? and ??? stand for an unknown width and speed. If only the speed is
+// one that it does not know, r is in use.
 func parseRate(s string) (r rate, ok bool) {
 	i := strings.IndexByte(s, 'x')
 	if strings.HasPrefix(s, "??") {
@@ -383,8 +413,11 @@ func parseRate(s string) (r rate, ok bool) {
 	if i < 0 {
 		return r, false
 	}
+	if !r.setWidth(s[:i+1]) {
+		return r, false
+	}
 	r.inUse = true
-	return r, r.setWidth(s[:i+1]) && r.setSpeed(strings.ToLower(s[i+1:]))
+	return r, r.setSpeed(strings.ToLower(s[i+1:]))
 }
 
 // setWidth sets the width named s: "4x", or ?? where it is unknown.
@@ -468,6 +501,20 @@ func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
 	}
 	i.CapabilityMask, i.CapabilityMask2 = capabilities, capabilities2
 	return i, speed == "fdr10"
+}
+
+// setBest adds the width and speed of r to those that a port supports and enables.
+func setBest(i *mad.PortInfo, r rate) {
+	width, speed := r.common(r)
+	best, _ := portInfo(width, speed)
+	i.LinkWidthSupported |= width | i.LinkWidthActive
+	i.LinkWidthEnabled = i.LinkWidthSupported
+	i.LinkSpeedSupported |= best.LinkSpeedActive | i.LinkSpeedActive
+	i.LinkSpeedEnabled = i.LinkSpeedSupported
+	i.LinkSpeedExtSupported |= best.LinkSpeedExtActive | i.LinkSpeedExtActive
+	i.LinkSpeedExtEnabled = i.LinkSpeedExtSupported
+	i.LinkSpeedExtSupported2 |= best.LinkSpeedExtActive2 | i.LinkSpeedExtActive2
+	i.LinkSpeedExtEnabled2 = i.LinkSpeedExtSupported2
 }
 
 // The capabilities without which a port's extended speeds are not valid.

@@ -2,10 +2,12 @@ package format
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"iter"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
 	"fabsh/mad"
 )
@@ -38,6 +40,52 @@ type FAR struct {
 	// Tables are the tables of the private LFTs that the file has, by their numbers; the others
 	// are nil. They share their groups.
 	Tables []*adaptive.Table
+}
+
+// Check returns an error if the tables have ports that the switch does not have.
+func (far *FAR) Check(n *fabric.Node) error {
+	most := n.NumPorts()
+	for _, t := range far.Tables {
+		if t == nil {
+			continue
+		}
+		for lid := range t.Top() + 1 {
+			if port := t.Entry(lid).Port; int(port) > most && port != mad.NoPort {
+				return fmt.Errorf("%s: expected a port from 0 to %d, which %s has, for LID %d, not %d", far.Position(), most, n.Label(), lid, port)
+			}
+		}
+		for group := range t.Groups.Len() {
+			for port := range t.Groups.All(group).All() {
+				if int(port) > most {
+					return fmt.Errorf("%s: expected ports from 0 to %d, which %s has, in group %d, not %d", far.Position(), most, n.Label(), group, port)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Switch makes a value of the tables. The file does not have, or not in a public form, for which
+// service levels and transports adaptive routing is on: all, and the transports of OpenSM's default.
+func (far *FAR) Switch() *adaptive.Switch {
+	a := &adaptive.Switch{Assumed: true, Enabled: true, SLs: adaptive.AllSLs, Static: adaptive.OpenSMStatic, Tables: far.Tables}
+	tables := 0
+	for _, t := range far.Tables {
+		if t == nil {
+			continue
+		}
+		tables++
+		for lid := range t.Top() + 1 {
+			if t.Entry(lid).State == adaptive.HBF {
+				a.HBF, a.HBFSLs = true, adaptive.AllSLs
+				break
+			}
+		}
+	}
+	if tables > 1 || a.Table(0) == nil {
+		a.Unknown = "private LFTs are in use; which packets use them is in ibdiagnet2.plft, whose format is not public"
+	}
+	return a
 }
 
 // FARs reads the tables of adaptive routing of a file, one switch after the other. An error

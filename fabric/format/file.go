@@ -39,10 +39,14 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 	return replaceFile(context.Background(), path, write, check, 0)
 }
 
-// WriteOwn is WriteFile for a file that only fabsh itself writes, such as its state: no symbolic
-// link is followed, and anything but a regular file is kept.
-func WriteOwn(path string, write func(io.Writer) error) error {
-	mode := os.FileMode(0o644)
+// WriteOwn is WriteFile for a file that only fabsh itself writes, such as its state: the file is
+// never written through a symbolic link, and anything but a regular file is kept. mode is that of
+// a new file.
+func WriteOwn(path string, mode os.FileMode, write func(io.Writer) error) error {
+	path, err := ownPath(path)
+	if err != nil {
+		return err
+	}
 	if st, err := os.Lstat(path); err == nil {
 		if !st.Mode().IsRegular() {
 			return fmt.Errorf("%s: not a regular file; not replaced, move it away", path)
@@ -227,54 +231,31 @@ func (b *bounded) tooLong() error {
 	return fmt.Errorf("%s: expected at most %d MB", b.name, b.max>>20)
 }
 
-// Target returns the file that writing to path writes: a symbolic link is followed if it
-// is the user's own and leads to a file of theirs, because anyone may create one
-// in a directory such as /tmp. /dev/stdout and the like are links too. "-" is refused:
-// elsewhere it means standard output, which also gets text.
-func Target(path string) (string, error) {
-	if path == "-" {
-		return "", errors.New("-: ambiguous; use /dev/stdout for standard output, ./- for a file of that name")
-	}
-	st, err := os.Lstat(path)
-	if err != nil || st.Mode()&fs.ModeSymlink == 0 || isStream(path) {
-		return path, nil
-	}
-	target, err := filepath.EvalSymlinks(path)
-	switch {
-	case !IsOwn(st):
-		return "", fmt.Errorf("%s: symbolic link of another user", path)
-	case errors.Is(err, fs.ErrNotExist):
-		next, err := os.Readlink(path)
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(path), next)
-		}
-		return next, err
-	case err != nil:
-		return "", err
-	}
-	if st, err = os.Lstat(target); err == nil && st.Mode().IsRegular() && !IsOwn(st) {
-		return "", fmt.Errorf("%s: symbolic link to a file of another user, %s", path, target)
-	}
-	return target, nil
-}
-
-// Create is os.Create with the treatment of symbolic links of Target.
-func Create(path string) (*os.File, error) {
+// Create opens the file at path, empty, with the treatment of symbolic links of Target. access is
+// os.O_RDWR, or os.O_WRONLY, which waits for the reader of a pipe.
+func Create(path string, access int) (*os.File, error) {
 	target, err := Target(path)
 	if err != nil {
 		return nil, err
 	}
-	flags := os.O_RDWR | os.O_CREATE | os.O_TRUNC
-	if !isStream(path) {
+	flags := access | os.O_CREATE | os.O_TRUNC
+	if !isStream(target) {
 		flags |= syscall.O_NOFOLLOW // there is no link now, and none may come between
 	}
 	return os.OpenFile(target, flags, 0o666)
 }
 
-// OpenPlain opens a regular file that fabsh itself has written, or with os.O_CREATE will,
-// and follows no symbolic link: its directory may be another user's.
+// OpenPlain opens a regular file that fabsh itself has written, or with os.O_CREATE will. The
+// file is never opened through a symbolic link: its directory may be another user's.
 func OpenPlain(path string, flag int) (*os.File, error) {
+	path, err := ownPath(path)
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ELOOP) {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is a symbolic link, which is not followed; move it away")}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -287,11 +268,15 @@ const readerInterval = 20 * time.Millisecond
 // openThrough opens a pipe or device to write to. A pipe is never opened in a way that
 // blocks, which nothing could end.
 func openThrough(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
+	flag := os.O_WRONLY
+	if !isStream(path) {
+		flag |= syscall.O_NOFOLLOW // there is no link now, and none may come between
+	}
 	if mode&os.ModeNamedPipe == 0 {
-		return os.OpenFile(path, os.O_WRONLY, 0)
+		return os.OpenFile(path, flag, 0)
 	}
 	for {
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
 		if !errors.Is(err, syscall.ENXIO) {
 			return f, err
 		}

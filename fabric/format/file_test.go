@@ -68,63 +68,6 @@ func TestLockOfOthers(t *testing.T) {
 	}
 }
 
-// TestTarget: links of others are not followed, nor own ones to files of others.
-func TestTarget(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make files of others")
-	}
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for name, owner := range map[string]int{"mine": 0, "theirs": 12345} {
-		if err := os.WriteFile(at(name), []byte("old"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(at(name), owner, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, l := range []struct {
-		name, to string
-		owner    int
-	}{{"own", "mine", 0}, {"planted", "mine", 12345}, {"out", "theirs", 0}, {"new", "nothing", 0}} {
-		if err := os.Symlink(l.to, at(l.name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Lchown(at(l.name), l.owner, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const planted, out = ": symbolic link of another user", ": symbolic link to a file of another user, "
-	for name, want := range map[string]string{
-		"mine": "", "own": "", "new": "", "absent": "",
-		"planted": at("planted") + planted, "out": at("out") + out + at("theirs"),
-	} {
-		text := func(err error) string {
-			if err != nil {
-				return err.Error()
-			}
-			return ""
-		}
-		err := WriteFile(t.Context(), at(name), func(w io.Writer) error { _, err := w.Write([]byte("x")); return err })
-		if got := text(err); got != want {
-			t.Errorf("WriteFile %s: got %q, want %q", name, got, want)
-		}
-		f, err := Create(at(name))
-		if got := text(err); got != want {
-			t.Errorf("Create %s: got %q, want %q", name, got, want)
-		}
-		f.Close()
-	}
-	if _, err := Create("-"); err == nil || err.Error() != "-: ambiguous; use /dev/stdout for standard output, ./- for a file of that name" {
-		t.Errorf("-: %v", err)
-	}
-	f, err := Create("/dev/stdout")
-	if err != nil {
-		t.Error(err)
-	}
-	f.Close()
-}
-
 // TestLeftovers: what a killed writer left goes when the next one comes; what is
 // being written stays, and so does what only looks like it.
 func TestLeftovers(t *testing.T) {

@@ -9,7 +9,7 @@
 // Load reads a topology in any format, which it recognizes by content (Recognise); Dump writes
 // one by name. Tables and lists have readers that return rows one by one (LFTs, MFTs, SL2VLs,
 // GUIDLines, ...), so that the memory does not grow with the file; their rows name nodes by a
-// NodeRef. Files may be packed by gzip, be in UTF-16, or be captures of a terminal session.
+// NodeRef. Files may be packed, be in UTF-16, or be captures of a terminal session.
 // All readers treat a file as untrusted: its size and what it claims are limited.
 //
 // Files are written completely or not at all (WriteFile), and AcquireLock excludes other
@@ -43,6 +43,7 @@ const FormatUnknown FormatName = ""
 //     take any line below one that names a node, pathSL lines with a number.
 //   - ibdmSL2VL is above nodeNameMap: both take a quote in the second word.
 //   - opensmMFTs is above ibdmTopo, which takes any indented line with an arrow.
+//   - perfQuery is above what takes comments.
 //   - guidList is below all of these: it takes any line with a number.
 //
 // Help, messages and FORMATS.md name formats in this order too.
@@ -56,6 +57,8 @@ var formats = []*fileFormat{
 	&ibdiagnetDB,
 	&cables,
 	&ndt,
+	&queryErrors,
+	&perfQuery,
 
 	&ibdiagnetFAR,
 	&ibroute,
@@ -101,6 +104,11 @@ type fileFormat struct {
 	sl2vls  rowReader[*SL2VL]
 	pathSLs rowReader[*PathSL]
 	guids   rowReader[GUIDLine]
+	// answers returns what nodes of a fabric answered, by a file of a directory or archive. It is not
+	// read where the fabric has the same. beside: it is read beside a topology, and loads alone only without one.
+	answers func(r io.Reader, name string, f *fabric.Fabric) (fabric.Reading, error)
+	same    func(f *fabric.Fabric) bool
+	beside  bool
 
 	// Writers, by what they need to know.
 	write       func(w io.Writer, f *fabric.Fabric) error
@@ -114,21 +122,42 @@ type fileFormat struct {
 }
 
 // Load reads a topology in any of the formats known, recognized by its
-// content, which may be packed by gzip. name is for messages. open opens the files that this one
-// includes; nil: it may include none.
+// content, which may be packed, or an archive with a topology, and tables for it. name is for
+// messages. open opens the files that this one includes; nil: it may include none.
 func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
-	r, err := unpacked(r, name, maxTopology)
-	if err != nil {
+	plain, err := plainBytes(r, name, maxArchive)
+	switch {
+	case err != nil:
+		return nil, err
+	case isTar(plain):
+		return loadTar(plain, name, open)
+	case isZip(plain):
+		return loadZip(plain, name, open)
+	}
+	if _, err := Bounded(r, name, maxTopology); err != nil { // a longer file is refused at once
 		return nil, err
 	}
+	if r, err = Bounded(utf8Text(plain, name), name, maxTopology); err != nil {
+		return nil, err
+	}
+	var problems []fabric.Problem
+	r = cleaned(r, name, func(kind fabric.ProblemKind, text string) {
+		problems = append(problems, fabric.Problem{Kind: kind, Text: text})
+	})
 	in, f := sniffFile(r)
+	head, _ := in.Peek(sniffSize)
+	head = bytes.Clone(head) // the buffer is reused
+	if what := notText(head); what != "" && (f == nil || BinaryKind(head) != "") {
+		return nil, fmt.Errorf("%s: expected a topology, but this is %s", name, what)
+	}
 	if f == nil {
 		f = &ibnetdiscover // a net file of ibsim, written by hand
 	}
 	if f.load == nil {
 		return nil, fmt.Errorf("%s: expected a topology, but this is %s", name, f.about)
 	}
-	return f.load(in, name, open)
+	loaded, err := f.load(in, name, open)
+	return withProblems(loaded, problems), explained(err, head)
 }
 
 // maxTopology is how long a topology may be, in bytes: a line for each port of
@@ -144,7 +173,30 @@ func sniffFile(r io.Reader) (*bufio.Reader, *fileFormat) {
 		in.Discard(len(byteOrderMark))
 		head = head[len(byteOrderMark):]
 	}
-	return in, recognise(head)
+	f := recognise(head)
+	if f == nil {
+		in = peekUntil(in, func(head []byte) bool {
+			f = recogniseCapture(head)
+			return f != nil
+		})
+	}
+	return in, f
+}
+
+// maxPreamble is the most that may stand before a dump or a table, such as the progress of
+// ibnetdiscover -s, in bytes.
+const maxPreamble = 16 << 20
+
+// peekUntil calls found with the beginning of a file, and as long as it returns false with a longer one,
+// up to maxPreamble. It returns the reader from which the file is then read.
+func peekUntil(in *bufio.Reader, found func(head []byte) bool) *bufio.Reader {
+	size := sniffSize
+	for head, _ := in.Peek(size); !found(head) && len(head) == size && size < maxPreamble; head, _ = in.Peek(size) {
+		if size = min(16*size, maxPreamble); in.Size() < size {
+			in = bufio.NewReaderSize(in, size)
+		}
+	}
+	return in
 }
 
 // Dump writes f in a format that needs no more than the fabric.
@@ -227,7 +279,7 @@ func recognise(head []byte) *fileFormat {
 // takes one of the first lines, whatever stands above: a banner, a prompt.
 func recogniseCapture(head []byte) *fileFormat {
 	var l headLine
-	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
+	for raw := range bytes.Lines(head) {
 		l.set(raw)
 		for _, f := range []*fileFormat{&nodeList, &portsReport, &linkInfo} {
 			if f.takes(&l) {

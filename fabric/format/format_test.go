@@ -121,7 +121,7 @@ func declaredKinds(t *testing.T) []FormatName {
 
 // reads reports whether there is a reader of the format.
 func (f *fileFormat) reads() bool {
-	return f.load != nil || f.system != nil || f.lfts != nil || f.fars != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
+	return f.load != nil || f.system != nil || f.lfts != nil || f.fars != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil || f.answers != nil
 }
 
 // writes reports whether there is a writer of the format.
@@ -135,6 +135,8 @@ var samples = []struct {
 	head string
 	want FormatName
 }{
+	{"Errors for 0x2c90300001000 \"leaf\"\n   GUID 0x2c90300001000 port 1: [LinkDownedCounter == 3]\n", KindQueryErrors},
+	{"# Port counters: Lid 4 port 1 (CapMask: 0x5A00)\nPortSelect:......................1\n", KindPerfQuery},
 	{"", FormatUnknown},
 	{"# only\n", FormatUnknown},
 	{"hello\n", FormatUnknown},

@@ -369,3 +369,29 @@ func FuzzCaptures(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCleaned: what terminals and loggers add never makes a dump with another number of nodes or
+// links: whatever stands among its lines, it is read, refused, or incomplete.
+func FuzzCleaned(f *testing.F) {
+	const dump = "switchguid=0x10(10)\nSwitch\t4 \"S-0000000000000010\"\t\t# \"a\" base port 0 lid 1 lmc 0\n[1]\t\"S-0000000000000011\"[1]\t\t# \"b\" lid 2 4xHDR\n\nswitchguid=0x11(11)\nSwitch\t4 \"S-0000000000000011\"\t\t# \"b\" base port 0 lid 2 lmc 0\n[1]\t\"S-0000000000000010\"[1]\t\t# \"a\" lid 1 4xHDR\n"
+	for _, s := range []string{"\x1b[31m", "\x1b]0;title\a", "x\b", "\r", "> ", "2026-11-29 01:52:06 ", "Nov 29 01:52:06 node-1 prog[1]: ", "     1\t", "\x1b[5A", "\x00"} {
+		f.Add(s, "")
+		f.Add("", s)
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		if strings.Contains(before+after, "\n") || strings.ContainsAny(before+after, `"[=#`) {
+			return // lines of their own, and records
+		}
+		var b strings.Builder
+		for line := range strings.Lines(dump) {
+			b.WriteString(before + strings.TrimSuffix(line, "\n") + after + "\n")
+		}
+		net, err := format.Load(strings.NewReader(b.String()), "x", nil)
+		switch {
+		case err != nil && !strings.HasPrefix(err.Error(), "x:"):
+			t.Error(err)
+		case err == nil && net.Complete() && (len(net.Nodes()) != 2 || net.Links() != 1):
+			t.Errorf("%q, %q: %s", before, after, net)
+		}
+	})
+}

@@ -30,7 +30,7 @@ var guid2LID = fileFormat{
 		words := bytes.Fields(l.text)
 		return l.class == lineNumber && len(words) == 3 && isHexWord(words[1], 4) && isHexWord(words[2], 4)
 	},
-	guids:    readGUIDLines,
+	guids:    func(r io.Reader, name string) iter.Seq2[GUIDLine, error] { return readGUIDs(r, name, true) },
 	write:    WriteGUID2LID,
 	dumpHelp: `"guid2lid", of OpenSM`,
 }
@@ -87,9 +87,14 @@ func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
 // complib/cl_nodenamemap.c). Numbers are as in C: hexadecimal after 0x, octal
 // after 0, else decimal. Blank lines and lines that begin with # are skipped.
 func readGUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
+	return readGUIDs(r, name, false)
+}
+
+// readGUIDs is readGUIDLines; written: a program wrote the file, and its last line has an end too.
+func readGUIDs(r io.Reader, name string, written bool) iter.Seq2[GUIDLine, error] {
 	return func(yield func(GUIDLine, error) bool) {
 		l := newLines(r, name)
-		for l.next() {
+		for l.next() && (!written || l.whole()) {
 			s := skipSpace(l.text)
 			if len(s) == 0 || s[0] == '#' {
 				continue
@@ -130,6 +135,9 @@ func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	for word := range strings.FieldsSeq(text) {
 		v, ok := cNumber(word)
 		if !ok || v > uint64(limit) {
+			if fabric.HoldsKey(g.GUID.String() + " " + g.Rest) {
+				word = fabric.HiddenLine
+			}
 			return nil, fmt.Errorf("%s: expected numbers from 0 to %d after GUID %s, not %q", g.Position(), limit, g.GUID, fabric.Clip(word))
 		}
 		numbers = append(numbers, int(v))
@@ -164,12 +172,15 @@ func ReadGUIDs(r io.Reader, name string) ([]mad.GUID, error) {
 }
 
 // ReadNodeNames reads a node-name map. Of several lines with one GUID the last
-// counts.
+// counts. A line that may hold a key, as in guid2mkey, is an error: names are shown.
 func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
 	names := map[mad.GUID]string{}
 	for g, err := range GUIDLines(r, name) {
 		if err != nil {
 			return nil, err
+		}
+		if fabric.HoldsKey(g.GUID.String() + " " + g.Rest) {
+			return nil, fmt.Errorf("%s: expected a GUID and a name: %s", g.Position(), fabric.HiddenLine)
 		}
 		if s := g.NodeName(); s != "" {
 			names[g.GUID] = s

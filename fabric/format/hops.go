@@ -51,7 +51,7 @@ func readHops(r io.Reader, name string) iter.Seq2[*HopRow, error] {
 		l := newLines(r, name)
 		var row HopRow
 		switches, ports := 0, 0
-		for l.next() {
+		for l.next() && l.whole() {
 			s := skipSpace(l.text)
 			switch {
 			case len(s) == 0, s[0] == '#':
@@ -97,6 +97,10 @@ func (h *HopRow) parse(l *lines, s []byte) bool {
 	lid, rest, ok := hex(s)
 	if !ok || lid > uint64(mad.MaxUnicastLID) || len(rest) == 0 || rest[0] != ':' {
 		l.fail("a LID from 0x0000 to 0x%04x and a colon: %q", mad.MaxUnicastLID, l.shown())
+		return false
+	}
+	if h.Line > 0 && mad.LID(lid) <= h.LID {
+		l.fail("a LID above %d, as OpenSM writes them; the first line of a switch may be missing: %q", h.LID, l.shown())
 		return false
 	}
 	h.LID, h.Line, h.Owner, h.Hops = mad.LID(lid), l.at.line, 0, h.Hops[:0]

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -49,7 +50,16 @@ func loadIbnetdiscover(r io.Reader, name string, open Opener) (*fabric.Fabric, e
 	if len(n.nodes) == 0 && n.unknown != nil {
 		return nil, n.unknown
 	}
+	if n.damaged.n > maxDamaged && n.damaged.n > n.at.line/100 {
+		return nil, n.damage
+	}
+	if n.dump && n.settings != (pos{}) { // ibsim's files may have settings that apply to no record
+		n.problems = append(n.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: no record of a node below this line; the file may be cut short", n.settings)})
+	}
 	n.addRouters(name)
+	if n.dump {
+		n.derive()
+	}
 	n.problems = append(n.problems, n.capture.problems()...)
 	return n.fabric(name)
 }
@@ -60,10 +70,13 @@ type recordReader struct {
 	*topology
 	open     Opener
 	at       pos
-	bytes    int64 // read so far
-	depth    int   // of files that include one another
-	included int   // files
-	inRecord bool  // port lines belong to the last of nodes
+	text     string // the line at it
+	bytes    int64  // read so far
+	depth    int    // of files that include one another
+	included int    // files
+	inRecord bool   // port lines belong to the last of nodes
+	stray    bool   // the present line was skipped: a prompt, or a message of the tool
+	settings pos    // the last setting that has no record below it yet
 
 	// The values of the settings above a record.
 	vendor   uint32
@@ -71,10 +84,16 @@ type recordReader struct {
 	image    *mad.GUID
 	guids    map[mad.NodeType]*guidBase
 	portGUID *mad.GUID
+	guidSet  bool // the line above has the GUID
 	module   string
 	rate     rate
 
 	grouped bool // by chassis: ibnetdiscover -g
+
+	damaged strayLines // port lines of a dump that are left out
+	damage  error      // of the first
+	unset   strayLines // records of a dump without a line of the vendor, the device or the GUID
+	speeds  unknownTexts
 
 	dump    bool // of ibnetdiscover, by the id of the first node
 	capture capture
@@ -82,9 +101,21 @@ type recordReader struct {
 	routers []routerLine
 }
 
+// damagedLine is the error of a line of a dump that is damaged. The other end of the link may show
+// what it had.
+type damagedLine struct{ error }
+
+// maxDamaged is how many lines of a small dump may be damaged; a larger one may have one of 100.
+const maxDamaged = 16
+
+// damagedPort is expected for a port line that is damaged.
+func (r *recordReader) damagedPort(format string, args ...any) error {
+	return &damagedLine{r.expected(format, args...)}
+}
+
 // expected returns an error that names the line.
 func (r *recordReader) expected(format string, args ...any) error {
-	return fmt.Errorf("%s: expected %s", r.at, fmt.Sprintf(format, args...))
+	return expected(r.at, r.text, false, format, args)
 }
 
 // maxInclude is how many files may be open inside one another; ibsim opens as
@@ -105,7 +136,8 @@ func (r *recordReader) read(file io.Reader, name string) error {
 	}
 	outer := r.at
 	defer func() { r.depth, r.at = r.depth-1, outer }()
-	in := bufio.NewScanner(file)
+	end := lastByte{Reader: file}
+	in := bufio.NewScanner(&end)
 	in.Buffer(nil, maxLine)
 	r.at = pos{name, 0}
 	for in.Scan() {
@@ -113,7 +145,8 @@ func (r *recordReader) read(file io.Reader, name string) error {
 		if r.bytes += int64(len(in.Bytes())) + 1; r.depth > 1 && r.bytes > maxIncludeBytes {
 			return r.expected("at most %d MB of files that others include", maxIncludeBytes>>20)
 		}
-		if err := r.line(in.Text()); err != nil {
+		r.text = in.Text()
+		if err := r.line(r.text); err != nil {
 			return err
 		}
 	}
@@ -124,14 +157,40 @@ func (r *recordReader) read(file io.Reader, name string) error {
 	if in.Err() != nil {
 		return fmt.Errorf("%s: after line %d: %w", name, r.at.line, in.Err())
 	}
+	if end.last != '\n' && !r.stray && r.at.line > 0 && strings.TrimSpace(r.text) != "" && !endsWithSpeed(r.text) {
+		r.endsWithin(r.at)
+	}
 	r.inRecord = false
 	return nil
+}
+
+// endsWithSpeed reports whether a line ends with the width and the speed of a link, behind which lines
+// of ports have nothing.
+func endsWithSpeed(line string) bool {
+	word := line[strings.LastIndexByte(line, ' ')+1:]
+	_, speed, isRate := strings.Cut(strings.ToLower(word), "x")
+	return isRate && slices.Contains(speedWords, speed)
+}
+
+// lastByte reads, and keeps the last byte.
+type lastByte struct {
+	io.Reader
+	last byte
+}
+
+func (l *lastByte) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	if n > 0 {
+		l.last = b[n-1]
+	}
+	return n, err
 }
 
 // line parses one line. The file that was named may have lines that ibnetdiscover did not print,
 // unless it was written by hand, as files of ibsim are, whose ids differ.
 func (r *recordReader) line(s string) error {
 	s = strings.TrimLeft(strings.TrimRight(s, " \t\r"), "\r")
+	r.stray = false
 	switch {
 	case s == "":
 		r.inRecord = false
@@ -153,20 +212,31 @@ func (r *recordReader) line(s string) error {
 		if r.unknown == nil {
 			r.unknown = err
 		}
+		r.stray = true
 		return r.capture.stray(r.at, s, err)
 	}
 	if err := r.capture.begin(); err != nil {
 		return err
 	}
 	if s[0] == '[' || s[0] == '@' {
-		return r.port(s)
+		err := r.port(s)
+		if damaged, ok := errors.AsType[*damagedLine](err); ok && r.dump {
+			if r.damaged.n == 0 {
+				r.damage = damaged.error
+			}
+			r.damaged.add(r.at, s)
+			return nil
+		}
+		return err
 	}
 	r.inRecord = false
 	for _, k := range recordTypes {
 		if rest, ok := cutType(s, k.word); ok {
+			r.settings = pos{}
 			return r.node(k.t, rest)
 		}
 	}
+	r.settings = r.at
 	return r.setting(s)
 }
 
@@ -307,6 +377,7 @@ func (r *recordReader) guid(t mad.NodeType, value string, relative bool) error {
 		return r.expected("a GUID, as in 0x2c90300100000, not %q", fabric.Clip(value))
 	}
 	g := r.guids[t]
+	r.guidSet = true
 	if relative {
 		g.next = g.base + mad.GUID(v)
 	} else {
@@ -377,6 +448,13 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	}
 	n := node{at: r.at, id: id, name: id}
 	g := r.guids[t]
+	if own && !r.guidSet { // a dump whose line with the GUID is missing
+		guid, _, _ := hexDigits([]byte(id[2:18]))
+		g.next = mad.GUID(guid)
+		r.unset.add(r.at, id)
+	} else if r.dump && (r.vendor == 0 || r.device == 0) {
+		r.unset.add(r.at, id)
+	}
 	if system := g.next; r.portGUID != nil && system != *r.portGUID && r.ofSystem(id) {
 		g.next = *r.portGUID
 		if r.image == nil {
@@ -402,7 +480,10 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	} else {
 		g.next += mad.GUID(ports) + 1
 	}
-	r.vendor, r.image, r.portGUID = 0, nil, nil
+	r.vendor, r.image, r.portGUID, r.guidSet = 0, nil, nil, false
+	if own {
+		r.device = 0
+	}
 	_, comment, _ := strings.Cut(rest, "#")
 	if err := n.comment(r, strings.TrimSpace(comment), own); err != nil {
 		return err
@@ -428,13 +509,18 @@ func (r *recordReader) ofSystem(id string) bool {
 // of a switch. own: the node id has the form that ibnetdiscover writes.
 func (n *node) comment(r *recordReader, s string, own bool) error {
 	name, rest := s, ""
-	if strings.HasPrefix(s, `"`) {
-		if i := strings.LastIndexByte(s, '"'); i > 0 {
-			name, rest = s[1:i], s[i+1:]
-		} else {
-			return r.expected("a name in quotes: %q", fabric.Clip(s))
-		}
+	i := strings.LastIndexByte(s, '"')
+	if i == 0 && !own {
+		return r.expected("a name in quotes: %q", fabric.Clip(s))
+	}
+	if strings.HasPrefix(s, `"`) && i > 0 {
+		name, rest = s[1:i], s[i+1:]
 	} else {
+		if i == 0 {
+			r.unquoted.add(r.at, s)
+			s = s[1:]
+			name = s
+		}
 		for _, word := range []string{" enhanced port ", " base port ", " lid ", " lmc "} {
 			if i := strings.Index(" "+s, word); i >= 0 {
 				name, rest = strings.TrimSpace(s[:max(i-1, 0)]), s[max(i-1, 0):]
@@ -495,18 +581,19 @@ func (r *recordReader) port(s string) error {
 	p.alias = alias
 	var ok bool
 	if p.num, text, ok = bracketed(text); !ok || p.num < 1 || p.num > int(n.info.NumPorts) {
-		return r.expected("a port from 1 to %d in brackets, as in [1]: %q", n.info.NumPorts, fabric.Clip(s))
+		return r.damagedPort("a port from 1 to %d in brackets, as in [1]: %q", n.info.NumPorts, fabric.Clip(s))
 	}
 	for _, q := range n.lines {
 		if q.num == p.num {
 			return r.expected("one line for port %d, but %s is one too", p.num, q.at)
 		}
 	}
+	p.label, text = panelLabel(text, n.info.NodeType)
 	if p.guid, text, ok = parenthesised(text); !ok {
-		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
+		return r.damagedPort("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
 	}
 	if p.far, text, ok = quoted(text); !ok || p.far == "" {
-		return r.expected("the id of the node that port %d is connected to, in quotes: %q", p.num, fabric.Clip(s))
+		return r.damagedPort("the id of the node that port %d is connected to, in quotes: %q", p.num, fabric.Clip(s))
 	}
 	p.farPort = 1
 	if alias {
@@ -522,12 +609,12 @@ func (r *recordReader) port(s string) error {
 		p.far = r.qualify(p.far)
 		if strings.HasPrefix(text, "[") {
 			if p.farPort, text, ok = bracketed(text); !ok || p.farPort < 1 || p.farPort > 254 {
-				return r.expected("the port of %q that port %d is connected to, in brackets: %q", p.far, p.num, fabric.Clip(s))
+				return r.damagedPort("the port of %q that port %d is connected to, in brackets: %q", p.far, p.num, fabric.Clip(s))
 			}
 		}
 	}
 	if p.farGUID, text, ok = parenthesised(text); !ok {
-		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
+		return r.damagedPort("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
 	}
 	options, comment, _ := strings.Cut(text, "#")
 	if err := r.rates(&p, options, strings.TrimSpace(comment), n.info.NodeType != mad.NodeTypeSwitch); err != nil {
@@ -577,13 +664,93 @@ func (r *recordReader) addRouters(name string) {
 	}
 }
 
+// derive adds to a dump the lines of ports, and the nodes, that only lines of the other ends of
+// their links name: the dump is cut short or damaged, or links changed while it was made. Lines
+// that contradict each other stay.
+func (r *recordReader) derive() {
+	var ports, nodes strayLines
+	made := map[int]bool{}
+	for i := 0; i < len(r.nodes); i++ {
+		for j := 0; j < len(r.nodes[i].lines); j++ {
+			n, p := &r.nodes[i], r.nodes[i].lines[j]
+			if p.alias || p.open || !isGUIDID(p.far) || !isGUIDID(n.id) {
+				continue
+			}
+			k, ok := r.ids[p.far]
+			if !ok {
+				if k, ok = r.deriveNode(&p); !ok {
+					continue
+				}
+				made[k] = true
+				nodes.add(p.at, p.far)
+			}
+			m := &r.nodes[k]
+			if more := p.farPort - int(m.info.NumPorts); made[k] && more > 0 && tooManyPorts(r.ports+more, r.bytes) == "" {
+				r.ports += more
+				m.info.NumPorts = uint8(p.farPort)
+			}
+			if p.farPort > int(m.info.NumPorts) || slices.ContainsFunc(m.lines, func(q portLine) bool { return q.num == p.farPort }) {
+				continue // connect finds what contradicts
+			}
+			if !made[k] {
+				ports.add(p.at, fmt.Sprintf("%s/%d", fabric.Clip(m.name), p.farPort))
+			}
+			if m.info.NodeType == mad.NodeTypeSwitch && m.lid == 0 {
+				m.lid = p.farLID
+			}
+			m.lines = append(m.lines, portLine{at: p.at, num: p.farPort, far: r.nodes[i].id, farPort: p.num, guid: p.farGUID, farGUID: p.guid, lid: p.farLID, rate: p.rate, implied: true})
+		}
+	}
+	problem := func(kind fabric.ProblemKind, s strayLines, format string, args ...any) {
+		if s.n > 0 {
+			r.problems = append(r.problems, fabric.Problem{Kind: kind, Text: fmt.Sprintf("%s: ", s.first) + fmt.Sprintf(format, args...)})
+		}
+	}
+	// The other end has what such a line had: the fabric is judged, unlike a part of it. With both
+	// lines of a link damaged, the link is lost.
+	kind := fabric.ProblemInvalid
+	if r.damaged.n > ports.n {
+		kind = fabric.ProblemCut
+	}
+	problem(kind, r.damaged, "%s damaged and left out: %s", plural.Count(r.damaged.n, "port line is", "port lines are"), r.damaged.text)
+	if r.unset.n < len(r.nodes)-nodes.n { // all records: they were written so
+		problem(fabric.ProblemCut, r.unset, "%s no GUID, vendor or device above it; lines are missing: %s", plural.Count(r.unset.n, "record has", "records have"), r.unset.text)
+	}
+	problem(fabric.ProblemInvalid, ports, "%s no line and %s derived from the other end: %s; the dump is damaged, or links changed while it was made", plural.Count(ports.n, "port has", "ports have"), wasWere(ports.n), ports.text)
+	problem(fabric.ProblemCut, nodes, "%s no record and %s derived from %s: %s; the dump is cut short or damaged", plural.Count(nodes.n, "node has", "nodes have"), wasWere(nodes.n), map[bool]string{true: "its links", false: "their links"}[nodes.n == 1], nodes.text)
+	r.problems = append(r.problems, r.speeds.problems()...)
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// deriveNode adds the node at the other end of p, which has no record.
+func (r *recordReader) deriveNode(p *portLine) (index int, ok bool) {
+	types := map[byte]mad.NodeType{'S': mad.NodeTypeSwitch, 'H': mad.NodeTypeCA, 'R': mad.NodeTypeRouter}
+	t, ok := types[p.far[0]]
+	guid, _, isHex := hexDigits([]byte(p.far[2:18]))
+	if !ok || !isHex || len(r.nodes) >= maxNodes {
+		return 0, false
+	}
+	n := node{at: p.at, id: p.far, name: p.farName, info: mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: t, NodeGUID: mad.GUID(guid), PartitionCap: 1}}
+	if t == mad.NodeTypeSwitch {
+		n.info.PortGUID, n.lid = n.info.NodeGUID, p.farLID
+	}
+	return r.add(n), true
+}
+
 // rates parses the options of a port line, and its comment: of a port that has
 // a LID (hasLID) first its LID and LMC; then name and LID of the other node, and
 // width and speed.
 func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) error {
 	near, tail := comment, comment
-	if i := strings.IndexByte(comment, '"'); i >= 0 {
-		near, tail = comment[:i], comment[strings.LastIndexByte(comment, '"')+1:]
+	if i, j := strings.IndexByte(comment, '"'), strings.LastIndexByte(comment, '"'); i >= 0 {
+		near, tail = comment[:i], comment[j+1:]
+		p.farName = comment[i+1 : max(i+1, j)]
 	}
 	var few [8]string
 	if hasLID && near != tail {
@@ -597,14 +764,22 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 			words = slices.Insert(words, 1, "")
 		}
 	}
-	if len(words) >= 3 && words[0] == "lid" {
+	switch {
+	case len(words) >= 3 && words[0] == "lid":
 		active, ok := parseRate(words[2])
-		if !ok {
-			return r.expected("width and speed, as in 4xHDR, not %q", fabric.Clip(words[2]))
+		if !ok && !active.inUse {
+			return r.damagedPort("width and speed, as in 4xHDR, not %q", fabric.Clip(words[2]))
 		}
+		if !ok {
+			r.speeds.add(r.at, words[2])
+		}
+		setAddress("lid", words[1], &p.farLID, nil)
 		p.rate = active
 		words = words[3:]
-	} else {
+	case r.dump && strings.Count(comment, `"`)%2 > 0:
+		r.unquoted.add(r.at, comment)
+		fallthrough
+	default:
 		words = nil
 	}
 	for _, w := range slices.AppendSeq(words, strings.FieldsSeq(options)) {
@@ -643,7 +818,10 @@ func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
 	v, err := strconv.ParseUint(value, 10, 16)
 	switch key {
 	case "lid":
-		*lid = mad.LID(v)
+		if *lid = mad.LID(v); err != nil || *lid > mad.MaxUnicastLID {
+			*lid = 0
+			return false
+		}
 		return err == nil && *lid <= mad.MaxUnicastLID
 	case "lmc":
 		*lmc = uint8(v)
@@ -686,6 +864,20 @@ func bracketed(s string) (n int, rest string, ok bool) {
 		_, rest, ok = strings.Cut(rest, "]")
 	}
 	return n, rest, ok
+}
+
+// panelLabel parses the label of a port in parentheses, as ibdiagnet writes it after the number of
+// the port: (1/2/1), or of an adapter before the port GUID. It may be missing: "". A number is one if a
+// GUID follows, or the port is a switch's, which has none there.
+func panelLabel(s string, t mad.NodeType) (label, rest string) {
+	text, after, ok := strings.Cut(strings.TrimPrefix(skipBlanks(s), "("), ")")
+	switch {
+	case !strings.HasPrefix(skipBlanks(s), "("), !ok, !isLabel(text):
+		return "", s
+	case strings.Contains(text, "/"), strings.HasPrefix(skipBlanks(after), "("), t == mad.NodeTypeSwitch && len(text) < 16:
+		return text, after
+	}
+	return "", s
 }
 
 // parenthesised parses a GUID in parentheses, which may be missing: 0.

@@ -93,7 +93,7 @@ func TestLoadIbsim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `fabric: 5 nodes (2 switches, 2 CAs, 1 router), 4 links, complete
+	want := `fabric: 5 nodes (2 switches, 2 CAs, 1 router), 4 links; the file does not state that it is whole
 switch "the \"leaf\" enhanced port 0" guid 2c90000000200 image 2c90000000100 vendor 2c9 device 5a30 ports 4 port guid 2c90000000200 lid 1 lmc 0 enhanced true
   1 - 2 a host/1 1xddr
   2 - 4 a router/1 4x
@@ -135,7 +135,7 @@ Switch	3 "S-0000000000000001"		# "" base port 0 lid 4 lmc 0
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `fabric: 3 nodes (1 switch, 2 CAs), 2 links, complete
+	want := `fabric: 3 nodes (1 switch, 2 CAs), 2 links; the file does not state that it is whole
 from own line/1
 switch "" guid 1 image 0 vendor 0 device 0 ports 3 port guid 2 lid 4 lmc 0 enhanced false
   1 - 1 own line/1 4xndr

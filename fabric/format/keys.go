@@ -84,6 +84,30 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	return keys, nil
 }
 
+// HoldsKeys reports whether a text has a management key that is not a default of OpenSM, 0 or 1: a
+// file of keys, or a configuration such as opensm.conf.
+func HoldsKeys(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		words := strings.FieldsFunc(string(line), func(r rune) bool { return strings.ContainsRune(" \t\r\n=:,;|{}\"'", r) })
+		if len(words) < 2 {
+			continue
+		}
+		key, ok := cNumber(words[1])
+		least := uint64(2)
+		if name := strings.ToLower(words[0]); !strings.HasSuffix(name, "_key") || name == "p_key" || name == "q_key" {
+			if guid, isNumber := cNumber(words[0]); !isNumber || guid == 0 || len(bytes.Fields(line)) != 2 {
+				continue
+			}
+			least = 1 << 16 // of a GUID: a small number may be a LID or another id
+		}
+		if ok && key >= least {
+			return true
+		}
+	}
+	return false
+}
+
 // keySetter sets the key that the first word of a line is for; nil for an unknown
 // word. id is common to all spellings of the word; what is for messages.
 func keySetter(keys *engine.Keys, word string) (set func(key uint64), id, what string) {

@@ -54,3 +54,16 @@ func FuzzReadKeys(f *testing.F) {
 		}
 	})
 }
+
+// TestHoldsKeys: files of keys are recognised, also opensm.conf where it has other keys than OpenSM's
+// defaults; lists of GUIDs with LIDs or ids are not.
+func TestHoldsKeys(t *testing.T) {
+	for text, want := range map[string]bool{
+		"m_key 0x5ec2e7\n": true, "M_Key: 0x5ec2e7": true, "m_key,0x5ec2e7,x\n": true, `{"sm_key": "0x5ec2e7"}`: true, "vs_key 0x5ec2e7\n": true, "# x\nsa_key=77": true, "0x0002c90300001000 0x0000000012345678\n\n": true, "log_file /var/log\nm_key 0x5ec2e7 # x\nlmc 0\n": true,
+		"": false, "m_key 0x0000000000000000\nsm_key 0x0000000000000001\n": false, "0x0002c90300001000 0x0005\n": false, "0x0002c90300001000 12\n": false, "m_key_lease_period 60\n": false, "# m_key 0x5ec2e7\n": false, "p_key 0x7fff\n": false, "0x0002c90300001000,0x0002c90300001008\n": false,
+	} {
+		if HoldsKeys([]byte(text)) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}

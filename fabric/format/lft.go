@@ -44,7 +44,7 @@ var opensmFDBs = fileFormat{
 	kind:        KindFDBs,
 	about:       "forwarding tables (opensm.fdbs)",
 	file:        "`opensm.fdbs`: forwarding tables for ibdmchk",
-	beginnings:  []string{"dump_ucast_routes: "},
+	beginnings:  []string{"dump_ucast_routes: ", "osm_ucast_mgr_dump_ucast_routes: "},
 	lfts:        readLFTs,
 	writeTables: writeFDBs,
 	dumpHelp:    `"opensm-fdbs": what ibdmchk reads`,
@@ -63,7 +63,10 @@ type LFT struct {
 	// Entries.
 	Owners []mad.GUID
 
-	lines []int32 // of the entries; 0: no entry
+	lines   []int32 // of the entries; 0: no entry
+	open    bool    // it lacks the last line that OpenSM and ibroute write
+	failed  int     // line of a message of the tool, after which entries are missing; 0: none
+	private int     // PLFT_NUM of ibdiagnet: above 0 a private table, beside the switch's main one
 }
 
 // LFTs reads the forwarding tables of a file, one after the other. An error is
@@ -80,9 +83,10 @@ func readLFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
 		for t.next() {
 			s := skipSpace(t.text)
 			switch {
+			case !bytes.HasSuffix(s, lidsDumped) && !t.whole():
 			case t.open && len(s) > 2 && s[0] == '0' && s[1] == 'x':
 				t.entry(s)
-			case bytes.HasPrefix(s, unicastLIDs), bytes.HasPrefix(s, ucastRoutes):
+			case bytes.HasPrefix(s, unicastLIDs), bytes.HasPrefix(s, ucastRoutes), bytes.HasPrefix(s, olderUcastRoutes):
 				if t.take() && !yield(&t.lft, nil) {
 					return
 				}
@@ -93,6 +97,15 @@ func readLFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
 				}
 				t.skip = true
 			case t.skip:
+			case t.open && bytes.HasPrefix(s, plftNumber):
+				again := t.lft.NodeRef
+				if t.count > 0 {
+					if t.take() && !yield(&t.lft, nil) {
+						return
+					}
+					t.beginTable(again)
+				}
+				t.private(s)
 			default:
 				t.other(s)
 			}
@@ -110,28 +123,33 @@ func readLFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
 }
 
 var (
-	unicastLIDs   = []byte("Unicast lids")
-	ucastRoutes   = []byte("dump_ucast_routes: ")
-	multicastLIDs = []byte("Multicast mlids ")
-	portGUIDWord  = []byte("portguid 0x")
-	lidsDumped    = []byte("lids dumped")
+	unicastLIDs = []byte("Unicast lids")
+	ucastRoutes = []byte("dump_ucast_routes: ")
+	// olderUcastRoutes begins tables of OpenSM before 3.3.6, and of ibdiagnet.
+	olderUcastRoutes = []byte("osm_ucast_mgr_dump_ucast_routes: ")
+	plftNumber       = []byte("PLFT_NUM:")
+	multicastLIDs    = []byte("Multicast mlids ")
+	portGUIDWord     = []byte("portguid 0x")
+	lidsDumped       = []byte("lids dumped")
 )
 
 const unicastLIDCount = int(mad.MaxUnicastLID) + 1
 
 type lftReader struct {
 	*lines
-	lft    LFT
-	row    []byte     // ports by LID, of all LIDs
-	owners []mad.GUID // by LID
-	seen   []int32    // line by LID; 0: no entry
-	size   int        // of the table, in LIDs
-	open   bool       // within a table
-	skip   bool       // within a multicast table, which is skipped
-	closed bool       // the table had its last line
-	tables int
-	ended  int // tables that had their last line; opensm.fdbs has no such lines
-	count  int // entries of the table
+	lft     LFT
+	row     []byte     // ports by LID, of all LIDs
+	owners  []mad.GUID // by LID
+	seen    []int32    // line by LID; 0: no entry
+	size    int        // of the table, in LIDs
+	open    bool       // within a table
+	skip    bool       // within a multicast table, which is skipped
+	closed  bool       // the table had its last line
+	spanned bool       // its first line has the LIDs, as OpenSM and ibroute write it
+	message int        // line of the last message of the tool within the table; 0: none
+	tables  int
+	ended   int // tables that had their last line; opensm.fdbs has no such lines
+	count   int // entries of the table
 }
 
 func newLFTReader(r io.Reader, name string) *lftReader {
@@ -146,14 +164,37 @@ func newLFTReader(r io.Reader, name string) *lftReader {
 //	Unicast lids [0x0-0xf] of switch DR path slid 0; dlid 0; 0,1 guid 0x0c42a10300001000 (rack 1):
 //	dump_ucast_routes: Switch 0x0c42a10300001000
 func (t *lftReader) begin(s []byte) {
+	t.beginTable(NodeRef{File: t.at.file, Line: t.at.line})
+	t.header(s)
+}
+
+// beginTable begins a table of the node ref.
+func (t *lftReader) beginTable(ref NodeRef) {
 	for i := range t.row[:t.size] {
 		t.row[i] = mad.NoPort
 	}
 	clear(t.seen[:t.size])
-	t.lft.NodeRef = NodeRef{File: t.at.file, Line: t.at.line}
-	t.size, t.count, t.open, t.skip, t.closed = 0, 0, true, false, false
+	t.lft.NodeRef, t.lft.private = ref, 0
+	t.size, t.count, t.message, t.open, t.skip, t.closed, t.spanned = 0, 0, 0, true, false, false, false
 	t.tables++
-	if rest, ok := bytes.CutPrefix(s, ucastRoutes); ok {
+}
+
+// private parses `PLFT_NUM: 0`.
+func (t *lftReader) private(s []byte) {
+	n, rest, ok := decimal(skipSpace(s[len(plftNumber):]))
+	if !ok || len(rest) > 0 || n > 255 {
+		t.fail("the number of the table, as in PLFT_NUM: 0: %q", t.shown())
+	}
+	t.lft.private = n
+}
+
+// header parses what the first line of a table has of the switch and its LIDs.
+func (t *lftReader) header(s []byte) {
+	rest, ok := bytes.CutPrefix(s, ucastRoutes)
+	if !ok {
+		rest, ok = bytes.CutPrefix(s, olderUcastRoutes)
+	}
+	if ok {
 		g, rest, ok := hex(bytes.TrimPrefix(rest, []byte("Switch ")))
 		if !ok || len(rest) > 0 {
 			t.fail("dump_ucast_routes: Switch 0x and the GUID of the switch: %q", t.shown())
@@ -179,7 +220,7 @@ func (t *lftReader) begin(s []byte) {
 		t.fail("the LIDs of the table, as in [0-%d], of which the last is at most %d: %q", 100, mad.MaxUnicastLID, t.shown())
 		return
 	}
-	t.size = top + 1
+	t.size, t.spanned = top+1, true
 }
 
 // lastOfSpan parses the 15 of [0-15] and [0x0-0xf].
@@ -234,9 +275,6 @@ func (t *lftReader) entry(s []byte) {
 	case !ok || port > 255 || len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t':
 		t.fail("a port in decimal after LID %d: %q", lid, t.shown())
 		return
-	case t.cut && len(rest) == 0:
-		t.fail("the end of the line after port %d of LID %d: the file is cut short", port, lid)
-		return
 	}
 	if i := bytes.Index(rest, portGUIDWord); i >= 0 {
 		guid, end, ok := hexDigits(rest[i+len(portGUIDWord):])
@@ -260,6 +298,8 @@ func (t *lftReader) entry(s []byte) {
 // other parses a line that is neither the first of a table nor an entry.
 func (t *lftReader) other(s []byte) {
 	switch {
+	case string(s) == strings.TrimSpace(messageMark):
+		t.message = t.at.line
 	case len(s) == 0, s[0] == '#':
 	case bytes.HasPrefix(s, []byte("Lid  Out")), bytes.HasPrefix(s, []byte("Port  ")), bytes.HasPrefix(s, []byte("LID    : Port")):
 	case t.open && bytes.HasSuffix(s, lidsDumped):
@@ -280,12 +320,26 @@ func (t *lftReader) take() bool {
 		return false
 	}
 	t.open = false
-	if t.ended > 0 && !t.closed {
+	if t.lft.failed = 0; t.message > 0 && t.spanned && !t.closed && !t.complete() {
+		t.lft.failed = t.message
+	}
+	if t.ended > 0 && !t.closed && t.message == 0 {
 		t.fail("the table of switch %s, from line %d, to end with a line such as 100 lids dumped, as others do; the table is cut short", t.lft.GUID, t.lft.Line)
 		return false
 	}
+	t.lft.open = t.spanned && !t.closed
 	t.lft.Entries, t.lft.Owners, t.lft.lines = t.row[:t.size], t.owners[:t.size], t.seen[:t.size]
 	return true
+}
+
+// complete reports whether the table has an entry of its last LID. dump_fts leaves that out if it
+// is a multiple of 64.
+func (t *lftReader) complete() bool {
+	last := t.size - 1
+	if last%64 == 0 {
+		last--
+	}
+	return last > 0 && t.seen[last] != 0
 }
 
 // ReadLFTs reads the forwarding tables of a file into the tables of f's switches. For
@@ -298,6 +352,7 @@ func (t *lftReader) take() bool {
 // error. Notes are the differences between file and fabric, as texts.
 func ReadLFTs(r io.Reader, name string, f *fabric.Fabric, row func(sw *fabric.Node) []byte) (notes []string, err error) {
 	m := lftMatcher{f: f, row: row, read: make([]bool, len(f.Nodes()))}
+	last := 0 // line of the last table if it has no end; else 0
 	for t, err := range LFTs(r, name) {
 		if err != nil {
 			return nil, err
@@ -305,8 +360,14 @@ func ReadLFTs(r io.Reader, name string, f *fabric.Fabric, row func(sw *fabric.No
 		if err := m.match(t); err != nil {
 			return nil, err
 		}
+		if last = 0; t.open && t.failed == 0 {
+			last = t.Line
+		}
 	}
-	return m.notes(name), nil
+	if notes = m.notes(name); last > 0 {
+		notes = append(notes, fmt.Sprintf("%s:%d: the last table does not end with a line such as 15 lids dumped; the file may be cut short", name, last))
+	}
+	return notes, nil
 }
 
 // lftMatcher matches tables of a file with the switches of a fabric.
@@ -315,6 +376,8 @@ type lftMatcher struct {
 	row func(*fabric.Node) []byte
 
 	read    []bool      // by node id: the file has a table of the switch
+	failed  strayLines  // tables that end with a message of the tool
+	private strayLines  // private tables
 	unknown []string    // switches of the file that are not in the fabric
 	twice   []string    // switches with two tables
 	owner   []mad.GUID  // by LID of the file: for which to and state hold
@@ -343,6 +406,14 @@ func (m *lftMatcher) match(t *LFT) error {
 	n, err := m.node(t)
 	if n == nil || err != nil {
 		return err
+	}
+	switch {
+	case t.failed > 0:
+		m.failed.add(pos{t.File, t.failed}, n.Label())
+		return nil
+	case t.private > 0:
+		m.private.add(pos{t.File, t.Line}, n.Label())
+		return nil
 	}
 	if m.read[n.ID()] {
 		m.twice = append(m.twice, n.Label())
@@ -449,6 +520,12 @@ func (m *lftMatcher) notes(name string) []string {
 	}
 	if len(m.unknown) > 0 {
 		note("%d of its switches are not in the fabric: %s", len(m.unknown), some(m.unknown))
+	}
+	if m.failed.n > 0 {
+		notes = append(notes, fmt.Sprintf("%s: %s with a message of the tool before the last LID, and %s not used: the first is that of %s", m.failed.first, plural.Count(m.failed.n, "table ends", "tables end"), map[bool]string{true: "is", false: "are"}[m.failed.n == 1], m.failed.text))
+	}
+	if m.private.n > 0 {
+		notes = append(notes, fmt.Sprintf("%s: %s not used (PLFT_NUM above 0), the first of %s: packets that use it may take other paths", m.private.first, plural.Count(m.private.n, "private table is", "private tables are"), m.private.text))
 	}
 	var missing []string
 	for i := range m.f.Nodes() {

@@ -87,7 +87,7 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 	twice := "Unicast lids [0-9] of switch guid 0x10\n0x0002 001\nUnicast lids [0-9] of switch guid 0x10\n0x0003 001\n"
 	table = rows{}
 	notes, err = format.ReadLFTs(strings.NewReader(twice), "lfts", f, table.of(f))
-	if err != nil || len(notes) != 2 || notes[1] != `lfts: it has two tables of "leaf" (0x0000000000000010); the last counts` || table[leaf][2] != 255 || table[leaf][3] != 1 {
+	if err != nil || len(notes) != 3 || notes[1] != `lfts: it has two tables of "leaf" (0x0000000000000010); the last counts` || table[leaf][2] != 255 || table[leaf][3] != 1 {
 		t.Errorf("%v %q %v", err, notes, table)
 	}
 }

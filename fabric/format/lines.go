@@ -3,7 +3,6 @@ package format
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ type lines struct {
 	bytes int64  // read so far
 	text  []byte // the line without trailing spaces; valid until the next call of next
 	cut   bool   // the file ends without the end of this line
+	keyed bool   // the lines have keys, in a column: messages do not quote them
 	err   error
 }
 
@@ -59,24 +59,52 @@ func (l *lines) next() bool {
 		l.err = l.expected("a line of at most %d bytes", maxLine)
 	case err == nil:
 	case errors.Is(err, io.EOF):
-		l.cut = len(text) > 0
+		l.cut = l.cut || len(text) > 0
 	default:
 		l.err = fmt.Errorf("%s: after line %d: %w", l.at.file, l.at.line, err)
 	}
 	l.text = bytes.TrimRight(text, " \t\r\n")
-	return l.err == nil && (err == nil || l.cut)
+	return l.err == nil && (err == nil || len(text) > 0)
+}
+
+// whole reports whether the line has its end, and fails otherwise, unless it is blank or a comment:
+// a number at its end may lack digits.
+func (l *lines) whole() bool {
+	if s := skipSpace(l.text); l.cut && len(s) > 0 && s[0] != '#' && l.err == nil {
+		l.fail("the end of the line: the file is cut short, or its last line needs a line feed: %q", l.shown())
+	}
+	return l.err == nil
 }
 
 // expected returns an error that names the line.
 func (l *lines) expected(format string, args ...any) error {
-	return fmt.Errorf("%s: expected %s", l.at, fmt.Sprintf(format, args...))
+	return expected(l.at, string(l.text), l.keyed, format, args)
+}
+
+// expected returns an error that names a line. Parts of a line that may hold a key, or is known to
+// have one (keyed), are not shown.
+func expected(at pos, line string, keyed bool, format string, args []any) error {
+	if keyed || fabric.HoldsKey(line) {
+		args = slices.Clone(args)
+		for i, arg := range args {
+			if s, ok := arg.(string); ok && strings.ContainsAny(s, "0123456789") && strings.Contains(line, strings.TrimSuffix(s, "...")) {
+				args[i] = fabric.HiddenLine
+			}
+		}
+	}
+	return fmt.Errorf("%s: expected %s", at, fmt.Sprintf(format, args...))
 }
 
 // fail makes next false, with an error that names the line.
 func (l *lines) fail(format string, args ...any) { l.err = l.expected(format, args...) }
 
 // shown returns the line, shortened for messages.
-func (l *lines) shown() string { return fabric.Clip(string(l.text)) }
+func (l *lines) shown() string {
+	if l.keyed {
+		return fabric.HiddenLine
+	}
+	return fabric.Clip(string(l.text))
+}
 
 // field returns the first word of s and what follows it. Words are separated
 // by spaces and tabs.
@@ -265,36 +293,6 @@ func columnsOf(header []byte, needed int, clean func(string) string, names ...st
 		}
 	}
 	return 0, nil, false
-}
-
-// gzipMagic begins a file packed by gzip (RFC 1952, 2.3.1).
-const gzipMagic = "\x1f\x8b"
-
-// maxUnpacked is how long a file of rows may be once unpacked, in bytes. gzip packs up to
-// 1,000 to one, so the size of the packed file bounds no time.
-const maxUnpacked = 4 << 30
-
-// unpacked returns a reader of r, unpacked if it is a gzip file, as dumps are often kept, and
-// limited to max bytes both packed and unpacked. Text in UTF-16 becomes UTF-8. Damage is an error
-// of the last read; the checksum is compared.
-func unpacked(r io.Reader, name string, max int64) (io.Reader, error) {
-	r, err := Bounded(r, name, max)
-	if err != nil {
-		return nil, err
-	}
-	in := bufio.NewReader(r)
-	if magic, _ := in.Peek(len(gzipMagic)); string(magic) != gzipMagic { // the next read meets an error again
-		return utf8Text(in, name), nil
-	}
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: invalid gzip file: %w", name, err)
-	}
-	plain, err := Bounded(z, name, min(max, maxUnpacked))
-	if err != nil {
-		return nil, err
-	}
-	return utf8Text(bufio.NewReader(plain), name), nil
 }
 
 // utf8Text returns a reader of the text of in, which may be UTF-16 with a byte order mark, as

@@ -18,10 +18,12 @@ const (
 )
 
 var opensmMFTs = fileFormat{
-	kind:      KindMFTs,
-	about:     "multicast forwarding tables (opensm.mcfdbs)",
-	file:      "`opensm.mcfdbs`: multicast tables",
-	sniff:     func(l *headLine) bool { return l.class == lineOther && bytes.HasPrefix(l.text, []byte("Switch 0x")) },
+	kind:  KindMFTs,
+	about: "multicast forwarding tables (opensm.mcfdbs)",
+	file:  "`opensm.mcfdbs`: multicast tables",
+	sniff: func(l *headLine) bool {
+		return l.class == lineOther && bytes.HasPrefix(l.text, []byte("Switch 0x")) && !bytes.HasSuffix(l.text, []byte(":"))
+	},
 	mfts:      readMFTs,
 	writeMFTs: WriteMFTs,
 }
@@ -57,7 +59,7 @@ func MFTs(r io.Reader, name string) iter.Seq2[*MFT, error] {
 func readMFTs(r io.Reader, name string) iter.Seq2[*MFT, error] {
 	return func(yield func(*MFT, error) bool) {
 		m := mftReader{lines: newLines(r, name)}
-		for m.next() {
+		for m.next() && m.whole() {
 			s := skipSpace(m.text)
 			switch {
 			case m.table != nil && len(s) > 2 && s[0] == '0' && s[1] == 'x':

@@ -16,11 +16,23 @@ var nodeList = fileFormat{
 	kind:       KindNodeList,
 	about:      "a list of nodes (ibnetdiscover -l, ibhosts, ibswitches)",
 	file:       "list of nodes of `ibnetdiscover -l`, `ibhosts`, `ibswitches`, `ibrouters`, `ibnodes`, which has no links",
-	beginnings: []string{"Ca\t : 0x", "Switch\t : 0x", "Router\t : 0x", "Ca\t: 0x", "Switch\t: 0x", "Rt\t: 0x"},
+	beginnings: listBeginnings(),
 	load:       loadNodeList,
 }
 
 var nodeListTypes = map[string]mad.NodeType{"Ca": mad.NodeTypeCA, "Switch": mad.NodeTypeSwitch, "Router": mad.NodeTypeRouter, "Rt": mad.NodeTypeRouter}
+
+// listBeginnings returns the beginnings of lines: a type, a tab, perhaps a blank, and a colon. A
+// terminal shows blanks in place of the tab.
+func listBeginnings() (list []string) {
+	for _, word := range []string{"Ca", "Switch", "Router", "Rt"} {
+		list = append(list, word+"\t : 0x", word+"\t: 0x")
+		for n := 1; n < 10; n++ { // without any, it is a header of iblinkinfo
+			list = append(list, word+strings.Repeat(" ", n)+": 0x")
+		}
+	}
+	return list
+}
 
 // loadNodeList reads lines of nodes (rdma-core infiniband-diags/ibnetdiscover.c, list_node;
 // scripts/ibswitches.in):
@@ -46,6 +58,9 @@ func loadNodeList(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 				unknown = err
 			}
 			if err = c.stray(l.at, line, err); err == nil {
+				if l.cut && beginsNode(line) {
+					t.endsWithin(l.at)
+				}
 				continue
 			}
 		}
@@ -62,6 +77,9 @@ func loadNodeList(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 			return nil, l.expected("one line for node %s, but %s is one too", n.node.info.NodeGUID, t.nodes[k].at)
 		}
 		t.add(n.node)
+		if l.cut {
+			t.endsWithin(l.at)
+		}
 	}
 	switch {
 	case l.err != nil:
@@ -69,9 +87,20 @@ func loadNodeList(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 	case len(t.nodes) == 0 && unknown != nil:
 		return nil, unknown
 	}
-	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: name + " is a list of nodes: links, and GUIDs of ports and systems, are unknown"})
+	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemNoLinks, Text: name + " is a list of nodes: it has no links"},
+		fabric.Problem{Kind: fabric.ProblemLeftOut, Text: name + " is a list of nodes: GUIDs of ports and systems are unknown"})
 	t.problems = append(t.problems, c.problems()...)
 	return t.fabric(name)
+}
+
+// beginsNode reports whether line may be the beginning of a line of the list, not a prompt.
+func beginsNode(line string) bool {
+	for word := range nodeListTypes {
+		if strings.HasPrefix(line, word) || strings.HasPrefix(word, line) {
+			return true
+		}
+	}
+	return false
 }
 
 // listed is a line of the list.

@@ -62,7 +62,7 @@ func readPathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
 		l := newLines(r, name)
 		row := PathSL{NodeRef: NodeRef{File: name}}
 		rows := 0
-		for l.next() {
+		for l.next() && l.whole() {
 			s := skipSpace(l.text)
 			switch {
 			case len(s) == 0 || s[0] == '#':

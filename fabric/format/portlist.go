@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,11 +52,12 @@ type portList struct {
 	capture capture
 	header  portEnd // iblinkinfo: the node of the lines below
 	rows    []portRow
-	names   int  // bytes in rows
-	untyped bool // lines do not have the types of nodes
-	lost    int  // ports that are up, without another end
-	orphans int  // rows whose other end is unknown, and
-	orphan  pos  // the first
+	names   int          // bytes in rows
+	untyped bool         // lines do not have the types of nodes
+	lost    int          // ports that are up, without another end
+	unknown unknownTexts // speeds and verdicts
+	orphans int          // rows whose other end is unknown, and
+	orphan  pos          // the first
 }
 
 // portRow is a line: a port, and the other end if it is connected.
@@ -64,6 +66,7 @@ type portRow struct {
 	near, far portEnd
 	connected bool
 	rate      rate
+	best      rate          // what both ends support; 0: unknown
 	state     mad.PortState // 0: unknown
 	physical  mad.PortPhysicalState
 }
@@ -88,8 +91,8 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 	var unknown error
 	for p.next() {
 		line := strings.TrimLeft(string(p.lines.text), "\r")
-		if p.cut && beginsRow(line) {
-			p.problems = append(p.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: the last line has no line end; the file may be cut short", p.at)})
+		if p.cut && (beginsRow(line) || line == "" && p.header.t != 0) { // rows below a header begin with blanks
+			p.endsWithin(p.at)
 		}
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
@@ -126,7 +129,7 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 }
 
 // rowWords are what lines of lists begin with.
-var rowWords = []string{"0x", "CA ", "SW ", "RT ", "Switch: ", "CA: ", "Router: "}
+var rowWords = []string{"0x", "CA ", "SW ", "RT ", "Switch: ", "CA: ", "Router: ", "Switch 0x"}
 
 // beginsRow reports whether s begins as lines of lists do, or is their beginning: a damaged
 // line, such as the last line of a file that is cut short, not a prompt.
@@ -137,7 +140,7 @@ func beginsRow(s string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(rowWords, func(w string) bool { return strings.HasPrefix(s, w) || strings.HasPrefix(w, s) })
+	return s != "" && slices.ContainsFunc(rowWords, func(w string) bool { return strings.HasPrefix(s, w) || strings.HasPrefix(w, s) })
 }
 
 // count checks the limits of a line.
@@ -171,11 +174,12 @@ func (p *portList) notes(name string) {
 		problem(fabric.ProblemLeftOut, "has no types of nodes: a GUID with several ports is taken for that of a switch; make it without -l")
 	}
 	if p.lost > 0 {
-		problem(fabric.ProblemCut, "has %s up without another end", plural.Count(p.lost, "port that is", "ports that are"))
+		problem(fabric.ProblemFailed, "has %s up without another end", plural.Count(p.lost, "port that is", "ports that are"))
 	}
 	if p.orphans > 0 {
 		problem(fabric.ProblemCut, "has %s without a line of the other end, which were left out (%s); make it of the whole fabric, or with -l", plural.Count(p.orphans, "link", "links"), p.orphan)
 	}
+	p.problems = append(p.problems, p.unknown.problems()...)
 	p.problems = append(p.problems, p.capture.problems()...)
 }
 
@@ -276,7 +280,7 @@ func (p *portList) addLines(nodeOf func(*portEnd) int) error {
 			return fmt.Errorf("%s: expected one line for port %d of %s, but %s is one too", r.at, k.num, fabric.Clip(r.near.name), at)
 		}
 		own[k] = r.at
-		l := portLine{at: r.at, num: r.near.num, guid: r.near.guid, lid: r.near.lid, rate: r.rate, state: r.state, physical: r.physical, open: !r.connected}
+		l := portLine{at: r.at, num: r.near.num, guid: r.near.guid, lid: r.near.lid, rate: r.rate, best: r.best, state: r.state, physical: r.physical, open: !r.connected}
 		if r.connected {
 			l.far, l.farPort, l.farGUID = p.nodes[nodeOf(&r.far)].id, r.far.num, r.far.guid
 		}
@@ -297,7 +301,7 @@ func (p *portList) addLines(nodeOf func(*portEnd) int) error {
 			first = r.at
 		}
 		own[k] = r.at
-		l := portLine{at: r.at, num: r.far.num, guid: r.far.guid, lid: r.far.lid, rate: r.rate, far: p.nodes[nodeOf(&r.near)].id, farPort: r.near.num, farGUID: r.near.guid}
+		l := portLine{at: r.at, num: r.far.num, guid: r.far.guid, lid: r.far.lid, rate: r.rate, best: r.best, far: p.nodes[nodeOf(&r.near)].id, farPort: r.near.num, farGUID: r.near.guid}
 		n := &p.nodes[k.node]
 		n.lines = append(n.lines, l)
 		if n.info.NodeType == mad.NodeTypeSwitch && n.lid == 0 {
@@ -409,8 +413,11 @@ func (p *portList) reportRow(line string) error {
 	}
 	width, text, _ := strings.Cut(text, " ")
 	speed, text, _ := strings.Cut(skipBlanks(text), " ")
-	if !r.rate.setWidth(width) || !r.rate.setSpeed(strings.ToLower(speed)) {
+	if !r.rate.setWidth(width) {
 		return p.expected("width and speed, as in 4x HDR, not %q", fabric.Clip(width+" "+speed))
+	}
+	if !r.rate.setSpeed(strings.ToLower(speed)) {
+		p.unknown.add(p.at, speed)
 	}
 	text = skipBlanks(text)
 	if far, ok := strings.CutPrefix(text, "- "); ok {
@@ -449,19 +456,19 @@ func reportEnd(s string, e *portEnd) (rest string, ok bool) {
 }
 
 // linkHeader parses the line above the lines of a node: `Switch: 0x0002c90300001030 leaf 1:`,
-// `CA: node-1 HCA-1:`.
+// `CA: node-1 HCA-1:`; before 2011 `Switch 0x0002c90300001030 leaf 1:`.
 func linkHeader(s string) (e portEnd, ok bool) {
 	for _, k := range []struct {
 		word string
 		t    mad.NodeType
-	}{{"Switch: ", mad.NodeTypeSwitch}, {"CA: ", mad.NodeTypeCA}, {"Router: ", mad.NodeTypeRouter}} {
+	}{{"Switch: ", mad.NodeTypeSwitch}, {"CA: ", mad.NodeTypeCA}, {"Router: ", mad.NodeTypeRouter}, {"Switch ", mad.NodeTypeSwitch}} {
 		name, is := strings.CutPrefix(s, k.word)
 		name, ends := strings.CutSuffix(name, ":")
 		if !is || !ends {
 			continue
 		}
 		if e.t = k.t; e.t == mad.NodeTypeSwitch {
-			if e.guid, name, is = listGUID(name); !is {
+			if e.guid, name, is = listGUID(name); !is || k.word == "Switch " && name == "" {
 				return e, false
 			}
 		}
@@ -524,6 +531,7 @@ func (p *portList) linkRow(line string) error {
 			return p.expected("LID, port and name of the other end, as in 1    5[  ] \"leaf 1\": %q", p.shown())
 		}
 		r.far.name = listName(far[1:i])
+		p.couldBe(&r, far[i+1:])
 	}
 	p.rows = append(p.rows, r)
 	return nil
@@ -544,6 +552,48 @@ var linkPhysical = map[string]mad.PortPhysicalState{
 	"Sleep": mad.PortPhysicalStateSleep, "Polling": mad.PortPhysicalStatePolling, "Disabled": mad.PortPhysicalStateDisabled,
 	"PortConfigurationTraining": mad.PortPhysicalStatePortConfigurationTraining, "LinkUp": mad.PortPhysicalStateLinkUp,
 	"LinkErrorRecovery": mad.PortPhysicalStateLinkErrorRecovery, "PhyTest": mad.PortPhysicalStatePhyTest,
+}
+
+// speedTexts are the texts of linkSpeeds, the longest first.
+var speedTexts = slices.SortedFunc(maps.Keys(linkSpeeds), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+
+// couldBe parses the verdict of iblinkinfo behind the other end (iblinkinfo.c, get_msg): `( )`
+// where a link that is up has what both ends support, else `( Could be 4X / 53.125 Gbps )`.
+func (p *portList) couldBe(r *portRow, s string) {
+	if r.state == 0 || r.state == mad.PortStateDown || r.rate.widths == 0 || r.rate.speeds == 0 {
+		return
+	}
+	text := strings.TrimSpace(strings.NewReplacer("(", " ", ")", " ").Replace(s))
+	if strings.Contains(s, "(FDR10)") {
+		text = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), "()")) + ")"
+	}
+	best, rest := r.rate, strings.ReplaceAll(text, "Could be", " ")
+	for _, speed := range speedTexts {
+		if i := strings.Index(rest, speed); i >= 0 && (i == 0 || strings.IndexByte(" /", rest[i-1]) >= 0) {
+			best.setSpeed(linkSpeeds[speed])
+			rest = rest[:i] + rest[i+len(speed):]
+			break
+		}
+	}
+	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" /,", r) }) {
+		if !best.setWidth(strings.ToLower(word)) || best.widths == 0 {
+			p.unknown.add(p.at, text)
+			return
+		}
+	}
+	r.best = best
+}
+
+// unknownTexts counts texts of widths and speeds that are unknown: of a later generation, or
+// damaged.
+type unknownTexts struct{ strayLines }
+
+// problems returns the problem that quotes the first of them.
+func (u *unknownTexts) problems() []fabric.Problem {
+	if u.n == 0 {
+		return nil
+	}
+	return []fabric.Problem{{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s: %s an unknown width or speed, which stays unknown: %q", u.first, plural.Count(u.n, "line has", "lines have"), u.text)}}
 }
 
 // linkState parses ` 4X      25.78125 Gbps Active/  LinkUp`, and ` (HOQ:...` of -p after it;
@@ -567,6 +617,11 @@ func (p *portList) linkState(r *portRow, s string) bool {
 	if !r.rate.setWidth(strings.ToLower(words[0])) {
 		return words[0] == "undefined"
 	}
-	speed, known := linkSpeeds[strings.Join(words[1:], " ")]
-	return r.state != 0 && (!known || r.rate.setSpeed(speed))
+	text := strings.Join(words[1:], " ")
+	if speed, known := linkSpeeds[text]; known {
+		r.rate.setSpeed(speed)
+	} else if !strings.HasPrefix(text, "undefined") && r.state != mad.PortStateDown {
+		p.unknown.add(p.at, text)
+	}
+	return r.state != 0
 }

@@ -7,7 +7,7 @@ import (
 
 // TestPortLists: lists of ports have nodes and links as far as they go.
 func TestPortLists(t *testing.T) {
-	cutShort := strings.Replace(listedNodes, "complete", "incomplete: 1 cut short", 1)
+	cutShort := strings.Replace(listedNodes, "; the file does not state that it is whole", ", incomplete: 1 cut short", 1)
 	testLoads(t, []loadCase{
 		{"ibnetdiscover -p", capturedReport, listedNodes + listLacks},
 		{"iblinkinfo", capturedLinks, listedNodes + listLacks},
@@ -16,7 +16,7 @@ func TestPortLists(t *testing.T) {
 			listLacks + "left out: x:12: skipped 1 line after the dump, such as a prompt: [root@a ~]#\nleft out: x:1: skipped 2 lines before the dump, such as a banner or a prompt: PuTTY log\n"},
 		{"a line is missing", strings.Join(strings.SplitAfter(capturedReport, "\n")[1:], ""), cutShort +
 			"cut short: x:3: 1 port has no line and was derived from the other end; the list is partial, or lines are missing\n" + listLacks},
-		{"no end of a line", strings.TrimSuffix(capturedReport, "\n"), cutShort + "cut short: x:6: the last line has no line end; the file may be cut short\n" + listLacks},
+		{"no end of a line", strings.TrimSuffix(capturedReport, "\n"), cutShort + "cut short: x:6: the last line has no line end; the file may be cut short; if it is whole, add a line feed\n" + listLacks},
 		{"cut in a line", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1], `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
 		{"cut in a line, then a prompt", capturedLinks[:strings.LastIndex(capturedLinks, "==(")+1] + "\n[root@a ~]# ", `x:9: expected a node as in Switch: 0x0002c90300001000 leaf 1:, or a link as in 3    1[  ] ==( 4X 25.78125 Gbps Active/  LinkUp)==> ...: "      0x00000000000000b2      9    2[  ] ="`},
 		{"an end is missing", strings.Join(strings.SplitAfter(capturedLinks, "\n")[2:], ""), `fabric: 2 nodes (1 switch, 1 CA), 1 link, incomplete: 1 cut short

@@ -74,7 +74,7 @@ func readSL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
 		l := newLines(r, name)
 		row := SL2VL{NodeRef: NodeRef{File: name}}
 		rows := 0
-		for l.next() {
+		for l.next() && l.whole() {
 			s := skipSpace(l.text)
 			switch {
 			case len(s) == 0:

@@ -30,7 +30,7 @@ var snapshot = fileFormat{
 	write:    WriteSnapshot,
 	dumpHelp: `"snapshot", of fabsh`,
 	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error {
-		reading := fabric.Reading{LFTs: make([][]byte, len(f.Nodes()))}
+		reading := fabric.Reading{LFTs: make([][]byte, len(f.Nodes())), Tops: make([]mad.LID, len(f.Nodes()))}
 		if t.Adaptive != nil || f.HasAdaptive() { // not what came with f
 			reading.Adaptive = make([]*adaptive.Switch, len(f.Nodes()))
 		}
@@ -40,6 +40,7 @@ var snapshot = fileFormat{
 				continue
 			}
 			reading.LFTs[id] = t.LFT(n)
+			reading.Tops[id] = topOf(n, reading.LFTs[id])
 			if t.Adaptive != nil {
 				reading.Adaptive[id] = t.Adaptive(n)
 			}
@@ -47,6 +48,24 @@ var snapshot = fileFormat{
 		return WriteSnapshot(w, f.With(reading))
 	},
 }
+
+// topOf is the LinearFDBTop with which a switch forwards by a table: its own, raised where the table
+// has entries above it.
+func topOf(n *fabric.Node, lft []byte) mad.LID {
+	top := mad.LID(0)
+	if sw := n.SwitchInfo(); sw != nil {
+		top = mad.LID(sw.LinearFDBTop)
+	}
+	for lid := len(lft) - 1; lid > int(top); lid-- {
+		if lft[lid] != mad.NoPort {
+			return mad.LID(lid)
+		}
+	}
+	return top
+}
+
+// snapshotEndUnknown is the problem as which a snapshot has EndUnknown.
+const snapshotEndUnknown fabric.ProblemKind = "end unknown"
 
 // A snapshot is a line with the magic and the version, and a zstd frame with a
 // checksum. The frame consists of sections, each of which begins with a letter:
@@ -213,8 +232,12 @@ func (w *snapshotWriter) fabric(f *fabric.Fabric) {
 	} else {
 		w.uint(0)
 	}
-	w.uint(len(f.Problems()))
-	for _, p := range f.Problems() {
+	problems := f.Problems()
+	if f.EndUnknown() {
+		problems = append(slices.Clip(problems), fabric.Problem{Kind: snapshotEndUnknown, Text: "the file that the fabric comes from does not state that it is whole"})
+	}
+	w.uint(len(problems))
+	for _, p := range problems {
 		w.text(string(p.Kind))
 		w.text(p.Text)
 	}
@@ -549,7 +572,12 @@ func (r *snapshotReader) fabric() *fabric.Builder {
 		if r.keep(problemMemory); r.err != nil {
 			return nil
 		}
-		b.AddProblem(fabric.Problem{Kind: fabric.ProblemKind(r.text("a kind of problem")), Text: r.text("a problem")})
+		p := fabric.Problem{Kind: fabric.ProblemKind(r.text("a kind of problem")), Text: r.text("a problem")}
+		if p.Kind == snapshotEndUnknown {
+			b.SetEndUnknown()
+			continue
+		}
+		b.AddProblem(p)
 	}
 	if r.err != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -41,7 +42,30 @@ func loadSubnet(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 	if len(s.sm) == 1 {
 		s.smLID = s.sm[0]
 	}
+	if s.cut {
+		s.endsWithin(s.lines.at)
+	}
+	s.oneEnd(name)
 	return s.fabric(name)
+}
+
+// oneEnd reports links of which one end has a line, in a file in which other links have a line for
+// each end: the file was cut short.
+func (s *subnetReader) oneEnd(name string) {
+	both, one := 0, 0
+	var first *portLine
+	for i := range s.nodes {
+		for j := range s.nodes[i].lines {
+			if p := &s.nodes[i].lines[j]; !p.implied {
+				both++
+			} else if one++; first == nil {
+				first = p
+			}
+		}
+	}
+	if both > one && one > 0 {
+		s.problems = append(s.problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: %s no line of the other end, such as the one at %s; the file may be cut short", name, plural.Count(one, "link has", "links have"), first.at)})
+	}
 }
 
 type subnetReader struct {

@@ -14,14 +14,14 @@ import (
 
 func TestSubnet(t *testing.T) {
 	tests := []struct{ name, in, want string }{
-		{"one end, one state, no speed", lstCA + " " + lstSW + " PHY=2x LOG=ARM\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
+		{"one end, one state, no speed", lstCA + " " + lstSW + " PHY=2x LOG=ARM\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link; the file does not state that it is whole
 switch "" 0x0000000000000010 device cf08 revision a1 LID 2 SM 1
   3 - host 1/1 2x armed link_up
 CA "host 1" 0x00000000000000a0 device 1013 revision a1 LID 1 SM 1
   1 - 0x0000000000000010/3 2x armed link_up guid 0x00000000000000a1
 `},
 		{"both ends, of which one knows the speed; no name; device 3", strings.ReplaceAll(lstSW, "{} ", "") + " " + strings.ReplaceAll(lstCA, "DevID:1013", "DevID:30000") + " PHY=4x LOG=ACT SPD=200\n" +
-			strings.ReplaceAll(lstCA, "DevID:1013", "DevID:0003") + " " + lstSW + " PHY=4x LOG=DWN SPD=??\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
+			strings.ReplaceAll(lstCA, "DevID:1013", "DevID:0003") + " " + lstSW + " PHY=4x LOG=DWN SPD=??\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link; the file does not state that it is whole
 switch "" 0x0000000000000010 device cf08 revision a1 LID 2 SM 1
   3 - host 1/1 4xxdr active link_up
 CA "host 1" 0x00000000000000a0 device 3 revision a1 LID 1 SM 1

@@ -152,6 +152,9 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 			yield(none, err)
 			return
 		}
+		if capture != nil {
+			r = cleaned(r, name, func(_ fabric.ProblemKind, text string) { capture.Note(text) })
+		}
 		in, f := sniffFile(r)
 		rest := io.Reader(in)
 		is := func(f *fileFormat) bool { return of(f) != nil }
@@ -162,13 +165,19 @@ func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T],
 			}
 		}
 		read := fallback
+		head, _ := in.Peek(sniffSize)
+		if head = bytes.Clone(head); f == nil && notText(head) != "" || BinaryKind(head) != "" { // the buffer is reused
+			var none T
+			yield(none, fmt.Errorf("%s: expected a table or list, but this is %s", name, notText(head)))
+			return
+		}
 		if f != nil && is(f) {
 			read = of(f)
 			if capture != nil {
 				rest = &postamble{in: bufio.NewReaderSize(rest, lineBuffer), name: name, note: capture.Note, is: is}
 			}
 		}
-		read(rest, name)(yield)
+		read(rest, name)(func(row T, err error) bool { return yield(row, explained(err, head)) })
 	}
 }
 

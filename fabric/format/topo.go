@@ -61,6 +61,9 @@ func loadTopo(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	if err := t.finish(); err != nil {
 		return nil, err
 	}
+	if t.cut {
+		t.endsWithin(t.lines.at)
+	}
 	return t.fabric(name)
 }
 

@@ -51,14 +51,50 @@ type HostHealth struct {
 // HealthReport has the hosts of runs of audits, by name.
 type HealthReport struct {
 	Hosts []HostHealth
-	// Unnamed are the names of adapters that do not name a host: their findings belong to no
-	// host of the report.
-	Unnamed []string
+	// Unnamed are the adapters whose names identify no host: their findings belong to no host of
+	// the report. They are in the order of their names.
+	Unnamed []Unnamed
 	// Incomplete is what the sweeps could not read, in words: hosts may be missing; "": nothing.
 	Incomplete string
 	// Judged are the checks that all runs did.
 	Judged []string
 	Time   time.Time // of the end of the latest run
+}
+
+// Unnamed is an adapter whose name identifies no host.
+type Unnamed struct {
+	GUID mad.GUID
+	Name string
+	Leaf string // the other end of its first link; "": without a link
+	Why  string // in words
+}
+
+// unidentified describes an adapter.
+func unidentified(n *fabric.Node) Unnamed {
+	u := Unnamed{GUID: n.GUID(), Name: n.Name(), Why: cmp.Or(fabric.Unidentified(n.Name()), "it is not that of a host and its adapter")}
+	if n.Name() == "" {
+		u.Why = "it is empty"
+	}
+	for p := range n.Ports() {
+		if q := p.Peer(); q != nil {
+			u.Leaf = q.Name()
+			break
+		}
+	}
+	return u
+}
+
+// String returns the adapter with its name, GUID and place.
+func (u Unnamed) String() string {
+	if u.Leaf == "" {
+		return fmt.Sprintf("%.80q (%s)", u.Name, u.GUID)
+	}
+	return fmt.Sprintf("%.80q (%s at %.80q)", u.Name, u.GUID, u.Leaf)
+}
+
+// compareUnnamed orders by name, then GUID.
+func compareUnnamed(a, b Unnamed) int {
+	return cmp.Or(fabric.CompareNames(a.Name, b.Name), cmp.Compare(a.GUID, b.GUID))
 }
 
 // JudgeOptions choose the hosts.
@@ -77,12 +113,12 @@ type JudgeOptions struct {
 // are acknowledged, or that the baseline has too, count no more than in the reports.
 func Judge(reports []*audit.Report, o JudgeOptions) *HealthReport {
 	j := &judgment{hosts: map[string]*host{}}
-	unnamed := map[string]bool{}
+	unnamed := map[mad.GUID]Unnamed{}
 	for _, r := range reports {
 		j.add(r, unnamed)
 	}
 	if o.Baseline != nil {
-		for name := range hostsOf(o.Baseline, map[string]bool{}) {
+		for name := range hostsOf(o.Baseline, map[mad.GUID]Unnamed{}) {
 			j.expect(name, "in the baseline, but not in the fabric")
 		}
 	}
@@ -94,7 +130,7 @@ func Judge(reports []*audit.Report, o JudgeOptions) *HealthReport {
 			h.add(Reason{State: Unknown, Text: why})
 		}
 	}
-	out := &HealthReport{Unnamed: slices.SortedFunc(maps.Keys(unnamed), fabric.CompareNames)}
+	out := &HealthReport{Unnamed: slices.SortedFunc(maps.Values(unnamed), compareUnnamed)}
 	for i, r := range reports {
 		if i == 0 {
 			out.Judged = r.Judged
@@ -166,7 +202,7 @@ func (j *judgment) expect(name, why string) {
 }
 
 // add adds the hosts and findings of a report.
-func (j *judgment) add(r *audit.Report, unnamed map[string]bool) {
+func (j *judgment) add(r *audit.Report, unnamed map[mad.GUID]Unnamed) {
 	if r.Model == nil {
 		return
 	}
@@ -236,7 +272,7 @@ type farPort struct {
 }
 
 // newHostIndex adds the hosts of f to j, and the adapters that do not name a host to unnamed.
-func newHostIndex(f *fabric.Fabric, j *judgment, unnamed map[string]bool) *hostIndex {
+func newHostIndex(f *fabric.Fabric, j *judgment, unnamed map[mad.GUID]Unnamed) *hostIndex {
 	j.reports++
 	p := &hostIndex{f: f, all: j, own: map[mad.GUID][]string{}, behind: map[mad.GUID][]farPort{}}
 	for name, nodes := range hostsOf(f, unnamed) {
@@ -255,8 +291,8 @@ func newHostIndex(f *fabric.Fabric, j *judgment, unnamed map[string]bool) *hostI
 	return p
 }
 
-// hostsOf returns the adapters of f by host. It adds names that do not name a host to unnamed.
-func hostsOf(f *fabric.Fabric, unnamed map[string]bool) map[string][]*fabric.Node {
+// hostsOf returns the adapters of f by host. It adds adapters whose names identify no host to unnamed.
+func hostsOf(f *fabric.Fabric, unnamed map[mad.GUID]Unnamed) map[string][]*fabric.Node {
 	hosts := map[string][]*fabric.Node{}
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
@@ -265,10 +301,8 @@ func hostsOf(f *fabric.Fabric, unnamed map[string]bool) map[string][]*fabric.Nod
 		}
 		if name, ok := fabric.HostName(n.Name()); ok {
 			hosts[name] = append(hosts[name], n)
-		} else if n.Name() == "" {
-			unnamed[n.GUID().String()] = true
 		} else {
-			unnamed[n.Name()] = true
+			unnamed[n.GUID()] = unidentified(n)
 		}
 	}
 	return hosts
@@ -387,9 +421,17 @@ func (p *hostIndex) addDoubts(name string, nodes []*fabric.Node) {
 		if m == nil {
 			first[n.Name()] = n
 		} else if system := n.Info().SystemImageGUID; system == 0 || system != m.Info().SystemImageGUID {
-			p.all.host(name).doubt = fmt.Sprintf("%s and %s have the same name: %s", m.GUID(), n.GUID(), n.Name())
+			p.all.host(name).doubt = fmt.Sprintf("%s and %s have the same name: %s", place(m), place(n), n.Name())
 		}
 	}
+}
+
+// place returns the GUID of an adapter, and what it is linked to.
+func place(n *fabric.Node) string {
+	if u := unidentified(n); u.Leaf != "" {
+		return fmt.Sprintf("%s at %.80q", u.GUID, u.Leaf)
+	}
+	return n.GUID().String()
 }
 
 // addToAll makes all hosts unknown.
@@ -420,7 +462,7 @@ func always(s Health) bySeverity { return bySeverity{s, s, s, s} }
 // notOfHosts are checks that say nothing about the traffic of a host.
 const notOfHosts = "audit.* sm.* sa.* key.* mkey.* mc.empty mc.untold mlid.* fw.* device.* fm.* client.* trap.* timers " +
 	"name.* sysimage prefix.* node.new node.replaced node.reboot " +
-	"topo.names topo.device topo.extra ctr.vl15 ctr.qp1 ctr.absent ctr.cleared ctr.saturated ctr.relay port.sick.peer port.thresholds lft.* qos.*"
+	"conf.* topo.names topo.device topo.extra ctr.vl15 ctr.qp1 ctr.absent ctr.cleared ctr.saturated ctr.relay port.sick.peer port.thresholds lft.* qos.*"
 
 // ofSwitches are checks of switches and routes: a host may be ok without them.
 const ofSwitches = "ar.* rt.* hbf.* pfrn.* rn.* env.* link.uplinks mft.* cc.*"

@@ -193,16 +193,19 @@ func TestJudgeHosts(t *testing.T) {
 		got  *HealthReport
 		want string
 	}{
-		{"unnamed", run(JudgeOptions{}, n.report()), "a ok|b ok|c ok|d ok|e ok|! 0x000000000000001a a b c x;y"},
-		{"some", run(JudgeOptions{Names: []string{"c", "z", "-rf"}}, n.report(broken)), "-rf unknown; unknown not in the fabric|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|z unknown; unknown not in the fabric|! 0x000000000000001a a b c x;y"},
+		{"unnamed", run(JudgeOptions{}, n.report()), "a ok|b ok|c ok|d ok|e ok|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
+		{"some", run(JudgeOptions{Names: []string{"c", "z", "-rf"}}, n.report(broken)), "-rf unknown; unknown not in the fabric|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|z unknown; unknown not in the fabric|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
 		{"baseline", run(JudgeOptions{Baseline: n.f}, newHealthNetwork().report()), "a ok|b ok|c ok|d ok|e unknown; unknown in the baseline, but not in the fabric"},
-		{"one name of two systems", run(JudgeOptions{}, same.report(finding("x.y", audit.OfNode(same.nodes["c"]), audit.Error))), "a ok|b ok|c unknown; unknown 0x0000000000000016 and 0x0000000000000018 have the same name: c HCA-1|d ok"},
-		{"rails", run(JudgeOptions{}, newHealthNetwork().report(), n.report(broken)), "a ok|b ok|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|d ok|e ok|! 0x000000000000001a a b c x;y"},
+		{"one name of two systems", run(JudgeOptions{}, same.report(finding("x.y", audit.OfNode(same.nodes["c"]), audit.Error))), "a ok|b ok|c unknown; unknown 0x0000000000000016 at \"leaf-1/3\" and 0x0000000000000018 at \"leaf-1/4\" have the same name: c HCA-1|d ok"},
+		{"rails", run(JudgeOptions{}, newHealthNetwork().report(), n.report(broken)), "a ok|b ok|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|d ok|e ok|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
 		{"a rail that is missing", run(JudgeOptions{Missing: []string{"port mlx5_1/1: not audited"}, Names: []string{"d"}}, newHealthNetwork().report()), "d unknown; unknown port mlx5_1/1: not audited"},
 	} {
 		got := strings.Join(shownHealth(test.got), "|")
 		if test.got.Unnamed != nil {
-			got += "|! " + strings.Join(test.got.Unnamed, " ")
+			got += "|!"
+			for _, u := range test.got.Unnamed {
+				got += " " + u.String() + " " + u.Why + ";"
+			}
 		}
 		if got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)

@@ -72,7 +72,8 @@ type Group struct {
 	Switches []string // on level 0: names of its leaves
 }
 
-// Find groups the hosts of f. The error is that there are no hosts.
+// Find groups the hosts of f. The error is that there are no hosts or no known links, that two have the same name, or
+// that the role of a leaf is ambiguous.
 //
 // Time: O(H*(S + N) + A*R) for S switches with N links in H levels, and A adapters of
 // hosts with R each, beyond sorting.
@@ -81,13 +82,23 @@ func Find(f *fabric.Fabric, o GroupOptions) (*Groups, error) {
 		o.Rules = graph.DefaultRules()
 	}
 	n := newNetwork(f, o)
+	n.cutPlanes()
+	if err := n.inferRoles(); err != nil {
+		return nil, err
+	}
 	misplaced := n.misplaced()
 	if o.SkipMisplaced {
 		n.skip(misplaced)
 	}
-	n.joinUnits()
-	hosts := n.placeHosts()
+	n.joinUnits(n.overlaps())
+	hosts, err := n.placeHosts()
+	if err != nil {
+		return nil, err
+	}
 	if len(hosts) == 0 {
+		if slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemNoLinks }) {
+			return nil, errors.New("no hosts: the links are unknown: the file has none")
+		}
 		return nil, n.noHosts()
 	}
 	g := &Groups{}
@@ -117,7 +128,16 @@ type notes struct {
 // maxNoteNames is how many names a note has.
 const maxNoteNames = 3
 
-func (n *notes) add(kind, name string) {
+// notIdentified is the note of adapters whose names identify no host, of which it names more.
+const (
+	notIdentified    = "not identified by name; left out"
+	maxNotIdentified = 8
+)
+
+func (n *notes) add(kind, name string) { n.addText(kind, fmt.Sprintf("%.80q", name)) }
+
+// addText adds a name that is quoted.
+func (n *notes) addText(kind, name string) {
 	if n.of == nil {
 		n.of = map[string][]string{}
 	}
@@ -133,16 +153,15 @@ func (n *notes) list() []string {
 		names := n.of[kind]
 		slices.SortFunc(names, fabric.CompareNames)
 		names = slices.Compact(names)
-		more := ""
-		if len(names) > maxNoteNames {
-			more = fmt.Sprintf(" and %d more", len(names)-maxNoteNames)
-			names = names[:maxNoteNames]
+		more, most := "", maxNoteNames
+		if kind == notIdentified {
+			most = maxNotIdentified
 		}
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = fmt.Sprintf("%.80q", name)
+		if len(names) > most {
+			more = fmt.Sprintf(" and %d more", len(names)-most)
+			names = names[:most]
 		}
-		list = append(list, kind+": "+strings.Join(quoted, ", ")+more)
+		list = append(list, kind+": "+strings.Join(names, ", ")+more)
 	}
 	return list
 }
@@ -156,6 +175,9 @@ type network struct {
 	adapters []adapter
 	unit     disjointSets // of leaves
 	ports    int          // of compute nodes that are at switches
+	plane    map[int]int  // of leaves, from 1, where adapters have several; 0: of several
+	services map[int]bool // leaves at which there are adapters of services
+	stated   map[int]bool // leaves that a rule names: their roles are not inferred
 	dns      bool
 	notes    notes
 }
@@ -172,12 +194,13 @@ type adapter struct {
 	whole string // the name of the node
 	node  *fabric.Node
 	leaf  int
+	port  string // of the leaf
 }
 
 // newNetwork adds the current fabric first, and then what only the baseline has: nodes are
 // identified by their GUIDs, and a port has one cable.
 func newNetwork(f *fabric.Fabric, o GroupOptions) *network {
-	n := &network{dns: o.DNS}
+	n := &network{dns: o.DNS, plane: map[int]int{}, services: map[int]bool{}, stated: map[int]bool{}}
 	now := n.add(f, o, nil, nil)
 	if o.Baseline != nil {
 		n.add(o.Baseline, o, f, now)
@@ -241,7 +264,9 @@ func (n *network) add(f *fabric.Fabric, o GroupOptions, now *fabric.Fabric, inde
 
 // attach adds a port of a CA, where it is of a host.
 func (n *network) attach(p *fabric.Port, leaf int, o GroupOptions) {
-	if graph.Classify(o.Rules, p)&graph.ClassCN == 0 {
+	class := graph.Classify(o.Rules, p)
+	n.services[leaf] = n.services[leaf] || class&graph.ClassIO != 0
+	if class&graph.ClassCN == 0 {
 		if graph.Classify(ServiceRules(), p)&graph.ClassIO != 0 {
 			n.notes.add("login or management host, which runs no jobs; left out (--class 'NAME=cn' includes it)", p.Node().Name())
 		}
@@ -249,8 +274,24 @@ func (n *network) attach(p *fabric.Port, leaf int, o GroupOptions) {
 	}
 	n.ports++
 	node := p.Node()
+	if plane := planeOf(p); plane > 0 {
+		if old, found := n.plane[leaf]; found && old != plane {
+			plane = 0
+		}
+		n.plane[leaf] = plane
+	}
+	for i := range o.Rules {
+		if r := &o.Rules[i]; r.Leaf && r.Class&graph.ClassCN != 0 && r.Fits(p) {
+			n.stated[leaf] = true
+		}
+	}
 	host, ok := hostName(node.Name(), n.dns)
-	if !ok {
+	switch {
+	case ok:
+	case node.Name() == "", fabric.Unidentified(node.Name()) != "":
+		n.notes.addText(notIdentified, unidentified(node).String())
+		return
+	default:
 		what := "name is not that of a host and its adapter; left out"
 		if n.dns {
 			what = "name is not that of a Kubernetes node and its adapter; left out"
@@ -258,7 +299,7 @@ func (n *network) attach(p *fabric.Port, leaf int, o GroupOptions) {
 		n.notes.add(what, node.Name())
 		return
 	}
-	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
+	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf, p.Peer().Name()})
 }
 
 // hostName is the host in a node's name; false without one.

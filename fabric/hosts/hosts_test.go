@@ -134,6 +134,62 @@ var (
 	}
 )
 
+// storageBeside has two adapters of each host at one of two leaves, and one at a leaf for all.
+var storageBeside = []string{
+	"L1 - n1~r0 n1~r1 n2~r0 n2~r1 n3~r0 n3~r1 S", "L2 - n4~r0 n4~r1 n5~r0 n5~r1 S", "X - n1~r2 n2~r2 n3~r2 n4~r2 n5~r2 n9~r2 S",
+}
+
+// TestRefused: hosts of the same name, and leaves whose role is ambiguous, are errors that name both.
+func TestRefused(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"a name twice", []string{"L1 - n1 n2~mlx5_0 S1", "L2 - n3 n2~mlx5_0#2 S1", "L3 - n4 S1"},
+			`several hosts have the same name: "n2 mlx5_0" (0x0000000000000102 at "L1/2", 0x0000000000000106 at "L2/2"); give them names of their own (--node-name-map FILE), or leave them out (--class 'GUID=io')`},
+		{"a name twice at a leaf", []string{"L1 - n1~mlx5_0 n1~mlx5_0#2"},
+			`several hosts have the same name: "n1 mlx5_0" (0x0000000000000101 at "L1/1", 0x0000000000000102 at "L1/2"); give them names of their own (--node-name-map FILE), or leave them out (--class 'GUID=io')`},
+		{"as many adapters at a leaf for all", []string{"L1 - n1~r0 n2~r0 S", "L2 - n3~r0 n4~r0 S", "X - n1~r1 n2~r1 n3~r1 n4~r1 S"},
+			`leaf "X": its role is ambiguous: 4 of its hosts have as many adapters at other leaves; name the leaves of storage or management, such as --class 'X=io'`},
+		{"as many at a leaf for parts of groups", []string{"X - n1~r1 n4~r1 n2~r1 n5~r1 S", "L1 - n1~r0 n2~r0 n3~r0 n6~r0 n8~r0 S", "L2 - n4~r0 n5~r0 n7~r0 n10~r0 n11~r0 S"},
+			`leaf "X": its role is ambiguous: 4 of its hosts have as many adapters at other leaves; name the leaves of storage or management, such as --class 'X=io'`},
+	} {
+		g, err := Find(net(test.lines...).build(t), GroupOptions{})
+		if err == nil {
+			t.Errorf("%s: got\n%s", test.name, text(g))
+		} else if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// TestPlanes: links between planes do not count for the tree.
+func TestPlanes(t *testing.T) {
+	for _, spec := range []string{"fattree:k=4,levels=2", "fattree:k=4,levels=3", "pgft:m=4/4/4,w=1/2/2,p=1/1/1"} {
+		one, _, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		four, _, err := sim.Parse(spec + ",generation=xdr,planes=4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Find(one, GroupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Find(four, GroupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		strip := strings.NewReplacer("unit-", "", "-plane-1", "")
+		if diff := cmp.Diff(text(want), strip.Replace(text(got))); diff != "" {
+			t.Errorf("%s (-one plane +four):\n%s", spec, diff)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	storage := append([]graph.Rule{{Class: graph.ClassIO, Name: "n5*"}}, graph.DefaultRules()...)
 	for _, test := range []struct {
@@ -155,10 +211,18 @@ func TestFind(t *testing.T) {
 			"root\n unit-A1 n[1-2,5-7]\n unit-B1 n[3-4]\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n5\"\n"},
 		{"one host at two leaves", append([]string{"L1 - n9~r0", "L2 - n9~r1"}, tree...), GroupOptions{},
 			"root\n L1 n[1-2,9]\n L2 n[3-4]\n L10 n5\n! adapters at leaves of several units: host placed where most of them are, or at the first: \"n9\"\n"},
-		{"a name twice", []string{"L1 - n1 n2~mlx5_0 S1", "L2 - n3 n2~mlx5_0#2 S1", "L3 - n4 S1"}, GroupOptions{},
-			"root\n L1 n1\n L2 n3\n L3 n4\n! adapters of the same name at leaves of several units: host unclear; left out: \"n2 mlx5_0\"\n"},
+		{"placeholders", []string{"L1 - localhost~mlx5_0 n1 localhost~mlx5_0#2 (none)~mlx5_0 S1", "L2 - n2 localhost.localdomain~HCA-1 node mlx5_0 S1"}, GroupOptions{},
+			"root\n L1 n1\n L2 n2\n! not identified by name; left out: \"(none) mlx5_0\" (0x0000000000000104 at \"L1/4\"), \"localhost mlx5_0\" (0x0000000000000101 at \"L1/1\"), \"localhost mlx5_0\" (0x0000000000000103 at \"L1/3\"), \"localhost.localdomain HCA-1\" (0x0000000000000108 at \"L2/2\"), \"mlx5_0\" (0x000000000000010a at \"L2/4\"), \"node\" (0x0000000000000109 at \"L2/3\")\n"},
+		{"a leaf of storage beside rails", storageBeside, GroupOptions{},
+			"root\n L1 n[1-3]\n L2 n[4-5]\n! role inferred: the leaf serves hosts of several groups, as storage and management do, and groups none (--class 'LEAF=cn' if it does): \"X\"\n! all adapters are at leaves of storage or management; left out: \"n9\"\n"},
+		{"the same, by its class", storageBeside, GroupOptions{Rules: append([]graph.Rule{{Class: graph.ClassIO, Name: "x*", Leaf: true}}, graph.DefaultRules()...)}, "root\n L1 n[1-3]\n L2 n[4-5]\n"},
+		{"the same, for jobs", storageBeside, GroupOptions{Rules: append([]graph.Rule{{Class: graph.ClassCN, GUIDs: []mad.GUID{0x10d}, Leaf: true}}, graph.DefaultRules()...)}, "unit-L1 n[1-5,9]\n"},
+		{"two leaves of storage, by name", []string{"Storage1 - n1~r1 n2~r1 n3~r1 n4~r1 S", "Storage2 - n1~r2 n2~r2 n3~r2 n4~r2 S", "L1 - n1~r0 n2~r0 S", "L2 - n3~r0 n4~r0 S"}, GroupOptions{},
+			"root\n L1 n[1-2]\n L2 n[3-4]\n! role inferred: the leaf serves hosts of several groups, as storage and management do, and groups none (--class 'LEAF=cn' if it does): \"Storage1\", \"Storage2\"\n"},
+		{"a leaf of storage for parts of groups, by its targets", []string{"X - n1~r1 n4~r1 n2~r1 n5~r1 storage-1 S", "L1 - n1~r0 n2~r0 n3~r0 n6~r0 n8~r0 S", "L2 - n4~r0 n5~r0 n7~r0 n10~r0 n11~r0 S"}, GroupOptions{},
+			"root\n L1 n[1-3,6,8]\n L2 n[4-5,7,10-11]\n! role inferred: the leaf serves hosts of several groups, as storage and management do, and groups none (--class 'LEAF=cn' if it does): \"X\"\n"},
 		{"names that are no hosts'", []string{"L1 - n1 n~a~b a[1] x,y q\"r -f _ üb n2~\x1b[31m \xff S1", "L2 - n2 S1"}, GroupOptions{},
-			"root\n L1 n1\n L2 n2\n! name is not that of a host and its adapter; left out: \"-f\", \"_\", \"a[1]\" and 6 more\n"},
+			"root\n L1 n1\n L2 n2\n! name is not that of a host and its adapter; left out: \"-f\", \"\\xff\", \"_\" and 6 more\n"},
 		{"names of Kubernetes", []string{"L1 - n_1 S1", "L2 - nODE-7 n1.EXAMPLE n1.a_b S1"}, GroupOptions{DNS: true},
 			"L2 n1.example,node-7\n! name is not that of a Kubernetes node and its adapter; left out: \"n1.a_b\", \"n_1\"\n"},
 		{"switches of the same name, or none to speak of", []string{"L - n1 S1", "L#2 - n2 S1", "L_1 - n3 S1", "L-1 - n4 S1", "LEAF\x00 - n5 S1", "?/é - n6 S1", "S2 - S1", "Leaf~of~a~name~that~is~longer~than~forty~characters~is - n7"}, GroupOptions{},
@@ -209,8 +273,8 @@ func TestBaseline(t *testing.T) {
 // TestNoHosts: that there are none is an error, which says why.
 func TestNoHosts(t *testing.T) {
 	for want, lines := range map[string][]string{
-		`no hosts: no adapter of a compute node (class cn) is at a switch`:                                                                                 {"L1 - storage-1 S1"},
-		`no host can be identified: name is not that of a host and its adapter; left out: "MT4123 ConnectX6 by V"; --node-name-map FILE gives nodes names`: {"L1 - MT4123~ConnectX6~by~V"},
+		`no hosts: no adapter of a compute node (class cn) is at a switch`:                                                                                            {"L1 - storage-1 S1"},
+		`no host can be identified: not identified by name; left out: "MT4123 ConnectX6 by V" (0x0000000000000101 at "L1/1"); --node-name-map FILE gives nodes names`: {"L1 - MT4123~ConnectX6~by~V"},
 	} {
 		d := net(lines...)
 		d.types["MT4123 ConnectX6 by V"] = mad.NodeTypeCA

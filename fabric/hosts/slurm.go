@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fabsh/fabric"
 )
 
 // slurmPrefix begins the reasons of fabsh's drains, of an unnamed subnet. Only these are lifted.
@@ -90,7 +92,11 @@ func ReadDrained(text []byte) ([]Drained, error) {
 		line = strings.TrimRight(line, "\r\n")
 		node, reason, ok := strings.Cut(line, " ")
 		if !ok || node == "" || strings.ContainsAny(node, "[],") {
-			return nil, fmt.Errorf("line %d: want NODE REASON, got %.60q; use sinfo -a -h -N -o '%%N %%E', or scontrol show node --json", n, line)
+			shown := line
+			if fabric.HoldsKey(line) {
+				shown = fabric.HiddenLine
+			}
+			return nil, fmt.Errorf("line %d: want NODE REASON, got %.60q; use sinfo -a -h -N -o '%%N %%E', or scontrol show node --json", n, shown)
 		}
 		list = append(list, Drained{node, strings.TrimLeft(reason, " ")})
 	}

@@ -16,58 +16,66 @@ import (
 // several hosts have it.
 const manyLeaves = 64
 
-// joinUnits joins leaves that serve one set of hosts: where hosts have an adapter for
-// each rail, each at a leaf of its own, these leaves are one place to a scheduler.
-// Two leaves are joined if they have in common more than half of the hosts of the smaller
-// one: a cable at the wrong leaf, or a host with two adapters among others that have one,
-// joins nothing.
-func (n *network) joinUnits() {
+// overlaps are the hosts that leaves have in common.
+type overlaps struct {
+	hosts  []int          // by leaf
+	common map[[2]int]int // by pair of leaves, the lower first
+}
+
+// overlaps counts hosts of leaves. A host of whose name there may be several counts for no pair.
+func (n *network) overlaps() *overlaps {
 	leaves := map[string][]int{}
-	nodes := map[string]*fabric.Node{} // by their whole names; nil: several have it
+	doubtful := map[string]bool{}
+	nodes := map[string]*fabric.Node{} // by their whole names
 	for _, a := range n.adapters {
 		leaves[a.host] = append(leaves[a.host], a.leaf)
 		if b, found := nodes[a.whole]; found && b != a.node {
-			nodes[a.whole] = nil
-		} else {
-			nodes[a.whole] = a.node
-		}
-	}
-	doubtful := map[string]bool{} // hosts: there may be several of the name
-	for _, a := range n.adapters {
-		if nodes[a.whole] == nil {
 			doubtful[a.host] = true
 		}
+		nodes[a.whole] = a.node
 	}
-	hosts := make([]int, len(n.names)) // of the leaf
-	common := map[[2]int]int{}
+	o := &overlaps{make([]int, len(n.names)), map[[2]int]int{}}
 	for host, list := range leaves {
 		slices.Sort(list)
 		list = slices.Compact(list)
 		for i, a := range list {
-			hosts[a]++
+			o.hosts[a]++
 			if doubtful[host] || len(list) >= manyLeaves {
 				continue
 			}
 			for _, b := range list[i+1:] {
-				common[[2]int{a, b}]++
+				o.common[[2]int{a, b}]++
 			}
 		}
 	}
-	for pair, both := range common {
-		if 2*both > min(hosts[pair[0]], hosts[pair[1]]) {
+	return o
+}
+
+// both returns how many hosts two leaves have in common.
+func (o *overlaps) both(a, b int) int { return o.common[[2]int{min(a, b), max(a, b)}] }
+
+// alike reports whether leaves have in common more than half of the hosts of the smaller one: a cable at
+// the wrong leaf, or a host with two adapters among others that have one, makes no leaves alike.
+func (o *overlaps) alike(a, b int) bool { return 2*o.both(a, b) > min(o.hosts[a], o.hosts[b]) }
+
+// joinUnits joins leaves that are alike: where hosts have an adapter for each rail, each at a leaf of
+// its own, these leaves are one place to a scheduler.
+func (n *network) joinUnits(o *overlaps) {
+	for pair := range o.common {
+		if o.alike(pair[0], pair[1]) {
 			n.unit.join(pair[0], pair[1])
 		}
 	}
 }
 
 // placeHosts are the hosts by the unit that most of their adapters are at; of units
-// with as many, the first.
-func (n *network) placeHosts() map[string]int {
+// with as many, the first. The error is that hosts have the same name.
+func (n *network) placeHosts() (map[string]int, error) {
 	list := slices.Clone(n.adapters)
 	slices.SortStableFunc(list, func(a, b adapter) int {
 		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(n.unit.of(a.leaf), n.unit.of(b.leaf)), cmp.Compare(a.whole, b.whole))
 	})
-	hosts := map[string]int{}
+	hosts, double := map[string]int{}, []string{}
 	for len(list) > 0 {
 		end := slices.IndexFunc(list, func(a adapter) bool { return a.host != list[0].host })
 		if end < 0 {
@@ -75,15 +83,45 @@ func (n *network) placeHosts() map[string]int {
 		}
 		own := list[:end]
 		list = list[end:]
-		if unit, ok := n.placeHost(own); ok {
-			hosts[own[0].host] = unit
+		if text := n.duplicate(own); text != "" {
+			double = append(double, text)
 		}
+		hosts[own[0].host] = n.placeHost(own)
 	}
-	return hosts
+	if len(double) > 0 {
+		slices.SortFunc(double, fabric.CompareNames)
+		more := ""
+		if len(double) > maxNoteNames {
+			more = fmt.Sprintf(" and %d more", len(double)-maxNoteNames)
+			double = double[:maxNoteNames]
+		}
+		return nil, fmt.Errorf("several hosts have the same name: %s%s; give them names of their own (--node-name-map FILE), or leave them out (--class 'GUID=io')", strings.Join(double, "; "), more)
+	}
+	return hosts, nil
+}
+
+// duplicate names two adapters of one name that cannot be of one host, "" without such: in
+// different systems if the names have an adapter ("n7 mlx5_0"), else at leaves of several units.
+func (n *network) duplicate(own []adapter) string {
+	first := map[string]adapter{}
+	for _, a := range own {
+		b, found := first[a.whole]
+		if !found {
+			first[a.whole] = a
+			continue
+		}
+		system := a.node.Info().SystemImageGUID
+		one := system != 0 && system == b.node.Info().SystemImageGUID
+		if a.node == b.node || one || !strings.Contains(strings.TrimSpace(a.whole), " ") && n.unit.of(a.leaf) == n.unit.of(b.leaf) {
+			continue
+		}
+		return fmt.Sprintf("%.80q (%s at %.80q, %s at %.80q)", a.whole, b.node.GUID(), b.port, a.node.GUID(), a.port)
+	}
+	return ""
 }
 
 // placeHost is the unit of the host that has these adapters, which are sorted by units.
-func (n *network) placeHost(own []adapter) (unit int, ok bool) {
+func (n *network) placeHost(own []adapter) int {
 	best, most, units := 0, 0, 0
 	for i := 0; i < len(own); {
 		u, first := n.unit.of(own[i].leaf), i
@@ -95,21 +133,10 @@ func (n *network) placeHost(own []adapter) (unit int, ok bool) {
 			best, most = u, i-first
 		}
 	}
-	if units == 1 {
-		return best, true
+	if units > 1 {
+		n.notes.add("adapters at leaves of several units: host placed where most of them are, or at the first", own[0].host)
 	}
-	// Where two adapters of one name are far apart there are two hosts of that name.
-	named := map[string]adapter{}
-	for _, a := range own {
-		b, found := named[a.whole]
-		if found && b.node != a.node && n.unit.of(a.leaf) != n.unit.of(b.leaf) {
-			n.notes.add("adapters of the same name at leaves of several units: host unclear; left out", a.whole)
-			return 0, false
-		}
-		named[a.whole] = a
-	}
-	n.notes.add("adapters at leaves of several units: host placed where most of them are, or at the first", own[0].host)
-	return best, true
+	return best
 }
 
 // disjointSets are sets of numbers, which are joined (union-find).
@@ -402,7 +429,7 @@ func (m *namer) before(a, b int) bool {
 func (m *namer) plain(s int) string {
 	var b strings.Builder
 	gap := false
-	for _, c := range []byte(m.n.names[s]) {
+	for _, c := range []byte(strings.Replace(m.n.names[s], "GUID=0x", "", 1)) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
 			if gap && b.Len() > 0 {

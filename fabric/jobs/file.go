@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/hosts"
 )
@@ -351,7 +352,7 @@ func (f *file) readTable(r *bufio.Reader) error {
 	}
 	id, list := column(columns.id), column(columns.hosts)
 	if id < 0 || list < 0 {
-		return fmt.Errorf("%s:1: the header %.80q has no column of ids, or none of hosts; want the output of squeue --json, or a header such as JOBID,USER,NODELIST", f.name, strings.TrimSpace(header))
+		return fmt.Errorf("%s:1: the header %q has no column of ids, or none of hosts; want the output of squeue --json, or a header such as JOBID,USER,NODELIST", f.name, fabric.Clip(strings.TrimSpace(header)))
 	}
 	for {
 		row, err := c.Read()

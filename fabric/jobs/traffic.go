@@ -21,7 +21,7 @@ import (
 const (
 	AllToAll = "all-to-all"         // each port to all others of the job
 	Ring     = "ring"               // to the next host, and from the last to the first; ports of equal rails
-	Doubling = "recursive-doubling" // to the hosts 1, 2, 4, ... places away, as an all-reduce does; ports of equal rails
+	Doubling = "recursive-doubling" // to the hosts whose place is its own XOR 1, 2, 4, ..., as an all-reduce does; ports of equal rails
 	Rails    = "rails"              // to all other hosts; ports of equal rails: traffic stays on its rail
 )
 

@@ -98,6 +98,9 @@ func ParseExpectationFile(text []byte) (list []Expected, err error) {
 			return nil, fmt.Errorf("line %d: want MODEL PORTS [FIRMWARE]..., such as MT4129 8xNDR 28.39.1002", at)
 		}
 		x, err := parsePorts(words[1])
+		if err != nil && fabric.HoldsKey(line) {
+			err = errors.New("want MODEL PORTS [FIRMWARE]...; the line is not shown, it may hold a key")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}

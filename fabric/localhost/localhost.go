@@ -54,18 +54,26 @@ type Host struct {
 	Fabric *fabric.Fabric
 }
 
+// PCI is the PCIe device of an adapter, VirtualFunction a virtual function of it.
+type (
+	PCI             = umad.PCI
+	VirtualFunction = umad.VirtualFunction
+)
+
 // HostPort is a port of the host.
 type HostPort struct {
 	umad.HostPort
 	// Port is the port in Fabric; nil if Err is set.
 	Port *fabric.Port
+	// PCI is the PCIe device of the adapter.
+	PCI PCI
 	// Counters are its counters, unless CountersErr is the reason why they are unknown.
 	Counters    umad.PortCounters
 	CountersErr error
-	// Asked reports whether its neighbour was asked for its name. NeighborErr is why it is
+	// NeighborRequested reports whether its neighbour was asked for its name. NeighborErr is why it is
 	// unknown: nil if it was read, or the link is down.
-	Asked       bool
-	NeighborErr error
+	NeighborRequested bool
+	NeighborErr       error
 }
 
 // Name returns the name of the port: "mlx5_0/1", or the name of a device whose ports are
@@ -150,8 +158,9 @@ func Read(ctx context.Context, o ReadOptions) (*Host, error) {
 		waiting++
 		go func() {
 			r := result{i: i, HostPort: HostPort{HostPort: p}}
+			r.PCI = umad.ReadPCI(o.FS, p.Device)
 			r.Counters, r.CountersErr = umad.ReadCounters(o.FS, p.Device, int(p.Num))
-			r.end, r.Asked, r.NeighborErr = o.neighbor(ctx, p, list.err)
+			r.end, r.NeighborRequested, r.NeighborErr = o.neighbor(ctx, p, list.err)
 			results <- r
 		}()
 	}

@@ -123,7 +123,7 @@ func TestSilentNeighbors(t *testing.T) {
 			t.Errorf("took %v, want 300ms", d)
 		}
 		for i := range h.Ports {
-			if p := &h.Ports[i]; (p.NeighborErr != nil) != (i < 2) || !p.Asked || i < 2 && !engine.Unanswered(p.NeighborErr) {
+			if p := &h.Ports[i]; (p.NeighborErr != nil) != (i < 2) || !p.NeighborRequested || i < 2 && !engine.Unanswered(p.NeighborErr) {
 				t.Errorf("%s: %v", p.Name(), p.NeighborErr)
 			}
 		}
@@ -182,7 +182,7 @@ func TestWithoutUmad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(h.Ports[1].NeighborErr); got != "ib_umad does not serve the port" || h.Ports[1].Asked {
+	if got := fmt.Sprint(h.Ports[1].NeighborErr); got != "ib_umad does not serve the port" || h.Ports[1].NeighborRequested {
 		t.Errorf("without a device: %s", got)
 	}
 	f.Set("sys/class/infiniband_mad", "")

@@ -20,6 +20,7 @@ type changesView struct {
 	More     int
 	Unknown  []string // what was not compared
 	Grids    []changeGrid
+	Keys     []shade // of these
 	Notes    []string
 }
 
@@ -42,6 +43,7 @@ func (p *Page) changes() *changesView {
 		return nil
 	}
 	v := &changesView{Baseline: clean(p.Baseline.String())}
+	v.Keys = []shade{{"missing", "fewer than before"}, {"up", "more"}, {"slow", "at other ports"}, {"same", "as before"}, {"unknown", "unknown"}}
 	if p.Diff == nil {
 		v.Why = clean(cmp.Or(p.NoDiff, "they were not compared"))
 		return v

@@ -22,8 +22,8 @@ func TestFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := p.findings(at)
-	if len(v.Groups) != 1 || len(v.Groups[0]) != 2 || v.Groups[0][1].Depth != 1 || !v.Since || v.Groups[0][0].Since != "1970-01-01T00:00:00Z" || v.Groups[0][1].Group == "" {
+	v := p.findings(at, &explanations{known: map[string]bool{}})
+	if len(v.Groups) != 1 || len(v.Groups[0]) != 2 || v.Groups[0][1].Depth != 1 || !v.Since || v.Groups[0][0].Since != "1970-01-01T00:00:00Z" || v.Groups[0][1].Place == "" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -19,12 +19,13 @@ import (
 // upper one. All maps have equal cells, so that they can be compared.
 type heatView struct {
 	Title, Note string
-	W, H        int
-	Layers      []layer
-	Legend      []shade
-	Top         []portFigure
-	Unknown     int // ports
-	Ports       int
+	grid
+	Columns string   // what columns and rows are, in words
+	Blocks  []string // names of the columns and rows of each matrix
+	Legend  []shade
+	Top     []portFigure
+	Unknown int // ports
+	Ports   int
 }
 
 type shade struct{ Class, Text string }
@@ -34,6 +35,7 @@ type portFigure struct{ Port, Value string }
 // figure is what a heat map shows of a port.
 type figure struct {
 	title, unit string
+	one         string // the unit of 1; "": unit
 	value       picture.Value
 	scale       func(lowest, highest float64) picture.Scale
 }
@@ -47,7 +49,7 @@ const (
 func (p *Page) heat(t *topology) (views []heatView, none []string) {
 	var figures []figure
 	if p.Balance != nil {
-		figures = append(figures, figure{title: "LIDs whose packets leave by the port", unit: "LIDs", value: p.lids, scale: picture.Steps})
+		figures = append(figures, figure{title: "LIDs whose packets leave by the port", unit: "LIDs", one: "LID", value: p.lids, scale: picture.Steps})
 	} else {
 		none = append(none, "LIDs per port: "+cmp.Or(clean(p.NoRoutes), "the forwarding tables are unknown")+".")
 	}
@@ -56,7 +58,7 @@ func (p *Page) heat(t *topology) (views []heatView, none []string) {
 			figure{title: "Utilisation: data sent, share of the link's rate", unit: "%", value: rates.use, scale: picture.Even},
 			figure{title: "Time waiting for credits (PortXmitWait), share of waiting and sending", unit: "%", value: rates.wait, scale: picture.Even},
 			figure{title: "Bit errors (symbol errors)", unit: "of 10^15 bits", value: rates.bits, scale: powers},
-			figure{title: "Errors between two reads", unit: "errors", value: rates.errors, scale: powers})
+			figure{title: "Errors between two reads", unit: "errors", one: "error", value: rates.errors, scale: powers})
 	} else {
 		none = append(none, "Utilisation, waiting and errors: counters were read only once; run fabsh report html counters --over 10s.")
 	}
@@ -77,6 +79,14 @@ func (p *Page) heat(t *topology) (views []heatView, none []string) {
 		none = append(none, "There are no links between switches to draw.")
 	}
 	return views, none
+}
+
+// text returns a value with its unit.
+func (x *figure) text(v float64) string {
+	if v == 1 && x.one != "" {
+		return "1 " + x.one
+	}
+	return number(v) + " " + x.unit
 }
 
 // powers returns the scale of a figure that is mostly 0.
@@ -110,7 +120,7 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 		v.Note = "Unknown for all " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	case unknown == 0 && lowest == highest:
-		v.Note = number(highest) + " " + x.unit + " for all " + plural.Count(v.Ports, "port", "ports") + "."
+		v.Note = x.text(highest) + " for all " + plural.Count(v.Ports, "port", "ports") + "."
 		return v
 	}
 	v.Unknown = unknown
@@ -120,6 +130,11 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 		return v
 	}
 	scale := x.scale(lowest, highest)
+	gap, named := 1, false // columns between two matrices; whether names of rows are there
+	if names := rowNames(list); columns <= labelled && len(list)*names+14*columns <= ladderWidth {
+		gap, named = (names+13)/14, true
+	}
+	columns += gap * (len(list) - 1)
 	drawn := sheet{wide: max(1, min(14, ladderWidth/columns)), high: max(4, min(14, 300/rows))}
 	if drawn.wide >= 4 {
 		drawn.gap = 1
@@ -136,10 +151,12 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 					drawn.add("unknown", left+r, y)
 				}
 			}
-			left += len(m.Rows)
+			left += len(m.Rows) + gap
 		}
 	}
-	v.W, v.H, v.Layers = columns*drawn.wide, rows*drawn.high, drawn.layers()
+	v.Layers = drawn.layers()
+	v.W, v.H = columns*drawn.wide+4, rows*drawn.high+4
+	v.axes(list, &drawn, gap, named || len(list) == 1)
 	for i := range scale {
 		v.Legend = append(v.Legend, shade{"h" + strconv.Itoa(scale.ShadeOf(i)), scale.Text(i)})
 	}
@@ -148,6 +165,64 @@ func (x *figure) view(list []*picture.Matrix, far bool) (v heatView) {
 		v.Legend = append(v.Legend, shade{"unknown", "unknown"})
 	}
 	return v
+}
+
+// Describe returns a description of the map for those who do not see it.
+func (v heatView) Describe() string { return v.Title + ": the highest are listed below" }
+
+// room returns the width of a text beside cells, in pixels.
+func room(text string) int { return 8 + charWidth*len([]rune(text)) }
+
+// rowNames returns the width of the longest name of a row.
+func rowNames(list []*picture.Matrix) (most int) {
+	for _, m := range list {
+		for _, n := range m.Columns {
+			most = max(most, room(picture.NodeName(n, labelText)))
+		}
+	}
+	return most
+}
+
+// axes names the columns and rows of a map: beside its cells where there is room, and in words. gap
+// is the number of columns between two matrices; named: there is room for the names of rows.
+func (v *heatView) axes(list []*picture.Matrix, drawn *sheet, gap int, named bool) {
+	lower, upper := picture.TierName(list[0].Tiers[0]), picture.TierName(list[0].Tiers[1])
+	v.Columns = fmt.Sprintf("Columns: %s; rows: %s.", lower, upper)
+	if len(list) > 1 {
+		v.Columns = fmt.Sprintf("%d matrices side by side; columns: %s; rows: %s.", len(list), lower, upper)
+	}
+	column := func(x int, text string) {
+		v.Above = max(v.Above, room(text))
+		v.ColumnLabels = append(v.ColumnLabels, label{x, -5, text})
+	}
+	left := 0
+	for i, m := range list {
+		if i < maxNotes {
+			v.Blocks = append(v.Blocks, fmt.Sprintf("columns: %s; rows: %s", names(m.Rows, titleNames), names(m.Columns, titleNames)))
+		}
+		first, wide := left*drawn.wide, len(m.Rows)*drawn.wide
+		switch {
+		case drawn.wide >= 10:
+			for c, n := range m.Rows {
+				column(first+(c+1)*drawn.wide-3, picture.NodeName(n, labelText))
+			}
+		case wide < 10:
+		case len(list) == 1:
+			column(first+10, span(m.Rows))
+		default:
+			column(first+10, strconv.Itoa(i+1))
+		}
+		step := (9 + drawn.high) / drawn.high // rows from name to name
+		for r := 0; named && r < len(m.Columns); r += step {
+			text := picture.NodeName(m.Columns[r], labelText)
+			if i == 0 {
+				v.Left = max(v.Left, room(text))
+			}
+			v.RowLabels = append(v.RowLabels, label{first - 5, r*drawn.high + min(drawn.high, 11) - 1, text})
+		}
+		left += len(m.Rows) + gap
+	}
+	v.W, v.H = v.W+v.Left, v.H+v.Above
 }
 
 // top returns the ports with the highest values.
@@ -173,7 +248,7 @@ func (x *figure) top(list []*picture.Matrix, far bool) (top []portFigure) {
 	}
 	slices.SortStableFunc(all, func(a, b known) int { return cmp.Compare(b.value, a.value) })
 	for _, k := range all[:min(len(all), maxTop)] {
-		top = append(top, portFigure{clean(k.port.Name()), number(k.value) + " " + x.unit})
+		top = append(top, portFigure{clean(k.port.Name()), x.text(k.value)})
 	}
 	return top
 }

@@ -17,10 +17,12 @@ type sectionView struct {
 	Size           string // in words
 	tiers          string
 	Findings, Look string // how many, in words; "": none
+	Unknown        string // how many links, in words; "": none
 	Matrix, Hosts  *grid
-	Bad            []string // irregular links, in words
-	More           int      // of these
+	Places         []*place
+	More           int // of these
 	Note           string
+	unknown        int    // links
 	kind           string // equal for matrices that look alike; "": with findings or irregular links
 }
 
@@ -46,8 +48,8 @@ func fold(list []*sectionView) (all []*folded) {
 			first := f.Sections[0]
 			// The script opens what has such an anchor only if it is selected.
 			f.Anchor, f.Name = first.Anchor+"-same", fmt.Sprintf("%s: %d identical matrices of %s each", first.tiers, n, first.Size)
-			if first.Look != "" {
-				f.Name += ", " + first.Look + " in each"
+			if first.Unknown != "" {
+				f.Name += ", " + first.Unknown + " in each"
 			}
 		}
 	}
@@ -59,6 +61,7 @@ type grid struct {
 	W, H, Left, Above       int // sizes of the picture, and of its labels, in pixels
 	RowLabels, ColumnLabels []label
 	Layers                  []layer
+	Marks                   []mark
 }
 
 // plain reports whether all links of g are up or unknown.
@@ -67,6 +70,9 @@ func (g *grid) plain() bool {
 		return l.Class != picture.Up.Class() && l.Class != picture.Unknown.Class()
 	})
 }
+
+// Describe returns a description of g for those who do not see it.
+func (g *grid) Describe() string { return "Matrix of links; the text beside it lists the problems" }
 
 type label struct {
 	X, Y int
@@ -78,8 +84,7 @@ type layer struct{ Class, Path string }
 // Limits of the drawing of a matrix, and of the text about it.
 const (
 	maxMatrixRows = 128
-	maxBad        = 50
-	cellSize      = 13
+	cellSize      = 16
 	labelled      = 64 // columns that have names
 	labelText     = 24 // characters
 	charWidth     = 6  // of labels, about
@@ -95,16 +100,26 @@ func (s *section) show() *sectionView {
 		v.tiers = picture.TierName(m.Tiers[0]) + " x " + picture.TierName(m.Tiers[1])
 		v.Name = fmt.Sprintf("%s: %s × %s", v.tiers, span(m.Rows), span(m.Columns))
 		v.Size = fmt.Sprintf("%d × %d switches", len(m.Rows), len(m.Columns))
-		v.links(m)
+		v.links(s)
 	} else {
 		v.Name, v.Size = span(s.nodes), plural.Count(len(s.nodes), "switch", "switches")
 	}
-	v.hosts(s.hosts)
-	if n := len(v.Bad) + v.More; n > 0 {
+	v.hosts(s)
+	if v.Matrix != nil {
+		v.Matrix.mark(s, false)
+	}
+	if v.Hosts != nil {
+		v.Hosts.mark(s, true)
+	}
+	if v.unknown > 0 {
+		v.Unknown = plural.Count(v.unknown, "link", "links") + " of unknown state"
+	}
+	v.Places, v.More = s.places, s.more
+	if n := s.toCheck(); n > 0 {
 		v.Look = plural.Count(n, "place", "places") + " to check"
 	}
-	if v.Matrix != nil && v.Findings == "" && v.Matrix.plain() && v.Hosts.plain() {
-		v.kind = fmt.Sprint(v.tiers, v.Size, v.Look, v.Matrix.Layers)
+	if v.Matrix != nil && len(v.Places) == 0 && v.Findings == "" && v.Matrix.plain() && v.Hosts.plain() {
+		v.kind = fmt.Sprint(v.tiers, v.Size, v.Unknown, v.Matrix.Layers)
 		if v.Hosts != nil {
 			v.kind += fmt.Sprint(v.Hosts.Layers)
 		}
@@ -112,22 +127,24 @@ func (s *section) show() *sectionView {
 	return v
 }
 
-// links draws m, and lists irregular links.
-func (v *sectionView) links(m *picture.Matrix) {
+// links draws the matrix of s, and lists irregular links.
+func (v *sectionView) links(s *section) {
+	m := s.matrix
 	drawn := sheet{wide: cellSize, high: cellSize, gap: 1}
 	for r, n := range m.Rows {
 		for c, o := range m.Columns {
 			links, missing, states := len(m.Links[r][c]), m.Missing(r, c), m.States(r, c)
 			worst := states.Worst()
 			if m.Tiers[0] != m.Tiers[1] || n.ID() < o.ID() { // else it is listed twice
-				pair := func() string { return name(n) + " – " + name(o) }
+				v.unknown += states[picture.Unknown]
+				at, pair := spot{row: r, column: c}, name(n)+" – "+name(o)
 				switch {
-				case worst > picture.Up:
-					v.list("%s: %d of %s %s", pair(), states[worst], plural.Count(links, "link", "links"), worst)
+				case worst > picture.Unknown:
+					s.irregular(at, "%s: %d of %s %s", pair, states[worst], plural.Count(links, "link", "links"), worst)
 				case missing > 0 && links == 0:
-					v.list("%s: no link; most pairs here have %d", pair(), m.Expected)
+					s.irregular(at, "%s: no link; most pairs here have %d", pair, m.Expected)
 				case missing > 0:
-					v.list("%s: %s; most pairs here have %d", pair(), plural.Count(links, "link", "links"), m.Expected)
+					s.irregular(at, "%s: %s; most pairs here have %d", pair, plural.Count(links, "link", "links"), m.Expected)
 				}
 			}
 			switch {
@@ -145,31 +162,31 @@ func (v *sectionView) links(m *picture.Matrix) {
 	v.Matrix = newGrid(&drawn, m.Rows, m.Columns, len(m.Columns))
 }
 
-// hosts draws the links of leaves to hosts, and lists irregular ones.
-func (v *sectionView) hosts(leaves []*fabric.Node) {
+// hosts draws the links of leaves of s to hosts, and lists irregular ones.
+func (v *sectionView) hosts(s *section) {
 	drawn, most := sheet{wide: cellSize, high: cellSize, gap: 1}, 0
-	for y, n := range leaves {
+	for y, n := range s.hosts {
 		ports := hostPorts(n)
 		most = max(most, len(ports))
 		for x, p := range ports {
-			s := picture.StateOf(p)
-			if s > picture.Unknown {
-				v.list("%s – %s: %s", clean(p.Name()), clean(p.Peer().Name()), s)
+			if p.Peer() == nil {
+				s.irregular(spot{true, y, x}, "%s: the other end is unknown", clean(p.Name()))
+				drawn.add(picture.Unknown.Class(), x, y)
+				continue
 			}
-			drawn.add(s.Class(), x, y)
+			state := picture.StateOf(p)
+			switch {
+			case state == picture.Unknown:
+				v.unknown++
+			case state > picture.Unknown:
+				s.irregular(spot{true, y, x}, "%s – %s: %s", clean(p.Name()), clean(p.Peer().Name()), state)
+			}
+			drawn.add(state.Class(), x, y)
 		}
 	}
-	if len(leaves) > 0 && len(leaves) <= maxMatrixRows {
-		v.Hosts = newGrid(&drawn, leaves, nil, most)
+	if len(s.hosts) > 0 && len(s.hosts) <= maxMatrixRows {
+		v.Hosts = newGrid(&drawn, s.hosts, nil, most)
 	}
-}
-
-func (v *sectionView) list(format string, args ...any) {
-	if len(v.Bad) == maxBad {
-		v.More++
-		return
-	}
-	v.Bad = append(v.Bad, fmt.Sprintf(format, args...))
 }
 
 // newGrid gives cells the names of their rows and columns, where there is room for them.

@@ -21,13 +21,13 @@ func TestIdentical(t *testing.T) {
 		}
 		return got
 	}
-	want := []string{"g1-same tier 1 (leaves) x tier 2: 8 identical matrices of 4 × 4 switches each, 16 places to check in each", "g9-same tier 2 x tier 3: 4 identical matrices of 8 × 4 switches each, 32 places to check in each"}
+	want := []string{"g1-same tier 1 (leaves) x tier 2: 8 identical matrices of 4 × 4 switches each, 32 links of unknown state in each", "g9-same tier 2 x tier 3: 4 identical matrices of 8 × 4 switches each, 32 links of unknown state in each"}
 	if diff := cmp.Diff(want, lines()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	leaf := f.NodeByName("leaf-1")
 	p.Report.Findings = []audit.Finding{{Check: "node.silent", Subject: audit.OfNode(leaf[0]), Severity: audit.Error}}
-	want[0] = "g2-same tier 1 (leaves) x tier 2: 7 identical matrices of 4 × 4 switches each, 16 places to check in each"
+	want[0] = "g2-same tier 1 (leaves) x tier 2: 7 identical matrices of 4 × 4 switches each, 32 links of unknown state in each"
 	if diff := cmp.Diff(want, lines()); diff != "" {
 		t.Errorf("with a finding: -want +got\n%s", diff)
 	}

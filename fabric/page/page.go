@@ -45,6 +45,8 @@ type Page struct {
 	// Loads are the loads of patterns of traffic if switches choose among ports; none: they do
 	// not, or their choices are unknown.
 	Loads []Load
+	// Explain returns the explanation of a check; "": it has none. Nil: no check has.
+	Explain func(check string) string
 	// Baseline is an earlier fabric, or nil. Diff is how the report's differs
 	// from it; nil: NoDiff has the reason why that is unknown.
 	Baseline *fabric.Fabric
@@ -104,8 +106,9 @@ type view struct {
 	ScriptHash string
 	Head       head
 	Findings   findings
-	Changes    *changesView // nil: no baseline
-	Tree       *ladderView  // nil: no fabric
+	Checks     []explanation // of the checks that the page names
+	Changes    *changesView  // nil: no baseline
+	Tree       *ladderView   // nil: no fabric
 	Heat       []heatView
 	NoHeat     []string // what there is no heat map of, and why
 	Routes     routesView
@@ -114,17 +117,21 @@ type view struct {
 
 func (p *Page) view() (*view, error) {
 	v := &view{Style: template.CSS(style), Script: template.JS(script), StyleHash: hashed(style), ScriptHash: hashed(script)}
-	v.Head = p.head()
 	var t *topology
+	check := 0 // places
 	if p.Report.Model != nil {
 		var err error
 		if t, err = newTopology(p.Report.Model, p.Report); err != nil {
 			return nil, err
 		}
 		v.Tree = t.view()
+		check = v.Tree.check
 		v.Heat, v.NoHeat = p.heat(t)
 	}
-	v.Findings = p.findings(t)
+	e := &explanations{explain: p.Explain, known: map[string]bool{}}
+	v.Head = p.head(check, e)
+	v.Findings = p.findings(t, e)
+	v.Checks = e.list()
 	v.Changes = p.changes()
 	v.Trends = p.trends()
 	v.Routes = p.routes()
@@ -149,7 +156,7 @@ type head struct {
 	Rows     []coverageRow // of attributes that were not answered as a whole
 	Missing  []string
 	Failures []string
-	Unjudged []string // checks, with what the run lacked
+	Unjudged []unjudged
 	Notes    []string
 	Routing  string
 	Counts   string
@@ -158,9 +165,15 @@ type head struct {
 	Sent     uint64
 }
 
+// unjudged is checks that were not done, and what the run lacked.
+type unjudged struct {
+	Checks []checkName
+	Lacked string
+}
+
 type coverageRow struct {
-	Audit, Attribute                               string
-	Asked, Answered, TimedOut, Failed, Unsupported int
+	Audit, Attribute                                  string
+	Requests, Answered, TimedOut, Failed, Unsupported int
 }
 
 const (
@@ -168,7 +181,7 @@ const (
 	maxNotes   = 200
 )
 
-func (p *Page) head() head {
+func (p *Page) head(check int, e *explanations) head {
 	r := p.Report
 	h := head{
 		Fabric: clean(strings.TrimPrefix(r.Fabric, "fabric: ")), Port: clean(r.Port), Audits: strings.Join(r.Audits, " "),
@@ -180,14 +193,18 @@ func (p *Page) head() head {
 	for _, c := range p.Commands {
 		h.Commands = append(h.Commands, clean(c))
 	}
-	h.Class, h.Verdict = p.verdict()
+	h.Class, h.Verdict = p.verdict(check)
 	for _, u := range r.UnjudgedChecks() {
-		h.Unjudged = append(h.Unjudged, clean(strings.Join(u.Checks, " ")+" ("+u.Lacked+")"))
+		x := unjudged{Lacked: clean(u.Lacked)}
+		for _, check := range u.Checks {
+			x.Checks = append(x.Checks, e.name(check))
+		}
+		h.Unjudged = append(h.Unjudged, x)
 	}
 	h.Coverage = r.Coverage.Share()
 	for _, row := range r.Coverage.Rows() {
-		if row.Answered < row.Asked {
-			h.Rows = append(h.Rows, coverageRow{clean(row.Audit), clean(row.Attribute), row.Asked, row.Answered, row.TimedOut, row.Failed, row.Unsupported})
+		if row.Answered < row.Requests {
+			h.Rows = append(h.Rows, coverageRow{clean(row.Audit), clean(row.Attribute), row.Requests, row.Answered, row.TimedOut, row.Failed, row.Unsupported})
 		}
 	}
 	missing := r.Coverage.Missing()
@@ -214,8 +231,9 @@ func (p *Page) head() head {
 	return h
 }
 
-// verdict returns a style sheet class and a sentence. What was not judged is never called fine.
-func (p *Page) verdict() (class, text string) {
+// verdict returns a style sheet class and a sentence; check is the number of places in the topology
+// that no finding is about. What was not judged is never called fine.
+func (p *Page) verdict(check int) (class, text string) {
 	r := p.Report
 	missing := p.incomplete()
 	wrong := p.Verdict != nil && p.Verdict.Wrong()
@@ -232,6 +250,8 @@ func (p *Page) verdict() (class, text string) {
 		return "unknown", "Incomplete: " + missing
 	case len(r.Findings) > 0:
 		return "fine", "No findings at or above severity " + p.FailOn.String()
+	case check > 0:
+		return "unknown", "No findings; " + plural.Count(check, "place", "places") + " to check in the topology"
 	default:
 		return "fine", "No problems found"
 	}
@@ -267,7 +287,7 @@ func (p *Page) incomplete() string {
 		parts = []string{strings.Join(parts, ", ") + " not judged"}
 	}
 	if t := r.Coverage.Total(); t.TimedOut+t.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s not answered", t.TimedOut+t.Failed, plural.Count(t.Asked, "request", "requests")))
+		parts = append(parts, fmt.Sprintf("%d of %s not answered", t.TimedOut+t.Failed, plural.Count(t.Requests, "request", "requests")))
 	}
 	if r.Model != nil && !r.Model.Complete() {
 		parts = append(parts, "a part of the fabric not read")

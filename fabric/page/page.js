@@ -46,8 +46,9 @@
   }
   const open = () => {
     const id = location.hash.slice(1), at = id && document.getElementById(id);
-    if (at && at.tagName === "DETAILS") {
-      for (let d = at; d; d = d.parentElement.closest("details")) d.open = true;
+    for (const m of document.querySelectorAll(".mark")) m.classList.toggle("here", !!id && m.dataset.place === id);
+    if (at && at.closest("details")) {
+      for (let d = at.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
       at.scrollIntoView();
     }
   };

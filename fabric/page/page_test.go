@@ -132,26 +132,28 @@ func TestVerdict(t *testing.T) {
 		r.Unjudged = append(r.Unjudged, audit.Unjudged{Audit: "links", Check: "link.width", Lacked: "not read: <widths>"})
 	}
 	for _, test := range []struct {
-		name string
-		edit func(p *Page)
-		want string
+		name  string
+		edit  func(p *Page)
+		want  string
+		check int
 	}{
-		{"clean", func(*Page) {}, "fine: No problems found"},
-		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: Incomplete: 1 of 1 request not answered"},
-		{"audits that did not run", func(p *Page) { skipped(p.Report) }, "unknown: Incomplete: 2 of 8 audits not judged"},
-		{"a check that was not done", func(p *Page) { unjudged(p.Report) }, "unknown: Incomplete: 1 of 40 checks not judged"},
-		{"audits and checks", func(p *Page) { skipped(p.Report); unjudged(p.Report) }, "unknown: Incomplete: 2 of 8 audits, 3 of 40 checks not judged"},
-		{"no tables", func(p *Page) { p.Verdict = nil }, "unknown: Incomplete: routing not judged"},
-		{"nothing", func(p *Page) { p.Report.Model = nil }, "unknown: Nothing was judged"},
-		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings"},
-		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: No findings at or above severity error"},
-		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; incomplete: 1 of 1 request not answered"},
-		{"a credit loop", func(p *Page) { p.Verdict = &verify.Verdict{} }, "bad: The routing is wrong"},
+		{"clean", func(*Page) {}, "fine: No problems found", 0},
+		{"a link is missing, and no finding is about it", func(*Page) {}, "unknown: No findings; 1 place to check in the topology", 1},
+		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: Incomplete: 1 of 1 request not answered", 0},
+		{"audits that did not run", func(p *Page) { skipped(p.Report) }, "unknown: Incomplete: 2 of 8 audits not judged", 0},
+		{"a check that was not done", func(p *Page) { unjudged(p.Report) }, "unknown: Incomplete: 1 of 40 checks not judged", 0},
+		{"audits and checks", func(p *Page) { skipped(p.Report); unjudged(p.Report) }, "unknown: Incomplete: 2 of 8 audits, 3 of 40 checks not judged", 0},
+		{"no tables", func(p *Page) { p.Verdict = nil }, "unknown: Incomplete: routing not judged", 0},
+		{"nothing", func(p *Page) { p.Report.Model = nil }, "unknown: Nothing was judged", 0},
+		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings", 0},
+		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: No findings at or above severity error", 0},
+		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; incomplete: 1 of 1 request not answered", 0},
+		{"a credit loop", func(p *Page) { p.Verdict = &verify.Verdict{} }, "bad: The routing is wrong", 0},
 	} {
 		p := pageOf(t, f)
 		p.Report.Audits, p.Report.Checks = strings.Fields("config health identity links routing self sm topology"), 40
 		test.edit(p)
-		class, text := p.verdict()
+		class, text := p.verdict(test.check)
 		if got := class + ": " + text; got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}

@@ -88,7 +88,7 @@ func (p *Page) routes() (v routesView) {
 	case !d.Acyclic:
 		add("There is a credit loop of %s.", plural.Count(len(d.Cycle), "channel", "channels"))
 	case d.Channels > 0:
-		add("There is no credit loop among %d channels.", d.Channels)
+		add("There is no credit loop among %s.", plural.Count(d.Channels, "channel", "channels"))
 	}
 	if n := len(d.LeftOut); n > 0 {
 		add("%s left out: no LID of their own.", plural.Count(n, "port is", "ports are"))
@@ -151,7 +151,7 @@ func (p *Page) shifts(v *routesView) {
 	v.Shift = clean(fmt.Sprintf("In %s, each of %s sends to the endpoint that many places on: the busiest link carries %.4g flows on average and at most %d, in shift %d; effective bandwidth %.1f %%.",
 		plural.Count(p.Shift.Samples, "shift", "shifts"), plural.Count(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
 	if n := p.Shift.Lost; n > 0 {
-		v.Shift += fmt.Sprintf(" %d flows do not arrive.", n)
+		v.Shift += " " + plural.Count(int(n), "flow does", "flows do") + " not arrive."
 	}
 	if len(counted) > 1 { // else the text has it all
 		v.Curve = newCurve(points, 600, 120)

@@ -25,12 +25,15 @@ func (l *Ladder) DOT(w io.Writer) error {
 			if len(names) > 1 {
 				lines = append(lines, "… "+names[1])
 			}
-			if g.MinUp != g.MaxUp {
-				lines = append(lines, g.uplinks())
+			if g.Uneven() {
+				lines = append(lines, g.LinkText()...)
 			}
 			mark := ""
+			if g.Uneven() {
+				mark = `, color="#d55e00"`
+			}
 			if l.isCentre(g) {
-				mark = ", penwidth=3"
+				mark += ", penwidth=3"
 			}
 			if len(g.Nodes) == 1 && !g.Nodes[0].IsSwitch() {
 				mark += ", shape=ellipse, style=solid"
@@ -45,7 +48,7 @@ func (l *Ladder) DOT(w io.Writer) error {
 		if e.Links > 1 {
 			attributes = append(attributes, fmt.Sprintf("label=%d, penwidth=%s", e.Links, thickness(e.Links)))
 		}
-		if e.States.Worst() >= Slow {
+		if e.Bad() {
 			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Text())))
 		}
 		list := ""

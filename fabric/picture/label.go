@@ -62,18 +62,23 @@ func (g *Group) names(limit int) []string {
 	return list
 }
 
-// uplinks returns the number of links of each switch of the group to the next tier in words;
-// "": none.
-func (g *Group) uplinks() string {
-	switch {
-	case g.MaxUp == 0:
-		return ""
-	case g.MinUp == g.MaxUp && len(g.Nodes) == 1:
-		return fmt.Sprintf("%d up", g.MaxUp)
-	case g.MinUp == g.MaxUp:
-		return fmt.Sprintf("%d up each", g.MaxUp)
+// LinkText returns how many links each switch of g has to the next tier up, and down, in words.
+func (g *Group) LinkText() []string {
+	var parts []string
+	add := func(least, most int, way string) {
+		switch {
+		case most == 0:
+		case least < most:
+			parts = append(parts, fmt.Sprintf("%d to %d %s", least, most, way))
+		case len(g.Nodes) == 1:
+			parts = append(parts, fmt.Sprintf("%d %s", most, way))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s each", most, way))
+		}
 	}
-	return fmt.Sprintf("%d to %d up", g.MinUp, g.MaxUp)
+	add(g.MinUp, g.MaxUp, "up")
+	add(g.MinDown, g.MaxDown, "down")
+	return parts
 }
 
 // Text returns an edge in words: "4 links, 1 not active".

@@ -58,9 +58,20 @@ type Group struct {
 	Tier  int
 	Nodes []*fabric.Node // in the order of their names
 	// MinUp and MaxUp are the fewest and the most links that a node of it has to the next
-	// tier; 0 where not all its links are drawn.
-	MinUp, MaxUp int
+	// tier, MinDown and MaxDown to the tier below; 0 where not all its links are drawn.
+	MinUp, MaxUp, MinDown, MaxDown int
+	// Missing is how many links of it cells of matrices have less than most.
+	Missing int
 }
+
+// Uneven reports whether links of g are missing, up or down: its switches have different numbers
+// of them, or cells of matrices have less than most. Leaves may have different numbers of hosts.
+func (g *Group) Uneven() bool {
+	return g.Missing > 0 || g.MinUp != g.MaxUp || g.Tier > 1 && g.MinDown != g.MaxDown
+}
+
+// Bad reports whether links of e are missing, slow or not active.
+func (e *Edge) Bad() bool { return e.Missing > 0 || e.States.Worst() >= Slow }
 
 // Edge is the links between two groups, of which A is the higher one, or the links within a group.
 type Edge struct {
@@ -204,10 +215,10 @@ func (l *Ladder) choose(around []*fabric.Node) {
 	}
 }
 
-// connect counts the links between groups, and the links of switches to the next tier.
+// connect counts the links between groups, and the links of nodes to the next tiers.
 func (l *Ladder) connect() {
 	groups := l.groups
-	up := make([]int, len(l.shown))
+	up, down := make([]int, len(l.shown)), make([]int, len(l.shown))
 	edges := map[[2]int]*Edge{}
 	edge := func(x, y *fabric.Node) *Edge {
 		a, b := l.group[x.ID()], l.group[y.ID()]
@@ -225,15 +236,22 @@ func (l *Ladder) connect() {
 		switch i, j := k.a.ID(), k.b.ID(); {
 		case l.tier[i] == l.tier[j]+1:
 			up[j]++
+			down[i]++
 		case l.tier[j] == l.tier[i]+1:
 			up[i]++
+			down[j]++
 		}
 	}
 	for _, m := range l.Matrices {
 		for r, n := range m.Rows {
 			for c, o := range m.Columns {
 				if missing := m.Missing(r, c); missing > 0 {
-					edge(n, o).Missing += missing
+					e := edge(n, o)
+					e.Missing += missing
+					e.A.Missing += missing
+					if e.A != e.B {
+						e.B.Missing += missing
+					}
 				}
 			}
 		}
@@ -247,11 +265,12 @@ func (l *Ladder) connect() {
 			continue
 		}
 		for i, n := range g.Nodes {
-			if x := up[n.ID()]; i == 0 {
-				g.MinUp, g.MaxUp = x, x
-			} else {
-				g.MinUp, g.MaxUp = min(g.MinUp, x), max(g.MaxUp, x)
+			x, y := up[n.ID()], down[n.ID()]
+			if i == 0 {
+				g.MinUp, g.MinDown = x, y
 			}
+			g.MinUp, g.MaxUp = min(g.MinUp, x), max(g.MaxUp, x)
+			g.MinDown, g.MaxDown = min(g.MinDown, y), max(g.MaxDown, y)
 		}
 	}
 }
@@ -276,8 +295,9 @@ const maxGroups = 72
 // Switches have one number if links between two tiers join them: leaves by the links to the next
 // tier, other switches by the links to the tier below. So the leaves of a pod are one group, the
 // switches above these another, and switches at the top with the same neighbours a third. A
-// missing link changes nothing: Group.MinUp shows it. CAs and routers have one number if their
-// switches are in the same groups.
+// missing link changes nothing: Group.MinUp shows it. Switches without such links have one number
+// if they are all linked to each other, as in the groups of a dragonfly. CAs and routers have one
+// number if their switches are in the same groups.
 func (l *Ladder) groupNumbers(single bool) []int {
 	of := make([]int, len(l.shown))
 	for i := range of {
@@ -304,8 +324,128 @@ func (l *Ladder) groupNumbers(single bool) []int {
 			of[i] = joined.upper(i)
 		}
 	}
+	l.cliques(of)
 	l.hosts(of)
 	return of
+}
+
+// cliques numbers switches that are in a group alone: those that are all, or nearly all, linked to
+// each other get one number. A link within such a group closes triangles with the others, a link
+// between two groups closes few. It changes nothing in a tier of whose switches it would leave more
+// than a quarter alone, or join all.
+//
+// Time: O(L D) for L links and D links at a switch.
+func (l *Ladder) cliques(of []int) {
+	members := map[[2]int]int{} // by tier and number
+	for i, t := range l.tier {
+		members[[2]int{t, of[i]}]++
+	}
+	switches := map[int]int{} // by tier
+	for i := range l.Fabric.Nodes() {
+		if l.Fabric.Nodes()[i].IsSwitch() && l.shown[i] {
+			switches[l.tier[i]]++
+		}
+	}
+	beside := make([][]int, len(of)) // switches of its tier, by node id
+	for _, k := range l.links {
+		a, b := k.a.ID(), k.b.ID()
+		t := l.tier[a]
+		if a != b && t == l.tier[b] && k.a.IsSwitch() && k.b.IsSwitch() && members[[2]int{t, of[a]}] == 1 && members[[2]int{t, of[b]}] == 1 {
+			beside[a], beside[b] = append(beside[a], b), append(beside[b], a)
+		}
+	}
+	for i := range beside {
+		slices.Sort(beside[i])
+		beside[i] = slices.Compact(beside[i])
+	}
+	triangles := func(a, b int) (n int) {
+		for i, j := 0, 0; i < len(beside[a]) && j < len(beside[b]); {
+			switch x, y := beside[a][i], beside[b][j]; {
+			case x == y:
+				n, i, j = n+1, i+1, j+1
+			case x < y:
+				i++
+			default:
+				j++
+			}
+		}
+		return n
+	}
+	most := make([]int, len(of))
+	for a, list := range beside {
+		for _, b := range list {
+			most[a] = max(most[a], triangles(a, b))
+		}
+	}
+	joined := newPairs(len(of))
+	for a := range beside {
+		joined.join(a, a)
+	}
+	for a, list := range beside {
+		for _, b := range list {
+			if a < b && 2*triangles(a, b) > max(most[a], most[b]) {
+				joined.join(a, b)
+			}
+		}
+	}
+	joinLone(joined, beside)
+	type clique struct{ tier, nodes, ends int }
+	found := map[int]*clique{}
+	for a, list := range beside {
+		if len(list) == 0 {
+			continue
+		}
+		c := found[joined.lower(a)]
+		if c == nil {
+			c = &clique{tier: l.tier[a]}
+			found[joined.lower(a)] = c
+		}
+		c.nodes++
+		for _, b := range list {
+			if joined.lower(b) == joined.lower(a) {
+				c.ends++
+			}
+		}
+	}
+	grouped := map[int]int{} // switches in cliques, by tier
+	dense := func(c *clique) bool {
+		return c != nil && c.nodes > 2 && 3*c.ends >= 2*c.nodes*(c.nodes-1)
+	}
+	for _, c := range found {
+		if dense(c) && c.nodes < switches[c.tier] {
+			grouped[c.tier] += c.nodes
+		}
+	}
+	for a := range beside {
+		t := l.tier[a]
+		if c := found[joined.lower(a)]; dense(c) && 4*grouped[t] >= 3*switches[t] {
+			of[a] = of[joined.lower(a)/2] // of the first of them
+		}
+	}
+}
+
+// joinLone joins each node that is alone with the set of which it is beside two thirds: a missing
+// link leaves few triangles in a small set.
+func joinLone(joined pairs, beside [][]int) {
+	size := map[int]int{}
+	for a := range beside {
+		size[joined.lower(a)]++
+	}
+	for a, list := range beside {
+		if size[joined.lower(a)] > 1 {
+			continue
+		}
+		links := map[int]int{}
+		for _, b := range list {
+			set := joined.lower(b)
+			if links[set]++; size[set] > 1 && 3*links[set] >= 2*size[set] {
+				n := size[set] + 1
+				joined.join(a, b)
+				size[joined.lower(a)] = n
+				break
+			}
+		}
+	}
 }
 
 // hosts numbers hosts: those with links to the same groups of switches get one number.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,6 +58,11 @@ matrix 3x3 1`},
 -1: 0 (1) switch-1, 1 (1) switch-2, 2 (1) switch-3
 edges 0-1:1 0-2:1 1-2:1
 matrix 3x3 1`},
+		{"dragonfly:a=4,p=1,h=1", `
+1: 0 (4) group-1 switch-1, 1 (4) group-2 switch-1, 2 (4) group-3 switch-1, 3 (4) group-4 switch-1, 4 (4) group-5 switch-1
+0: 5 (4) node-0001 HCA-1, 6 (4) node-0005 HCA-1, 7 (4) node-0009 HCA-1, 8 (4) node-0013 HCA-1, 9 (4) node-0017 HCA-1
+edges 0-0:6 0-1:1 0-2:1 0-3:1 0-4:1 0-5:4 1-1:6 1-2:1 1-3:1 1-4:1 1-6:4 2-2:6 2-3:1 2-4:1 2-7:4 3-3:6 3-4:1 3-8:4 4-4:6 4-9:4
+matrix 20x20 0`},
 		{"torus:dims=9/9", `
 1: 0 (81) switch-1-1
 0: 1 (324) node-0001 HCA-1
@@ -80,7 +86,7 @@ func describe(l *Ladder) string {
 		for _, g := range tier.Groups {
 			up := ""
 			if g.MinUp != g.MaxUp {
-				up = ", " + g.uplinks()
+				up = ", " + g.LinkText()[0]
 			}
 			groups = append(groups, fmt.Sprintf("%d (%d%s) %s", g.ID, len(g.Nodes), up, g.Nodes[0].Name()))
 		}
@@ -215,4 +221,52 @@ func ladder(t *testing.T, f *fabric.Fabric, o LadderOptions) *Ladder {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// TestCliques: groups of a dragonfly are groups, damaged or not; switches of other networks in which
+// no groups stand out stay alone.
+func TestCliques(t *testing.T) {
+	for _, test := range []struct {
+		spec   string
+		groups int // of switches
+	}{
+		{"dragonfly:a=4,p=2,h=2", 9},
+		{"dragonfly:a=8,p=4,h=4", 33},
+		{"dragonfly:a=4,p=2,h=2,remove_links=3,seed=2", 9},
+		{"dragonfly:a=6,p=3,h=3,remove_switches=1,seed=4", 19},
+		{"dragonfly:a=2,p=1,h=1", 6},
+		{"torus:dims=4/4,hosts=1", 16},
+		{"random:n=20,degree=4,hosts=1", 20},
+		{"torus:dims=2/2/2/2,hosts=1", 16},
+	} {
+		l := ladder(t, simulated(t, test.spec), LadderOptions{})
+		if n := len(l.Tiers[0].Groups); n != test.groups {
+			t.Errorf("%s: %d groups, want %d", test.spec, n, test.groups)
+		}
+	}
+}
+
+// TestUneven: both boxes of a missing link are marked, and counts state the direction.
+func TestUneven(t *testing.T) {
+	l := ladder(t, simulated(t, "fattree:k=8,levels=3,remove_links=1,seed=2"), LadderOptions{})
+	var got []string
+	for _, g := range l.Groups() {
+		if g.Uneven() {
+			got = append(got, fmt.Sprintf("%s: %s", g.Nodes[0].Name(), strings.Join(g.LinkText(), ", ")))
+		}
+	}
+	want := []string{"core-1: 7 to 8 down", "spine-13: 3 to 4 up, 4 down each"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	svg := checkSVG(t, l)
+	if n := strings.Count(svg, `class="box odd"`); n != 2 {
+		t.Errorf("%d boxes are marked, want 2", n)
+	}
+	edges := regexp.MustCompile(`<path class="(edge[^"]*)"`).FindAllStringSubmatch(svg, -1)
+	for i, m := range edges {
+		if bad := m[1] == "edge slow"; bad != (i == len(edges)-1) {
+			t.Errorf("edge %d of %d is %q; want the bad one last", i+1, len(edges), m[1])
+		}
+	}
 }

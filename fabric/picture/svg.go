@@ -17,12 +17,14 @@ import (
 const (
 	margin    = 24
 	boxWidth  = 124
-	boxHeight = 72
+	boxHeight = 87
 	boxGap    = 12
 	lineGap   = 20  // between lines of a tier
 	tierGap   = 110 // between tiers
+	tierText  = 130 // width of the names of tiers, beside the boxes
 	perLine   = 36  // boxes
 	lineText  = 14  // height of a line of text
+	maxLines  = 5   // of text in a box
 	named     = 16  // characters of a name in a box
 	tooltip   = 200 // characters of a name in a tooltip
 	minWidth  = 760
@@ -38,7 +40,7 @@ const (
 // style is for light and dark screens; colors are distinct for the color-blind (Okabe and
 // Ito), and numbers repeat what they show.
 const style = `
-.bg{fill:#fff}.t{fill:#222}.s{fill:#666}.bad{fill:#b34700;font-weight:bold}.box{fill:#eef3f8;stroke:#456}.centre{stroke-width:3}.odd{stroke:#d55e00;stroke-width:2.5}.edge{stroke:#678;stroke-opacity:.65;fill:none}.slow{stroke:#d55e00}
+.bg{fill:#fff}.t{fill:#222}.s{fill:#666}.bad{fill:#b34700;font-weight:bold}.box{fill:#eef3f8;stroke:#456}.centre{stroke-width:3}.odd{stroke:#d55e00;stroke-width:2.5}.edge{stroke:#678;stroke-opacity:.65;fill:none}.slow{stroke:#d55e00;stroke-opacity:1}
 .n{fill:#222;stroke:#fff;stroke-width:3px;paint-order:stroke}.frame{fill:#fff;stroke:#999}.same{fill:#56b4e9}.less{fill:#e69f00}.more{fill:#0072b2}.none{fill:#d55e00}.cs{fill:none;stroke:#d55e00;stroke-width:2}.grid{stroke:#fff;stroke-width:1;fill:none}.w{fill:#fff}.k{fill:#000}
 @media (prefers-color-scheme:dark){.bg{fill:#14181c}.t{fill:#eee}.s{fill:#aaa}.bad{fill:#e69f00}.box{fill:#22303c;stroke:#9ab}.edge{stroke:#9ab}.slow,.odd{stroke:#e69f00}.n{fill:#eee;stroke:#14181c}.frame{fill:#20262b;stroke:#777}.grid{stroke:#20262b}}
 `
@@ -91,7 +93,7 @@ func (d *drawing) place() {
 	groups := 0
 	for _, t := range d.ladder.Tiers {
 		n := min(len(t.Groups), perLine)
-		d.width = max(d.width, 2*margin+n*(boxWidth+boxGap)-boxGap)
+		d.width = max(d.width, 2*margin+tierText+n*(boxWidth+boxGap)-boxGap)
 		groups += len(t.Groups)
 	}
 	d.boxAt = make([][2]int, groups)
@@ -108,7 +110,7 @@ func (d *drawing) place() {
 				d.y += lineGap
 			}
 			line := t.Groups[j:min(j+perLine, len(t.Groups))]
-			x := (d.width - len(line)*(boxWidth+boxGap) + boxGap) / 2
+			x := (d.width + tierText - len(line)*(boxWidth+boxGap) + boxGap) / 2
 			for k, g := range line {
 				d.boxAt[g.ID] = [2]int{x + k*(boxWidth+boxGap), d.y}
 			}
@@ -139,10 +141,11 @@ func (d *drawing) head() {
 	}
 	d.printf(`<text class="%s" x="%d" y="%d" font-size="13">%s</text>`, class, margin, y, escape(Text(l.Fabric.String(), tooltip)))
 	d.text("s", margin, y+lineText+2, "Tiers are distances from the hosts. A box stands for nodes with the same connections, a line for the links between them.")
-	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up; a line with links that are slower than possible or not active.")
+	d.text("s", margin, y+2*lineText+2, "Orange: a box that lacks links up or down, or whose switches have different numbers of them; a line with links that are missing, slow or not active.")
 }
 
-// edges draws lines from box to box, below the boxes; a box has the count of links within it.
+// edges draws lines from box to box, below the boxes, bad ones above the others; a box has the
+// count of links within it.
 func (d *drawing) edges() {
 	type tiers [2]int
 	between := map[tiers]int{}
@@ -150,11 +153,7 @@ func (d *drawing) edges() {
 		between[tiers{e.A.Tier, e.B.Tier}]++
 	}
 	var labels bytes.Buffer
-	for i := range d.ladder.Edges {
-		e := &d.ladder.Edges[i]
-		if e.A == e.B {
-			continue
-		}
+	for _, e := range badLast(d.ladder.Edges) {
 		a, b := d.boxAt[e.A.ID], d.boxAt[e.B.ID]
 		x1, y1, x2, y2 := a[0]+boxWidth/2, a[1]+boxHeight, b[0]+boxWidth/2, b[1]
 		path, x, y := fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2), x1+(x2-x1)*2/5, y1+(y2-y1)*2/5
@@ -163,16 +162,28 @@ func (d *drawing) edges() {
 			top := min(y1, y2) - 16 - min(max(x2-x1, x1-x2)/12, tierGap/2)
 			path, x, y = fmt.Sprintf("M%d %dQ%d %d %d %d", x1, y1, (x1+x2)/2, top, x2, y2), (x1+x2)/2, (min(y1, y2)+top)/2
 		}
-		class := "edge"
-		if e.States.Worst() >= Slow {
-			class = "edge slow"
+		class, width := "edge", thickness(e.Links)
+		if e.Bad() {
+			class, width = "edge slow", thickness(max(e.Links, 8)) // else it is hard to see
 		}
-		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.Text())
+		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, width, path, escape(ends(e)), e.Text())
 		if between[tiers{e.A.Tier, e.B.Tier}] <= labelled {
 			fmt.Fprintf(&labels, `<text class="n" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", x, y, e.Links)
 		}
 	}
 	labels.WriteTo(&d.body)
+}
+
+// badLast returns the edges between two groups, bad ones last, so that others do not cover them.
+func badLast(edges []Edge) (list []*Edge) {
+	for _, bad := range []bool{false, true} {
+		for i := range edges {
+			if e := &edges[i]; e.A != e.B && e.Bad() == bad {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
 }
 
 // ends returns the names of both groups of an edge.
@@ -198,7 +209,7 @@ func (d *drawing) boxes() {
 		}
 	}
 	for i, t := range d.ladder.Tiers {
-		d.printf(`<text class="n" x="%d" y="%d" font-weight="bold">%s</text>`, margin/2, d.tierAt[i]-8, TierName(t.Num))
+		d.printf(`<text class="t" x="%d" y="%d" font-weight="bold">%s</text>`, margin, d.tierAt[i]+boxHeight/2, TierName(t.Num))
 		for _, g := range t.Groups {
 			x, y := d.boxAt[g.ID][0], d.boxAt[g.ID][1]
 			lines := []string{g.CountText()}
@@ -210,26 +221,29 @@ func (d *drawing) boxes() {
 			if len(names) > 1 {
 				lines = append(lines, "… "+names[1])
 			}
-			more := g.uplinks()
+			lines = append(lines, g.LinkText()...)
 			if e := within[g]; e != nil {
-				more = strings.TrimPrefix(more+fmt.Sprintf(", %d within", e.Links), ", ")
+				text := fmt.Sprintf("%d within", e.Links)
+				if len(lines) == maxLines {
+					lines[maxLines-1] += ", " + text
+				} else {
+					lines = append(lines, text)
+				}
 			}
 			class := "box"
-			if g.MinUp != g.MaxUp {
+			if g.Uneven() {
 				class = "box odd"
 			}
 			if l := d.ladder; l.Around != nil && l.isCentre(g) {
 				class = "box centre"
 			}
 			d.printf(`<g><title>%s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="5"/>`, escape(strings.Join(append(g.names(tooltip), g.CountText()), "\n")), class, x, y, boxWidth, boxHeight)
-			for j, line := range append(lines, more) {
+			for j, line := range lines {
 				weight := ""
 				if j == 0 {
 					weight = ` font-weight="bold"`
 				}
-				if line != "" {
-					d.printf(`<text class="t" x="%d" y="%d" text-anchor="middle"%s>%s</text>`, x+boxWidth/2, y+16+j*(lineText+1), weight, escape(line))
-				}
+				d.printf(`<text class="t" x="%d" y="%d" text-anchor="middle"%s>%s</text>`, x+boxWidth/2, y+16+j*(lineText+1), weight, escape(line))
 			}
 			d.printf(`</g>`)
 		}

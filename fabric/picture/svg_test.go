@@ -146,8 +146,8 @@ func checkDOT(t *testing.T, l *Ladder) string {
 		if len(g.Nodes) > 1 {
 			lines = g.CountText() + "\n" + lines
 		}
-		if g.MinUp != g.MaxUp {
-			lines += "\n" + g.uplinks()
+		if g.Uneven() {
+			lines += "\n" + strings.Join(g.LinkText(), "\n")
 		}
 		want = append(want, lines)
 	}

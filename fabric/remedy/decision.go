@@ -12,6 +12,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 )
 
@@ -133,7 +134,7 @@ func (x *decider) downWith(p *fabric.Port) map[*fabric.Port]bool {
 }
 
 // Sets returns the Sets of the decisions, in their order.
-func Sets(list []Decision) (sets []change.Set) {
+func Sets(list []Decision) (sets []certificate.Change) {
 	for i := range list {
 		d := &list[i]
 		if d.Kind == Ticket || d.Rule != "" || d.Kept {
@@ -143,12 +144,8 @@ func Sets(list []Decision) (sets []change.Set) {
 		if d.Kind == Isolate {
 			to = mad.PortPhysicalStateDisabled
 		}
-		sets = append(sets, change.Set{
-			Attr: mad.AttrPortInfo, Modifier: uint32(d.Port.Num()),
-			Target: change.Target{GUID: d.Port.Node().GUID()},
-			Fields: []change.Field{{Name: stateField, Old: uint64(d.Port.PhysicalState()), New: uint64(to)}},
-			Line:   d.Remedy,
-		})
+		c := certificate.Change{Attr: mad.AttrPortInfo, Modifier: uint32(d.Port.Num()), Node: d.Port.Node().GUID(), Line: d.Remedy}
+		sets = append(sets, c.With(stateField, uint64(d.Port.PhysicalState()), uint64(to)))
 	}
 	return sets
 }

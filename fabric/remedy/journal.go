@@ -10,6 +10,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 )
 
@@ -36,26 +37,23 @@ func CheckPlan(dir string, p *change.Plan, now time.Time) error {
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		place := Place{s.Target.GUID, int(s.Modifier & 0xff)}
-		if !slices.ContainsFunc(logs, func(l *Log) bool { return l.State.isPending(place, s.Fields, now) }) {
+		place := Place{s.Node, int(s.Modifier & 0xff)}
+		if !slices.ContainsFunc(logs, func(l *Log) bool { return l.State.isPending(place, s, now) }) {
 			return errors.Join(append(failed, fmt.Errorf("no log of remedies below %s has port %v as planned in the last %g h; make the plan again with fabsh remedy --out, and apply it with the same --state", dir, place, pendingFor.Hours()))...)
 		}
 	}
 	return nil
 }
 
-// isPending reports whether a Set of fields of the port at a place is planned. A reset is not
-// kept in the state, and may always be applied.
-func (s *State) isPending(place Place, fields []change.Field, now time.Time) bool {
+// isPending reports whether a change of the port at a place is planned. A reset is not kept in the
+// state, and may always be applied.
+func (s *State) isPending(place Place, c *certificate.Change, now time.Time) bool {
 	past := s.at(place)
-	for _, f := range fields {
-		switch {
-		case f.Name != stateField:
-		case mad.PortPhysicalState(f.New) == mad.PortPhysicalStateDisabled:
-			return past != nil && Pending(past.Planned, now)
-		case mad.PortPhysicalState(f.Old) == mad.PortPhysicalStateDisabled:
-			return past != nil && Pending(past.Restoring, now)
-		}
+	switch from, to, _ := c.PortState(); {
+	case to == mad.PortPhysicalStateDisabled:
+		return past != nil && Pending(past.Planned, now)
+	case from == mad.PortPhysicalStateDisabled:
+		return past != nil && Pending(past.Restoring, now)
 	}
 	return true
 }
@@ -86,7 +84,7 @@ func confirmedEntries(l *Log, dir string) (entries []Entry) {
 				continue
 			}
 			e := Entry{At: last.At, Kind: KindApplied, Port: past.Port, Peer: past.Peer, Name: past.Name, Remedy: strings.TrimPrefix(j.Begin().Summary, Origin)}
-			switch to := mad.PortPhysicalState(c.Attr.Field(stateField).Uint(c.New)); {
+			switch _, to, _ := c.PortState(); {
 			case to == mad.PortPhysicalStateDisabled && !past.Planned.IsZero() && !begun.Before(past.Planned):
 				e.Action = Isolate
 			case to == mad.PortPhysicalStatePolling && !past.Restoring.IsZero() && !begun.Before(past.Restoring):

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,20 +9,27 @@ import (
 
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 )
+
+// clock is the time of the machine.
+type clock struct{}
+
+func (clock) Now() time.Time                             { return time.Now() }
+func (clock) Sleep(context.Context, time.Duration) error { return nil }
 
 // journal writes a journal of a change below dir that disables or enables port a.
 func journal(t *testing.T, dir, summary string, to mad.PortPhysicalState, begun time.Time, end apply.RecordKind, left ...int) {
 	t.Helper()
 	size := mad.AttrPortInfo.Size
-	c := &apply.Cell{Node: a.GUID, Name: "x", LID: 1, Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Fields: []string{stateField}, Old: make([]byte, size), New: make([]byte, size)}
+	c := &certificate.Change{Node: a.GUID, Name: "x", LID: 1, Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Fields: []string{stateField}, Old: make([]byte, size), New: make([]byte, size)}
 	mad.AttrPortInfo.Field(stateField).SetUint(c.New, uint64(to))
 	path := apply.JournalIn(filepath.Join(dir, "subnet"))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	j, err := apply.NewJournal(path, &apply.Begin{Summary: summary, Cells: []*apply.Cell{c}})
+	j, err := apply.NewJournal(path, &apply.Begin{Summary: summary, Cells: []*certificate.Change{c}}, clock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +129,7 @@ func TestCheckPlan(t *testing.T) {
 		{"another state", empty, "fabsh remedy mine", disabled, polling, 20, refused(empty)},
 		{"of a script", empty, "mine.star", disabled, polling, 20, ""},
 	} {
-		p := &change.Plan{From: test.from, Sets: []change.Set{{Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Target: change.Target{GUID: a.GUID}, Fields: []change.Field{{Name: stateField, Old: test.old, New: test.new}}}}}
+		p := &change.Plan{From: test.from, Sets: []certificate.Change{certificate.Change{Attr: mad.AttrPortInfo, Modifier: uint32(a.Num), Node: a.GUID}.With(stateField, test.old, test.new)}}
 		got := ""
 		if err := CheckPlan(test.dir, p, at(test.minutes)); err != nil {
 			got = err.Error()

@@ -10,26 +10,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile"
 )
 
-// Log is the log of a subnet: a file to which runs append. An incomplete last line was being
-// written when its writer was killed, and is ignored. Any other line that does not verify is
-// damage, and then nothing is written.
+// Log is the log of a subnet: a file to which runs append. Its first line is a headLine, and each
+// other line has the checksum of the line before it, so that missing lines are noticed. Lines that
+// the first line does not cover were being written when their writer was killed: an incomplete one is
+// ignored. Any other line that does not verify is damage, and then nothing is written.
 type Log struct {
 	Entries []Entry
 	State   State
 	// Recorded is how many bytes of complete lines the file has: it changes with each entry.
 	Recorded int64
 
-	path string
+	path    string
+	sum     uint32 // the checksum of the last line; 0: no line
+	chained bool   // false: of the older format, without a first line and without these checksums
+	partial bool   // the first entry is a state
 }
 
 const (
@@ -64,7 +70,7 @@ func (e *damageError) Error() string {
 // *damageError.
 func readLog(path string) (*Log, error) {
 	l := &Log{path: path}
-	f, err := format.OpenRegular(path)
+	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
@@ -84,25 +90,36 @@ func readLog(path string) (*Log, error) {
 
 // parse reads all lines.
 func (l *Log) parse(data []byte) error {
+	var head logHead
 	covered := 0
 	for n := 1; ; n++ {
 		line, rest, whole := bytes.Cut(data, []byte{'\n'})
 		if !whole {
-			return l.torn(line, n)
+			return l.torn(line, n, head)
 		}
-		e, err := parseLine(line)
+		var e Entry
+		var err error
+		if n == 1 && bytes.HasPrefix(line, []byte(headMagic)) {
+			l.chained = true
+			head, err = parseHead(line)
+		} else {
+			e, err = l.parseLine(line)
+		}
+		first := n == 1 || n == 2 && l.chained
 		switch {
-		case err == nil && e.Kind == KindState && n > 1:
+		case err == nil && e.Kind == KindState && !first:
 			err = errors.New("a state must be the first line")
 		case err == nil && e.Kind == KindState:
-			l.State, covered = *e.State, e.Covers
+			l.State, covered, l.partial = *e.State, e.Covers, true
+		}
+		if l.Recorded += int64(len(line)) + 1; err == nil && e.Kind != "" && l.Recorded == head.size && l.sum != head.sum {
+			err = errors.New("checksum differs from that in the first line")
 		}
 		if err != nil {
 			return &damageError{l.path, n, err.Error()}
 		}
-		l.Recorded += int64(len(line)) + 1
 		data = rest
-		if e.Kind == KindState {
+		if e.Kind == KindState || e.Kind == "" {
 			continue
 		}
 		l.Entries = append(l.Entries, e)
@@ -115,9 +132,18 @@ func (l *Log) parse(data []byte) error {
 }
 
 // torn checks what follows the last newline.
-func (l *Log) torn(line []byte, n int) error {
+func (l *Log) torn(line []byte, n int, head logHead) error {
+	switch {
+	case n == 1 && len(line) == 0:
+		return &damageError{l.path, n, "the file is empty"}
+	case n == 1:
+		return &damageError{l.path, n, "the first line is incomplete"}
+	case l.Recorded < head.size:
+		return &damageError{l.path, n, fmt.Sprintf("the file was cut: %d of %d bytes are left", l.Recorded+int64(len(line)), head.size)}
+	}
 	if len(line) > 0 {
-		if _, err := parseLine(line[:len(line)-1]); err == nil { // the newline was changed to another byte
+		after := *l
+		if _, err := after.parseLine(line[:len(line)-1]); err == nil { // the newline was changed to another byte
 			return &damageError{l.path, n, "the line does not end with a newline"}
 		}
 	}
@@ -130,7 +156,7 @@ func (l *Log) torn(line []byte, n int) error {
 // update appends the entries that change returns for the log at path, while no other process
 // does. An error leaves the file unchanged; it may be format.ErrLockHeld.
 func update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := format.MakeDirectory(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	held, err := format.AcquireLock(path + ".lock")
@@ -151,19 +177,15 @@ func update(path string, change func(*Log) ([]Entry, error)) (*Log, error) {
 
 // append writes entries to the file, and adds them to l.
 func (l *Log) append(entries []Entry) error {
-	var text []byte
-	for _, e := range entries {
-		line, err := e.line()
-		if err != nil {
-			return err
-		}
-		text = append(text, line...)
+	text, sum, err := lines(l.sum, entries)
+	if err != nil {
+		return err
 	}
-	if l.Recorded+int64(len(text)) > maxLog {
+	if !l.chained || l.Recorded+int64(len(text)) > maxLog {
 		l.add(entries)
-		return l.shorten()
+		return l.rewrite()
 	}
-	f, err := format.OpenPlain(l.path, os.O_RDWR|os.O_CREATE)
+	f, err := format.OpenPlain(l.path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -171,17 +193,26 @@ func (l *Log) append(entries []Entry) error {
 	if st, err := f.Stat(); err != nil || !format.IsOwn(st) {
 		return errors.Join(err, fmt.Errorf("%s: the log belongs to another user", l.path))
 	}
-	if err = f.Truncate(l.Recorded); err == nil { // an incomplete last line
-		_, err = f.WriteAt(text, l.Recorded)
+	write := func(b []byte, at int64) {
+		if err == nil {
+			_, err = f.WriteAt(b, at)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
 	}
-	if err == nil {
-		err = f.Sync()
+	// The first line covers only lines that are on the disk.
+	size := l.Recorded + int64(len(text))
+	if err = f.Truncate(l.Recorded); err == nil { // an incomplete last line
+		write(text, l.Recorded)
+		write(headLine(size, sum), 0)
 	}
 	if err != nil {
+		_, _ = f.WriteAt(headLine(l.Recorded, l.sum), 0)
 		_ = f.Truncate(l.Recorded)
 		return err
 	}
-	l.Recorded += int64(len(text))
+	l.Recorded, l.sum = size, sum
 	l.add(entries)
 	return nil
 }
@@ -195,40 +226,40 @@ func (l *Log) add(entries []Entry) {
 	}
 }
 
-// shorten replaces the file by the state, and the newest entries.
-func (l *Log) shorten() error {
-	var lines [][]byte
-	size := 0
-	first := len(l.Entries)
+// rewrite replaces the file: by all entries, or by the state and the newest ones if some are not in
+// the file or are too many.
+func (l *Log) rewrite() error {
+	if st, err := os.Lstat(l.path); err == nil && !format.IsOwn(st) {
+		return fmt.Errorf("%s: the log belongs to another user", l.path)
+	}
+	first, size := len(l.Entries), 0
 	for first > 0 {
-		line, err := l.Entries[first-1].line()
+		text, _, err := lines(0, l.Entries[first-1:first])
 		if err != nil {
 			return err
 		}
-		if size += len(line); size > keptLog {
+		if size += len(text); size > keptLog {
 			break
 		}
-		lines, first = append(lines, line), first-1
+		first--
 	}
-	state := Entry{At: l.Entries[len(l.Entries)-1].At, Kind: KindState, State: &l.State, Covers: len(lines)}
-	head, err := state.line()
+	kept := l.Entries[first:]
+	written := kept
+	if l.partial = l.partial || first > 0; l.partial {
+		state := Entry{At: l.Entries[len(l.Entries)-1].At, Kind: KindState, State: &l.State, Covers: len(kept)}
+		written = append([]Entry{state}, kept...)
+	}
+	text, sum, err := lines(0, written)
 	if err != nil {
 		return err
 	}
-	err = format.WriteOwn(l.path, func(w io.Writer) error {
-		if _, err := w.Write(head); err != nil {
-			return err
-		}
-		for i := len(lines) - 1; i >= 0; i-- {
-			if _, err := w.Write(lines[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+	recorded := int64(headLength + len(text))
+	err = format.WriteOwn(l.path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(append(headLine(recorded, sum), text...))
+		return err
 	})
 	if err == nil {
-		l.Entries = l.Entries[first:]
-		l.Recorded = int64(len(head) + size)
+		l.Entries, l.Recorded, l.sum, l.chained = kept, recorded, sum, true
 	}
 	return err
 }
@@ -297,21 +328,21 @@ type Entry struct {
 	At   time.Time `json:"at"`
 	Kind EntryKind `json:"kind"`
 	// Of is set in KindRun: the time of the findings.
-	Of time.Time `json:"of,omitzero"`
+	Of time.Time `json:"of,omitzero" when:"kind=run"`
 	// The following are set in decisions and what follows them.
-	Remedy  string     `json:"remedy,omitempty"`
-	Action  ActionKind `json:"action,omitempty"`
-	Port    Place      `json:"port,omitzero"` // of the Set
-	Peer    Place      `json:"peer,omitzero"` // the other end
-	Subject string     `json:"subject,omitempty"`
-	Name    string     `json:"name,omitempty"` // of the link, or of the subject of a ticket; untrusted
-	Reason  string     `json:"reason,omitempty"`
-	Rule    string     `json:"rule,omitempty"` // by which it is declined; "": it is planned
-	Why     string     `json:"why,omitempty"`
-	Kept    bool       `json:"kept,omitempty"` // the port passed its test, and is enabled already
+	Remedy  string     `json:"remedy,omitempty" optional:"not known to which remedy the action belongs"`
+	Action  ActionKind `json:"action,omitempty" when:"kind=decision|applied"`
+	Port    Place      `json:"port,omitzero" when:"kind=applied|released"`                    // of the Set; a ticket has none
+	Peer    Place      `json:"peer,omitzero" optional:"no link, or its other end is unknown"` // the other end
+	Subject string     `json:"subject,omitempty" optional:"the subject is the port"`
+	Name    string     `json:"name,omitempty" optional:"unnamed"` // of the link, or of the subject of a ticket; untrusted
+	Reason  string     `json:"reason,omitempty" optional:"no reason was recorded"`
+	Rule    string     `json:"rule,omitempty" optional:"the action is planned"` // by which it is declined
+	Why     string     `json:"why,omitempty" optional:"no further reason"`
+	Kept    bool       `json:"kept,omitempty" optional:"false"` // the port passed its test, and is enabled already
 	// State and Covers are set in KindState: the state after the next Covers entries.
-	State  *State `json:"state,omitempty"`
-	Covers int    `json:"covers,omitempty"`
+	State  *State `json:"state,omitempty" when:"kind=state"`
+	Covers int    `json:"covers,omitempty" when:"kind=state"`
 }
 
 // maxText limits a text in the log, in bytes.
@@ -330,40 +361,110 @@ func (e Entry) bounded() Entry {
 // castagnoli is the polynomial of the checksums, CRC32C (RFC 3720, section 12.1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// line returns the line of e: a checksum, and JSON.
-func (e Entry) line() ([]byte, error) {
-	text, err := json.Marshal(e.bounded())
-	if err != nil {
-		return nil, err
+// lines returns the lines of entries, and the checksum of the last one. before is the checksum of the
+// line before them. A line is a checksum of all that follows it, the checksum of the line before, and
+// JSON.
+func lines(before uint32, entries []Entry) (text []byte, sum uint32, err error) {
+	sum = before
+	for _, e := range entries {
+		j, err := json.Marshal(e.bounded())
+		if err != nil {
+			return nil, 0, err
+		}
+		rest := fmt.Appendf(nil, "%08x %s", sum, j)
+		sum = crc32.Checksum(rest, castagnoli)
+		text = fmt.Appendf(text, "%08x %s\n", sum, rest)
 	}
-	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
+	return text, sum, nil
 }
 
-// parseLine reads a line without its newline.
-func parseLine(line []byte) (e Entry, err error) {
-	var sum uint32
-	if len(line) < 10 || line[8] != ' ' {
-		return e, errors.New("not a line of the log")
-	}
-	if _, err := fmt.Sscanf(string(line[:8]), "%08x", &sum); err != nil || crc32.Checksum(line[9:], castagnoli) != sum {
-		return e, errors.New("checksum does not match")
-	}
-	if !utf8.Valid(line) {
-		return e, errors.New("invalid UTF-8")
-	}
-	if err := json.Unmarshal(line[9:], &e); err != nil {
+// parseLine reads a line without its newline, which follows the last line of l.
+func (l *Log) parseLine(line []byte) (e Entry, err error) {
+	sum, rest, err := cutSum(line)
+	if err != nil {
 		return e, err
 	}
+	if crc32.Checksum(rest, castagnoli) != sum {
+		return e, errors.New("checksum does not match")
+	}
+	text := rest
+	if l.chained || len(rest) > 0 && rest[0] != '{' {
+		var before uint32
+		if before, text, err = cutSum(rest); err != nil {
+			return e, err
+		}
+		if !l.chained || before != l.sum {
+			return e, errors.New("lines before it are missing")
+		}
+	}
+	if !utf8.Valid(text) {
+		return e, errors.New("invalid UTF-8")
+	}
+	if err := entryFormat().Unmarshal(text, &e); err != nil {
+		return e, err
+	}
+	l.sum = sum
 	switch {
+	case e.Kind == "":
+		return e, errors.New("it has no kind")
 	case e.At.IsZero():
 		return e, errors.New("it has no time")
 	case (e.Kind == KindState) != (e.State != nil):
 		return e, errors.New("the state is missing")
-	case e.State != nil && (slices.Contains(e.State.Ports, nil) || len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > keptRuns || e.Covers < 0):
+	case e.State != nil && (len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > keptRuns):
 		return e, errors.New("the state is invalid")
 	}
 	return e, nil
 }
+
+// cutSum returns the checksum at the beginning of a text, and what follows it.
+func cutSum(text []byte) (sum uint32, rest []byte, err error) {
+	if len(text) < 10 || text[8] != ' ' {
+		return 0, nil, errors.New("not a line of the log")
+	}
+	n, err := strconv.ParseUint(string(text[:8]), 16, 32)
+	if err != nil || fmt.Sprintf("%08x", n) != string(text[:8]) {
+		return 0, nil, errors.New("checksum does not match")
+	}
+	return uint32(n), text[9:], nil
+}
+
+// logHead is the first line: how long the file was, and the checksum of its last line, after the
+// last complete write. Its length is fixed, because it is replaced in the file.
+type logHead struct {
+	size int64
+	sum  uint32
+}
+
+const (
+	headMagic  = "fabsh remedies 2 "
+	headLength = len(headMagic) + 10 + 1 + 8 + 1 + 8 + 1
+)
+
+func headLine(size int64, sum uint32) []byte {
+	text := fmt.Appendf(nil, "%s%010d %08x ", headMagic, size, sum)
+	return fmt.Appendf(text, "%08x\n", crc32.Checksum(text, castagnoli))
+}
+
+// parseHead reads a headLine without its newline.
+func parseHead(line []byte) (head logHead, err error) {
+	if len(line) == headLength-1 {
+		text := line[len(headMagic):]
+		size, _ := strconv.ParseInt(string(text[:10]), 10, 64)
+		sum, _ := strconv.ParseUint(string(text[11:19]), 16, 32)
+		head = logHead{size, uint32(sum)}
+	}
+	if string(headLine(head.size, head.sum)) != string(line)+"\n" {
+		return logHead{}, errors.New("checksum does not match")
+	}
+	return head, nil
+}
+
+// entryFormat is the format of the JSON in a line. Later versions may write other members: the
+// checksum shows damage.
+var entryFormat = sync.OnceValue(func() *jsonfile.Format[Entry] {
+	return jsonfile.New[Entry](jsonfile.Limits{Unknown: true, Null: true})
+})
 
 // Metrics returns metrics of a log: the ports that are isolated in f, and how many actions were
 // declined.

@@ -1,7 +1,11 @@
 package remedy
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile/jsonfiletest"
 )
 
 var (
@@ -60,7 +65,7 @@ func TestLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(whole), "\x1b") || strings.Count(string(whole), "\n") != 4 {
+	if strings.Contains(string(whole), "\x1b") || strings.Count(string(whole), "\n") != 5 {
 		t.Errorf("the file has %q", whole)
 	}
 	for i := range whole {
@@ -73,18 +78,26 @@ func TestLog(t *testing.T) {
 			}
 		}
 	}
-	last := strings.LastIndexByte(strings.TrimSuffix(string(whole), "\n"), '\n') + 1
-	for n := last; n < len(whole); n++ {
-		l := new(Log)
-		if err := l.parse(whole[:n]); err != nil || len(l.Entries) != 3 {
-			t.Fatalf("cut after %d bytes: %d entries, %v", n, len(l.Entries), err)
+	// A writer that was killed had not written the first line again.
+	appended(t, path, run(2))
+	longer, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := len(whole); n <= len(longer); n++ {
+		l, want := new(Log), 4
+		if n == len(longer) {
+			want = 5
+		}
+		if err := l.parse(append(slices.Clone(whole[:headLength]), longer[headLength:n]...)); err != nil || len(l.Entries) != want {
+			t.Fatalf("killed after %d bytes: %d entries, %v", n, len(l.Entries), err)
 		}
 	}
 	// The next run replaces an incomplete line.
-	if err := os.WriteFile(path, whole[:len(whole)-5], 0o600); err != nil {
+	if err := os.WriteFile(path, append(slices.Clone(whole[:headLength]), longer[headLength:len(longer)-5]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l := appended(t, path, run(2)); len(l.Entries) != 4 || l.Entries[3].Kind != KindRun {
+	if l := appended(t, path, run(3)); len(l.Entries) != 5 || l.Entries[4].Kind != KindRun || !l.Entries[4].At.Equal(at(3)) {
 		t.Errorf("after an incomplete line: %+v", l.Entries)
 	}
 	text := append([]byte("x"), whole...)
@@ -97,6 +110,76 @@ func TestLog(t *testing.T) {
 	}
 	if now, _ := os.ReadFile(path); string(now) != string(text) {
 		t.Error("a damaged file was changed")
+	}
+}
+
+// olderLog is a log as an older version wrote it: lines have only their own checksums.
+func olderLog(t testing.TB, entries ...Entry) (text []byte) {
+	for _, e := range entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = fmt.Appendf(text, "%08x %s\n", crc32.Checksum(line, castagnoli), line)
+	}
+	return text
+}
+
+// TestCutLog: whatever lines or bytes are missing is damage, which leaves the file unchanged, except of
+// a log of the older format, which gets the checksums with the next entry.
+func TestCutLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "subnet", "remedies")
+	appended(t, path, run(0), isolation(0, "runs"))
+	appended(t, path, run(1), isolation(1, ""))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range whole {
+		for _, text := range [][]byte{whole[:n], whole[n:], append(slices.Clone(whole[:n/2]), whole[n:]...)} {
+			if len(text) == len(whole) {
+				continue
+			}
+			if err := new(Log).parse(text); !errors.As(err, new(*damageError)) {
+				t.Fatalf("%d of %d bytes are left: %v", len(text), len(whole), err)
+			}
+		}
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for i := range 5 {
+		for j := i + 1; j <= 5; j++ {
+			text := bytes.Join(slices.Concat(lines[:i], lines[j:]), nil)
+			if err := new(Log).parse(text); !errors.As(err, new(*damageError)) {
+				t.Errorf("without lines %d to %d: %v", i+1, j, err)
+			}
+		}
+	}
+	for _, test := range []struct {
+		left int
+		want string
+	}{
+		{0, "line 1: the file is empty"},
+		{20, "line 1: the first line is incomplete"},
+		{len(whole) - len(lines[4]), fmt.Sprintf("line 5: the file was cut: %d of %d bytes are left", len(whole)-len(lines[4]), len(whole))},
+	} {
+		if err := os.WriteFile(path, whole[:test.left], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := update(path, func(*Log) ([]Entry, error) { return []Entry{run(2)}, nil }); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d bytes: %v, want %s", test.left, err, test.want)
+		}
+		if now, _ := os.ReadFile(path); string(now) != string(whole[:test.left]) {
+			t.Errorf("%d bytes: the file was changed", test.left)
+		}
+	}
+	older := olderLog(t, run(0), isolation(0, "runs"), run(1), isolation(1, ""))
+	if err := os.WriteFile(path, older, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := appended(t, path, run(2))
+	now, _ := os.ReadFile(path)
+	if len(l.Entries) != 5 || len(l.State.Runs) != 3 || l.State.Refused != 1 || !bytes.HasPrefix(now, append(slices.Clone(headLine(l.Recorded, l.sum)), lines[1]...)) {
+		t.Errorf("of the older format: %+v\n%s", l, now)
 	}
 }
 
@@ -139,15 +222,35 @@ func TestShorten(t *testing.T) {
 
 // TestInvalidState: a state that no run writes is damage, also with a valid checksum.
 func TestInvalidState(t *testing.T) {
-	for _, s := range []*State{{Ports: []*Past{nil}}, {Runs: make([]time.Time, keptRuns+1)}} {
-		line, err := Entry{At: noon, Kind: KindState, State: s}.line()
+	for _, s := range []*State{{Ports: slices.Repeat([]*Past{{}}, 2*maxPorts+1)}, {Runs: make([]time.Time, keptRuns+1)}} {
+		line, _, err := lines(0, []Entry{{At: noon, Kind: KindState, State: s, Covers: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := new(Log).parse(line); err == nil || !strings.Contains(err.Error(), "the state is invalid") {
-			t.Errorf("%+v: %v", s, err)
+		if err := new(Log).parse(append(headLine(0, 0), line...)); err == nil || !strings.Contains(err.Error(), "the state is invalid") {
+			t.Errorf("%d ports: %v", len(s.Ports), err)
 		}
 	}
+}
+
+// TestEntryMembers: a line without any one of its members is damage, or documented to be valid.
+func TestEntryMembers(t *testing.T) {
+	past := &Past{Port: a, Peer: b, Name: "x", Bad: []time.Time{noon}, Planned: noon, Restoring: noon, Declined: "runs", Isolated: noon, Testing: noon, Times: 1, Last: noon, Restored: noon}
+	decision := isolation(1, "runs")
+	decision.Subject, decision.Why, decision.Kept = "x", "y", true
+	var examples [][]byte
+	for _, e := range []Entry{
+		run(1), decision, {At: noon, Kind: KindApplied, Action: Isolate, Port: a}, {At: noon, Kind: KindReleased, Port: a},
+		{At: noon, Kind: KindState, State: &State{Runs: []time.Time{noon}, Ports: []*Past{past}, Refused: 1}, Covers: 1},
+	} {
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, text)
+	}
+	load := func(text []byte) error { return entryFormat().Unmarshal(text, new(Entry)) }
+	jsonfiletest.Members(t, entryFormat().Members(), load, examples...)
 }
 
 // TestOneAtATime: two runs do not append at the same time.
@@ -170,10 +273,10 @@ func TestOneAtATime(t *testing.T) {
 // FuzzLog: no bytes make the reader of logs fail otherwise than with damage, and what it
 // reads is written the same.
 func FuzzLog(f *testing.F) {
-	line, _ := isolation(1, "x").line()
-	state, _ := Entry{At: noon, Kind: KindState, State: &State{Runs: []time.Time{noon}, Ports: []*Past{{Port: a, Name: "x"}}}, Covers: 1}.line()
-	f.Add(line)
-	f.Add(append(state, line...))
+	state := Entry{At: noon, Kind: KindState, State: &State{Runs: []time.Time{noon}, Ports: []*Past{{Port: a, Name: "x"}}}, Covers: 1}
+	text, sum, _ := lines(0, []Entry{state, isolation(1, "x")})
+	f.Add(append(headLine(int64(headLength+len(text)), sum), text...))
+	f.Add(olderLog(f, state, isolation(1, "x")))
 	f.Add([]byte("00000000 {}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := new(Log)

@@ -11,35 +11,35 @@ import (
 // State is the sum of the entries of a log.
 type State struct {
 	// Runs are the times of the findings of the latest runs, the newest last.
-	Runs []time.Time `json:"runs,omitempty"`
+	Runs []time.Time `json:"runs,omitempty" optional:"no run was recorded"`
 	// Ports are the ports with a past, in the order in which they got one.
-	Ports []*Past `json:"ports,omitempty"`
+	Ports []*Past `json:"ports,omitempty" optional:"no port has a past"`
 	// Refused is how many actions were declined, ever.
-	Refused uint64 `json:"refused,omitempty"`
+	Refused uint64 `json:"refused,omitempty" optional:"0"`
 }
 
 // Past is the past of a link.
 type Past struct {
 	Port Place  `json:"port"` // where it is disabled
-	Peer Place  `json:"peer,omitzero"`
+	Peer Place  `json:"peer,omitzero" optional:"the other end is unknown"`
 	Name string `json:"name"` // when it was last up
 	// Bad are the runs that proposed to isolate it, of State.Runs.
-	Bad []time.Time `json:"bad,omitempty"`
+	Bad []time.Time `json:"bad,omitempty" optional:"no run proposed to isolate it"`
 	// Planned is when it was last planned to isolate it, and Restoring when to enable it; zero:
 	// the action was applied or is not planned.
-	Planned   time.Time `json:"planned,omitzero"`
-	Restoring time.Time `json:"restoring,omitzero"`
+	Planned   time.Time `json:"planned,omitzero" optional:"its isolation is not planned"`
+	Restoring time.Time `json:"restoring,omitzero" optional:"it is not planned to enable it"`
 	// Declined is the rule for all remedies that last declined to isolate it; "": none has since
 	// it was planned.
-	Declined string `json:"declined,omitempty"`
+	Declined string `json:"declined,omitempty" optional:"no rule declined it"`
 	// Isolated is since when it is isolated, and Testing since when it is enabled for a test.
-	Isolated time.Time `json:"isolated,omitzero"`
-	Testing  time.Time `json:"testing,omitzero"`
+	Isolated time.Time `json:"isolated,omitzero" optional:"it is not isolated"`
+	Testing  time.Time `json:"testing,omitzero" optional:"it is not enabled for a test"`
 	// Times is how often it was isolated, and Last when it was last.
-	Times int       `json:"times,omitempty"`
-	Last  time.Time `json:"last,omitzero"`
+	Times int       `json:"times,omitempty" optional:"0"`
+	Last  time.Time `json:"last,omitzero" optional:"it was never isolated"`
 	// Restored is when it last passed its test.
-	Restored time.Time `json:"restored,omitzero"`
+	Restored time.Time `json:"restored,omitzero" optional:"it has passed no test"`
 }
 
 const (

@@ -160,7 +160,7 @@ func TestMutations(t *testing.T) {
 		case 2:
 			r.Cables.Reboot(n)
 		case 3:
-			r.Cables.SetLink(n, num, "edr", "2x")
+			r.Cables.SetLink(n, num, state.Limit{Speed: "edr", Width: "2x"})
 		case 4:
 			r.Cables.Swap(Cable{Node: n, Num: num}, Cable{Node: r.Fabric.Nodes()[random.IntN(6)].GUID(), Num: 1})
 		case 5:

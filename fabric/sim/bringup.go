@@ -50,6 +50,9 @@ func bringUp(f *fabric.Fabric, o *spec.SubnetOptions) *state.Subnet {
 			_ = s.Nodes[f.Node.ID()].Break(f.Fault) // which waits for the tables
 		}
 	}
+	if o.Engines != nil && !o.Bare {
+		s.Router = &openSM{engines: o.Engines}
+	}
 	if !o.Bare {
 		s.InvalidateTables()
 		twinTables(s, f)
@@ -83,6 +86,7 @@ func addNodes(f *fabric.Fabric) *state.Subnet {
 	for i := range s.Nodes {
 		n, from := &s.Nodes[i], &f.Nodes()[i]
 		n.Subnet = s
+		n.Origin = from.GUID()
 		n.Label, n.IsSwitch, n.Kind = from.Label(), from.IsSwitch(), from.Kind()
 		count := from.NumPorts() + 1
 		n.Ports, rest = rest[:count:count], rest[count:]
@@ -311,7 +315,8 @@ func twinTables(s *state.Subnet, f *fabric.Fabric) {
 			lft = lft[:min(len(lft), state.LinearCap)]
 			n.LFT = bytes.Clone(lft)
 			n.SetTop(mad.LID(max(len(lft), 1) - 1))
-			if sw := from.SwitchInfo(); sw != nil {
+			// Without LinearFDBCap, SwitchInfo is of a file that lacks most of it.
+			if sw := from.SwitchInfo(); sw != nil && (sw.LinearFDBCap != 0 || sw.LinearFDBTop != 0) {
 				n.SetTop(mad.LID(min(int(sw.LinearFDBTop), state.LinearCap-1)))
 			}
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,10 +63,40 @@ func (c *Cables) Link(node mad.GUID, num int) error {
 	})
 }
 
+// Recover has the link at a port recover from errors without going down.
+func (c *Cables) Recover(node mad.GUID, num int) error {
+	var recovered error
+	err := c.changeCable(node, num, func(p *state.Port) { recovered = p.Recover() })
+	return cmp.Or(err, recovered)
+}
+
 // Silence makes a port lose all MADs, in both directions, while its link stays up
 // (Options.Dead), or ends this.
 func (c *Cables) Silence(node mad.GUID, num int, silent bool) error {
 	return c.changeCable(node, num, func(p *state.Port) { p.Dead = silent })
+}
+
+// SetEthernet moves a port of an adapter to an Ethernet network, as when its type is changed: its
+// link goes down, and does not train. Or it moves the port back.
+func (c *Cables) SetEthernet(node mad.GUID, num int, on bool) error {
+	return c.traffic.Change(func() (*state.Port, error) {
+		p, err := c.subnet.PortByGUID(node, num)
+		if err == nil && (p.Node.IsSwitch || num == 0) {
+			err = fmt.Errorf("port %d of %s is not a port of an adapter", num, p.Node.Label)
+		}
+		return p, err
+	}, func(p *state.Port) error {
+		was := p.Up
+		if p.Ethernet = on; on {
+			p.LinkDown(mad.PortPhysicalStateDisabled)
+		} else if !was {
+			p.LinkDown(mad.PortPhysicalStatePolling)
+		}
+		if was != p.Up {
+			c.sm.LinksChanged(p, p.Peer)
+		}
+		return nil
+	})
 }
 
 func (c *Cables) changeCable(node mad.GUID, num int, change func(*state.Port)) error {
@@ -125,6 +156,7 @@ func (c *Cables) Recable(pairs ...[2]state.Cable) error {
 			p.LinkDown(mad.PortPhysicalStatePolling)
 			p.Peer, q.Peer = nil, nil
 			p.Unplugged, q.Unplugged = false, false
+			p.Limit, q.Limit = nil, nil
 		}
 	}
 	for _, pair := range ports {
@@ -153,7 +185,7 @@ func (c *Cables) Swap(a, b state.Cable) error {
 				err = fmt.Errorf("port %d of %s has no cable", end.Num, end.Node.Label)
 				break
 			}
-			far[i] = state.Cable{Node: end.Peer.Node.GUID(), Num: int(end.Peer.Num)}
+			far[i] = state.Cable{Node: end.Peer.Node.Origin, Num: int(end.Peer.Num)}
 		}
 	}
 	c.subnet.RUnlock()
@@ -209,7 +241,8 @@ func (c *Cables) Connect(a, b state.End) error {
 		}
 		for _, end := range []*state.Port{p, q} {
 			if end.Peer != nil {
-				end.Peer.Peer, end.Peer.Unplugged = nil, false
+				end.Peer.Peer, end.Peer.Unplugged, end.Peer.Limit = nil, false, nil
+				end.Limit = nil
 			}
 		}
 		c.plug(p, q)
@@ -316,58 +349,28 @@ func (c *Cables) forget(n *state.Node) {
 	}
 }
 
-// SetLink trains the link at a port to a speed, such as "hdr", and a width, such as "2x",
-// that both ends then support; "": unchanged. For a port without a link, they apply to
-// its next link.
-func (c *Cables) SetLink(node mad.GUID, num int, speed, width string) error {
-	if speed != "" && (state.LaneRate(speed) == 0 || !slices.Contains(mad.Speeds(), speed)) {
-		return fmt.Errorf("unknown speed %q; speeds: %q", speed, mad.Speeds())
+// SetLink has the cable at a port carry no faster speed and no wider width than those of a
+// limit, such as "hdr" and "2x", and trains its link. Both ends then support and have enabled
+// them too; what they had enabled before stays. A limit that Once does not set lasts until
+// another one, or another cable.
+func (c *Cables) SetLink(node mad.GUID, num int, l state.Limit) error {
+	if l.Speed != "" && (state.LaneRate(l.Speed) == 0 || !slices.Contains(mad.Speeds(), l.Speed)) {
+		return fmt.Errorf("unknown speed %q; speeds: %q", l.Speed, mad.Speeds())
 	}
-	if width != "" && mad.WidthLanes(width) == 0 {
-		return fmt.Errorf("unknown width %q; widths: %q", width, mad.Widths())
+	if l.Width != "" && mad.WidthLanes(l.Width) == 0 {
+		return fmt.Errorf("unknown width %q; widths: %q", l.Width, mad.Widths())
 	}
 	return c.changeCable(node, num, func(p *state.Port) {
+		if before := p.Limit; before != nil {
+			l.Speed, l.Width = cmp.Or(l.Speed, before.Speed), cmp.Or(l.Width, before.Width)
+		}
 		for _, end := range []*state.Port{p, p.Peer} {
-			end.ChangeInfo(func(info *mad.PortInfo) { limitSpeed(info, speed, width, end == p) })
+			end.Support(l.Speed, l.Width)
+			end.Limit = &l
 		}
 		if p.Up {
 			p.LinkDown(mad.PortPhysicalStatePolling)
 			c.sm.LinksChanged(p, p.Peer)
 		}
 	})
-}
-
-// limitSpeed has a port support a speed and a width, and, if alone, enable no others.
-func limitSpeed(i *mad.PortInfo, speed, width string, alone bool) {
-	if speed != "" {
-		first := mad.LinkSpeed(mad.WordsLinkSpeed.Code()[speed])
-		ext := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()[speed])
-		ext2 := mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code()[speed])
-		i.LinkSpeedSupported |= first
-		i.LinkSpeedExtSupported |= ext
-		i.LinkSpeedExtSupported2 |= ext2
-		if alone {
-			i.LinkSpeedEnabled, i.LinkSpeedExtEnabled, i.LinkSpeedExtEnabled2 = max(first, mad.LinkSpeedSDR), ext, ext2
-			if ext|mad.LinkSpeedExt(ext2) != 0 { // the extended ones are enabled beside
-				i.LinkSpeedEnabled = i.LinkSpeedSupported
-			}
-			if ext == 0 {
-				i.LinkSpeedExtEnabled = mad.LinkSpeedExtDisabled
-			}
-		} else {
-			i.LinkSpeedEnabled |= first
-			if ext != 0 {
-				i.LinkSpeedExtEnabled = i.LinkSpeedExtEnabled&^mad.LinkSpeedExtDisabled | ext
-			}
-			i.LinkSpeedExtEnabled2 |= ext2
-		}
-	}
-	if width != "" {
-		w := mad.LinkWidth(mad.WordsLinkWidth.Code()[width])
-		i.LinkWidthSupported |= w
-		i.LinkWidthEnabled |= w
-		if alone {
-			i.LinkWidthEnabled = w
-		}
-	}
 }

@@ -242,6 +242,13 @@ func (c *Client) PortInfo(num int) mad.PortInfo {
 	return p.PortInfo()
 }
 
+// Ethernet reports whether the port is of an Ethernet network.
+func (c *Client) Ethernet() bool {
+	c.subnet.RLock()
+	defer c.subnet.RUnlock()
+	return c.sender.Port.Ethernet
+}
+
 // PKeys returns the table of the port's P_Keys.
 func (c *Client) PKeys() []uint16 {
 	c.subnet.RLock()

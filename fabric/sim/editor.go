@@ -21,12 +21,13 @@ import (
 type Editor struct {
 	subnet             *state.Subnet
 	traffic            *state.Traffic
+	notices            *state.Notices
 	CongestionSettings agent.CCSettings
 }
 
 // newEditor returns the Editor of a subnet.
-func newEditor(s *state.Subnet, t *state.Traffic, congestion agent.CCSettings) *Editor {
-	return &Editor{subnet: s, traffic: t, CongestionSettings: congestion}
+func newEditor(s *state.Subnet, t *state.Traffic, n *state.Notices, congestion agent.CCSettings) *Editor {
+	return &Editor{subnet: s, traffic: t, notices: n, CongestionSettings: congestion}
 }
 
 // Port changes what the agent of a port reports. Nothing is checked. Packets still reach
@@ -299,14 +300,49 @@ func (e *Editor) LID(at state.End, lid mad.LID, lmc uint8) error {
 // unique. A switch has one GUID for all ports.
 func (e *Editor) GUID(at state.End, guid mad.GUID) error {
 	return e.traffic.Change(func() (*state.Port, error) { return e.subnet.PortByIndex(at, 0) }, func(p *state.Port) error {
-		if at.Num > 0 && !p.Node.IsSwitch {
-			p.GUID = guid
-			return nil
+		p.SetGUID(guid)
+		return nil
+	})
+}
+
+// NodeGUID does as GUID for a node that is named by its GUID.
+func (e *Editor) NodeGUID(node mad.GUID, num int, guid mad.GUID) error {
+	return e.traffic.ChangePort(node, num, func(p *state.Port) { p.SetGUID(guid) })
+}
+
+// Name gives a node another description, as the software of its host does: its agent reports
+// the change to the subnet manager (IBA 14.2.5.1, trap 144).
+func (e *Editor) Name(node mad.GUID, name string) error {
+	return e.traffic.ChangePort(node, 0, func(p *state.Port) {
+		n := p.Node
+		clear(n.Description[:])
+		copy(n.Description[:], name)
+		for _, end := range n.EndPorts() {
+			if end.Up || n.IsSwitch {
+				e.notices.Trap(end, mad.NoticeTypeInformational, 144, &mad.NoticeLocalChange{
+					LIDAddr: end.LID, CapabilityMask: end.PortInfo().CapabilityMask, OtherLocalChanges: true, NodeDescriptionChange: true,
+				})
+				return
+			}
 		}
-		state.NodeInfoGUID.SetUint(p.Node.Info[:], uint64(guid))
-		if p.Node.IsSwitch {
-			p.Node.Ports[0].GUID = guid
+	})
+}
+
+// VirtualPort changes a virtual port of an adapter's port, by its index, from 1 on. If the port
+// does not have it, it gets virtual ports up to it.
+func (e *Editor) VirtualPort(node mad.GUID, num, index int, change func(*state.VirtualPort)) error {
+	return e.traffic.Change(func() (*state.Port, error) { return e.subnet.PortByGUID(node, num) }, func(p *state.Port) error {
+		switch {
+		case num == 0 || !p.Node.HasVirtualPorts():
+			return fmt.Errorf("port %d of %s cannot have virtual ports: only ports of adapters of Mellanox and NVIDIA can", num, p.Node.Label)
+		case index < 1 || index > state.MaxVirtualPorts:
+			return fmt.Errorf("invalid index %d of a virtual port; want 1 to %d", index, state.MaxVirtualPorts)
 		}
+		if len(p.Virtual) < index {
+			e.subnet.ExtendVirtualPorts(p, index)
+			e.subnet.InvalidateTables()
+		}
+		change(&p.Virtual[index-1])
 		return nil
 	})
 }

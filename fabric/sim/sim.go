@@ -89,7 +89,7 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	s.Traffic.Mark = congestion.PacketsPerMark
 	s.Programs = newClients(&agent.Agents{Subnet: subnet, Faults: s.Faults, Traffic: s.Traffic, Notices: s.Notices, SM: s.SM, SA: s.SA, Congestion: congestion, Baseboards: agent.BMSettings{}})
 	s.Cables = newCables(subnet, s.Traffic, s.SM, managementKey{Key: o.MKey, Level: o.MKeyLevel})
-	s.Edit, s.Counters = newEditor(subnet, s.Traffic, congestion), newCounterEditor(subnet, s.Traffic, s.Notices)
+	s.Edit, s.Counters = newEditor(subnet, s.Traffic, s.Notices, congestion), newCounterEditor(subnet, s.Traffic, s.Notices)
 	if o.Traffic > 0 {
 		_ = s.Traffic.Set(s.Traffic.HostPairs(o.Traffic)) // the ports are its own, and no more than there are LIDs
 	}

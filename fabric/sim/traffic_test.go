@@ -248,7 +248,7 @@ func TestSetLink(t *testing.T) {
 	for _, test := range []struct{ speed, width, wantSpeed, wantWidth string }{
 		{"edr", "", "edr", "4x"}, {"", "1x", "edr", "1x"}, {"hdr", "2x", "hdr", "2x"}, {"ndr", "4x", "ndr", "4x"}, {"qdr", "12x", "qdr", "12x"}, {"xdr", "4x", "xdr", "4x"}, {"sdr", "1x", "sdr", "1x"},
 	} {
-		if err := r.Cables.SetLink(leaf, 2, test.speed, test.width); err != nil {
+		if err := r.Cables.SetLink(leaf, 2, state.Limit{Speed: test.speed, Width: test.width}); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range []*state.Port{r.at("leaf-1", 2), r.at("node-0002 HCA-1", 1)} {
@@ -260,7 +260,7 @@ func TestSetLink(t *testing.T) {
 		}
 	}
 	for _, bad := range [][2]string{{"fast", ""}, {"", "3x"}, {"fdr10", ""}} {
-		if r.Cables.SetLink(leaf, 2, bad[0], bad[1]) == nil {
+		if r.Cables.SetLink(leaf, 2, state.Limit{Speed: bad[0], Width: bad[1]}) == nil {
 			t.Errorf("%q", bad)
 		}
 	}
@@ -430,7 +430,7 @@ func TestTrafficBare(t *testing.T) {
 	}
 	*now = now.Add(time.Second)
 	want := r.counters(mad.AttrPortCountersExtended, "leaf-1", 4)
-	want["port_xmit_discards"] = 1000 // it has no other way
+	want["port_xmit_discards"], want["link_downed_counter"] = 1000, 1 // it has no other way
 	if err := r.Cables.Pull(state.End{Node: r.named("leaf-1").ID(), Num: 4}); err != nil {
 		t.Fatal(err)
 	}

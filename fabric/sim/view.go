@@ -91,14 +91,15 @@ func (s *Subnet) NodeNames() map[mad.GUID]string {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	names := make(map[mad.GUID]string, len(s.state.Nodes))
-	for i := range s.state.Nodes {
-		names[s.state.Nodes[i].GUID()] = s.state.Nodes[i].Name()
+	for guid, n := range s.state.NodesByGUID() {
+		names[guid] = n.Name()
 	}
 	return names
 }
 
-// NodeGUIDs returns the GUIDs of the nodes with a name, or else of the adapters of the host of
-// that name, as fabric.FindNode does.
+// NodeGUIDs returns the nodes with a name, or else the adapters of the host of that name, as
+// fabric.FindNode does: by the GUIDs that they had when the subnet was made, which distinguish
+// nodes that now have one GUID.
 func (s *Subnet) NodeGUIDs(name string) []mad.GUID {
 	s.state.RLock()
 	defer s.state.RUnlock()
@@ -107,10 +108,10 @@ func (s *Subnet) NodeGUIDs(name string) []mad.GUID {
 		n := &s.state.Nodes[i]
 		switch has := n.Name(); {
 		case has == name:
-			nodes = append(nodes, n.GUID())
+			nodes = append(nodes, n.Origin)
 		case !n.IsSwitch && strings.HasPrefix(has, name+" "):
 			if host, ok := fabric.HostName(has); ok && host == name {
-				adapters = append(adapters, n.GUID())
+				adapters = append(adapters, n.Origin)
 			}
 		}
 	}
@@ -129,9 +130,9 @@ func (s *Subnet) NodesByName() map[string][]mad.GUID {
 	adapters := map[string][]mad.GUID{}
 	for i := range s.state.Nodes {
 		n := &s.state.Nodes[i]
-		byName[n.Name()] = append(byName[n.Name()], n.GUID())
+		byName[n.Name()] = append(byName[n.Name()], n.Origin)
 		if host, ok := fabric.HostName(n.Name()); ok && !n.IsSwitch {
-			adapters[host] = append(adapters[host], n.GUID())
+			adapters[host] = append(adapters[host], n.Origin)
 		}
 	}
 	for host, guids := range adapters {

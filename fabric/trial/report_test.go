@@ -75,7 +75,7 @@ func originals(t *testing.T, s *subject, recording []byte) map[string][]byte {
 // serials are the serial numbers in a recording.
 func serials(t *testing.T, recording []byte) (list []string) {
 	t.Helper()
-	_, err := capture.Datagrams(bytes.NewReader(recording), "trial.pcap", func(d capture.Datagram) error {
+	_, err := capture.Datagrams(bytes.NewReader(recording), "trial.pcap", "", func(d capture.Datagram) error {
 		h := mad.ParseHeader(d.MAD)
 		if a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute); a != nil && h.Method.IsResponse() {
 			data := d.MAD[a.Offset():]
@@ -101,7 +101,7 @@ func serials(t *testing.T, recording []byte) (list []string) {
 func unpacked(t *testing.T, recording []byte) []byte {
 	t.Helper()
 	all := bytes.Clone(recording)
-	_, err := capture.Datagrams(bytes.NewReader(recording), "trial.pcap", func(d capture.Datagram) error {
+	_, err := capture.Datagrams(bytes.NewReader(recording), "trial.pcap", "", func(d capture.Datagram) error {
 		if mad.IsSegment(d.MAD) {
 			all = append(all, d.MAD[mad.SADataOffset:]...)
 		} else {
@@ -123,7 +123,7 @@ func TestAnonymous(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after := unpacked(t, recording), unpacked(t, anonymous)
+	before, after := unpacked(t, recording), unpacked(t, anonymous.Recording)
 	found := 0
 	for what, b := range originals(t, s, recording) {
 		if bytes.Contains(before, b) {
@@ -136,7 +136,7 @@ func TestAnonymous(t *testing.T) {
 	if found < 30 {
 		t.Errorf("only %d identities are in the original", found)
 	}
-	if got := replayed(t, anonymous, time.Minute).String(); got != report.String() {
+	if got := replayed(t, anonymous.Recording, time.Minute).String(); got != report.String() {
 		t.Error("the report of the replay differs")
 	}
 	for _, kept := range []string{"MF0;", ":MQM8700/U1", " HCA-1"} {
@@ -145,7 +145,7 @@ func TestAnonymous(t *testing.T) {
 		}
 	}
 	again, err := capture.Anonymize(recording)
-	if err != nil || !bytes.Equal(again, anonymous) {
+	if err != nil || !bytes.Equal(again.Recording, anonymous.Recording) {
 		t.Errorf("a second time the result differs: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	for name, content := range map[string][]byte{"simulated.pcap": anonymous, "simulated.pcap.txt": []byte(report.String())} {
+	for name, content := range map[string][]byte{"simulated.pcap": anonymous.Recording, "simulated.pcap.txt": []byte(report.String())} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -213,7 +213,7 @@ func TestReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for what, file := range map[string][]byte{"replayed": recording, "replayed anonymously": anonymous} {
+			for what, file := range map[string][]byte{"replayed": recording, "replayed anonymously": anonymous.Recording} {
 				if d := cmp.Diff(report.String(), replayed(t, file, time.Minute).String()); d != "" {
 					t.Errorf("%s (-want +got):\n%s", what, d)
 				}

@@ -15,12 +15,33 @@ import (
 	"fabsh/mad/internal/erf"
 )
 
+// Anonymous is a recording without identities.
+type Anonymous struct {
+	Recording []byte
+
+	ids   *identities
+	leaks *leaks
+}
+
+// Node returns what replaces the description and the GUID of a node.
+func (a *Anonymous) Node(description string, guid mad.GUID) (string, mad.GUID) {
+	b := make([]byte, mad.AttrNodeDescription.Size)
+	copy(b, description)
+	a.ids.replace(kindNode, b)
+	return untilNUL(b), mad.GUID(a.ids.guids[uint64(guid)])
+}
+
+// Check returns an error if a text has an identity of the recording.
+func (a *Anonymous) Check(what, text string) error { return a.leaks.check(what, []byte(text)) }
+
 // Anonymize returns a recording with its names, GUIDs, GIDs and serial numbers replaced, each
 // by the same in all datagrams, so that requests still find their answers. The upper 24 bits
 // of a GUID, which are the manufacturer's, and the order of GUIDs and names are kept: what
-// fabsh decides by them stays the same. The memory of modules and other raw data that may
-// have serial numbers is zero. LIDs, P_Keys, models, part numbers and firmware are kept.
-func Anonymize(recording []byte) ([]byte, error) {
+// fabsh decides by them stays the same. The memory of modules, other raw data that may have serial
+// numbers, what is not decoded, such as a record of which only the beginning was received, and
+// identities in unexpected places are zero. LIDs, P_Keys, models, part numbers and firmware are
+// kept. The result is searched for each identity, and refused if it has one.
+func Anonymize(recording []byte) (*Anonymous, error) {
 	packets, err := readPackets(bytes.NewReader(recording))
 	if err != nil {
 		return nil, err
@@ -41,8 +62,11 @@ func Anonymize(recording []byte) ([]byte, error) {
 	each(ids.collect)
 	ids.assign()
 	each(ids.replace)
+	a := &Anonymous{ids: ids, leaks: newLeaks(ids)}
 	for _, u := range units {
-		ids.scrub(u.data[min(len(u.data), mad.HeaderSize):])
+		data := u.data[min(len(u.data), mad.HeaderSize):]
+		ids.scrub(data)
+		a.leaks.blank(data)
 		u.store()
 	}
 	var out bytes.Buffer
@@ -55,12 +79,13 @@ func Anonymize(recording []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return out.Bytes(), nil
+	a.Recording = out.Bytes()
+	return a, a.leaks.checkRecording(a.Recording)
 }
 
 // readPackets reads all packets of a recording.
 func readPackets(r io.Reader) (list []erf.Packet, err error) {
-	file, err := erf.NewReader(r)
+	file, err := erf.NewReader(r, erf.LinkNone)
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +183,19 @@ func (u *unit) identities(f func(kind identityKind, b []byte)) {
 	h := mad.ParseHeader(u.header)
 	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
 	if a == nil {
-		if a = mad.Lookup(h.Class, h.Attribute); a == nil {
-			return
-		}
+		a = mad.Lookup(h.Class, h.Attribute)
 	}
-	data := u.data[a.OffsetIn(h.ClassVersion):]
+	at := h.DataOffset()
+	if a != nil {
+		at = a.OffsetIn(h.ClassVersion)
+	}
+	data := u.data[at:]
 	if h.Class.Family() == mad.ClassSubn {
 		data = data[:h.Class.DataSize()]
+	}
+	if a == nil {
+		f(kindWipe, data)
+		return
 	}
 	switch {
 	case !h.Method.IsResponse() && h.Method == mad.MethodGetTraceTable:
@@ -173,7 +204,7 @@ func (u *unit) identities(f func(kind identityKind, b []byte)) {
 		a = a.Answer
 	}
 	if !isTable(h) {
-		u.fields(a.Resolve(data, h.Modifier), data, 0, f)
+		u.record(a.Resolve(data, h.Modifier), data, -u.before, len(data), f)
 		return
 	}
 	step := 8 * int(binary.BigEndian.Uint16(u.header[mad.SAPlacesIn(h.ClassVersion).AttrOffset:]))
@@ -181,13 +212,18 @@ func (u *unit) identities(f func(kind identityKind, b []byte)) {
 		step = (a.Size + 7) / 8 * 8
 	}
 	for at := -(u.before % step); at < len(data); at += step {
-		u.fields(a.Resolve(data[max(0, at):], h.Modifier), data, at, f)
+		u.record(a.Resolve(data[max(0, at):], h.Modifier), data, at, at+step, f)
 	}
 }
 
-// fields calls f with the identities of the record at position start of data, except
-// incomplete ones.
-func (u *unit) fields(a *mad.Attribute, data []byte, start int, f func(kind identityKind, b []byte)) {
+// record calls f with the identities of the record at position start of data, and with the rest
+// up to end, which is not decoded; of an incomplete record that is all.
+func (u *unit) record(a *mad.Attribute, data []byte, start, end int, f func(kind identityKind, b []byte)) {
+	if start < 0 || start+a.Size > len(data) {
+		f(kindWipe, data[max(0, start):max(0, min(end, len(data)))])
+		return
+	}
+	f(kindWipe, data[start+a.Size:max(start+a.Size, min(end, len(data)))])
 	flat := a.Flat()
 	for i := range flat {
 		field := &flat[i]
@@ -200,7 +236,7 @@ func (u *unit) fields(a *mad.Attribute, data []byte, start int, f func(kind iden
 		}
 		for e := range field.Count {
 			at := start + (field.Offset+e*field.Stride)/8
-			if end := at + field.Bits/8; at >= 0 && end <= min(len(data), start+a.Size) {
+			if end := at + field.Bits/8; end <= start+a.Size {
 				f(kind, data[at:end])
 			}
 		}
@@ -231,6 +267,7 @@ var publicTexts = []string{
 // are masks of ports, tables, counters, and layouts that are not public: in these only known
 // GUIDs are replaced.
 var wipedFields = []string{
+	"private_data", "ari", "additional_information", // of applications: addresses of IP, names
 	"eeprom", "memory", "psu0", "psu1", "bm_parameters", "vpd_data", "CableInfo.data", "CableInfoRecord.data", "I2CAccess.content",
 	"VNodeDescription.data", "VPortGUIDInfo.data", "FabricManagerInfo.data", "HostPing.data", "CommunityInfo.data", "PDUInfo.data", "PDUInfo.more",
 	"BKeyInfo.more", "MlnxConfigSpace.records", "ConfigSpace.records", "ConfigSpaceMode.content", "FlashReadSector.content",
@@ -331,13 +368,29 @@ func (x *identities) assign() {
 		// Groups of IPv4 and of applications have small numbers. Groups of IPv6 have bits of
 		// GUIDs (RFC 4391, 4; RFC 4291, 2.7.1).
 		if x.groups[g] = g; g > 1<<32 {
-			n++
-			x.groups[g] = g&^0xff_ffff | n&0xff_ffff
+			to := g
+			for known(x.groups, to) {
+				n++
+				to = g&^0xff_ffff | n&0xff_ffff
+			}
+			x.groups[g] = to
 		}
 	}
-	assignTexts(x.nodes, "node")
-	assignTexts(x.texts, "text")
+	taken := map[string]bool{} // in lower case
+	for _, m := range []map[string]string{x.nodes, x.texts} {
+		for s := range m {
+			taken[string(lowerASCII([]byte(s)))] = true
+		}
+	}
+	assignTexts(x.nodes, nodeWord, taken)
+	assignTexts(x.texts, textWord, taken)
 }
+
+// The words of replacements.
+const (
+	nodeWord = "node"
+	textWord = "text"
+)
 
 func known(m map[uint64]uint64, v uint64) bool {
 	_, ok := m[v]
@@ -376,14 +429,14 @@ func (x *identities) assignGUIDs() {
 	}
 }
 
-// assignTexts assigns names with a number: "node-0001".
-func assignTexts(m map[string]string, prefix string) {
+// assignTexts assigns names with a number, except those that are taken: "node-0001".
+func assignTexts(m map[string]string, prefix string, taken map[string]bool) {
 	n := 0
 	for _, s := range slices.Sorted(maps.Keys(m)) {
 		for {
 			n++
 			name := fmt.Sprintf("%s-%04d", prefix, n)
-			if _, taken := m[name]; !taken {
+			if !taken[name] {
 				m[s] = name
 				break
 			}

@@ -128,7 +128,7 @@ func TestScrub(t *testing.T) {
 	port := localPort()
 	at := &engine.Address{LID: 3}
 	out, err := Anonymize(pcap(t, packet(ifaceReceived, time.Unix(1, 0), at, &port, m), packet(ifaceReceived, time.Unix(2, 0), at, &port, node)))
-	if err != nil || bytes.Contains(out, binary.LittleEndian.AppendUint64(nil, guid)) {
+	if err != nil || bytes.Contains(out.Recording, binary.LittleEndian.AppendUint64(nil, guid)) {
 		t.Errorf("the GUID is in the recording; %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestSegmentNumbers(t *testing.T) {
 		t.Errorf("%d bytes for %d packets", size, len(list))
 	}
 	out, err := Anonymize(pcap(t, list[:len(list)-1]...))
-	if err != nil || bytes.Contains(out, binary.BigEndian.AppendUint64(nil, guid)) {
+	if err != nil || bytes.Contains(out.Recording, binary.BigEndian.AppendUint64(nil, guid)) {
 		t.Errorf("the GUID is in the recording; %v", err)
 	}
 }
@@ -220,14 +220,14 @@ func FuzzAnonymize(f *testing.F) {
 			return
 		}
 		var packets []erf.Packet
-		if packets, err = readPackets(bytes.NewReader(out)); err != nil {
+		if packets, err = readPackets(bytes.NewReader(out.Recording)); err != nil {
 			t.Fatal(err)
 		}
 		if before, _ := readPackets(bytes.NewReader(file)); len(before) != len(packets) {
 			t.Errorf("%d packets became %d", len(before), len(packets))
 		}
 		if _, err := Load(bytes.NewReader(file), "a"); err == nil {
-			if _, err := Load(bytes.NewReader(out), "a"); err != nil {
+			if _, err := Load(bytes.NewReader(out.Recording), "a"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -295,6 +295,20 @@ wiped IB2MME.bm_parameters
 wiped OEM.bm_parameters
 kept Notice.data_details
 text IOControllerProfile.id_string
+wiped ConnectRequest.private_data
+wiped MsgRcptAck.private_data
+wiped ConnectReject.ari
+wiped ConnectReject.private_data
+wiped ConnectReply.private_data
+wiped ReadyToUse.private_data
+wiped DisconnectRequest.private_data
+wiped DisconnectReply.private_data
+wiped ServiceIDResReq.private_data
+wiped ServiceIDResReqResp.additional_information
+wiped ServiceIDResReqResp.private_data
+wiped LoadAlternatePath.private_data
+wiped AlternatePathResponse.additional_information
+wiped AlternatePathResponse.private_data
 wiped CommunityInfo.data
 wiped PDUInfo.data
 wiped PDUInfo.more

@@ -90,7 +90,7 @@ func TestPackets(t *testing.T) {
 
 func packets(t *testing.T, recording []byte) (list []erf.Packet) {
 	t.Helper()
-	r, err := erf.NewReader(bytes.NewReader(recording))
+	r, err := erf.NewReader(bytes.NewReader(recording), erf.LinkNone)
 	if err != nil {
 		t.Fatal(err)
 	}

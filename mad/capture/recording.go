@@ -95,7 +95,7 @@ type loader struct {
 }
 
 func (l *loader) read(r io.Reader) error {
-	file, err := erf.NewReader(r)
+	file, err := erf.NewReader(r, erf.LinkNone)
 	if err != nil {
 		return err
 	}
@@ -347,18 +347,38 @@ func padded(m []byte) []byte { return append(m[:len(m):len(m)], make([]byte, mad
 
 // Datagram is a packet of a capture.
 type Datagram struct {
-	Packet   int      // its number, from 1, as in Wireshark
-	MAD      []byte   // valid until the next one is read; nil: the packet is not a MAD
-	Other    string   // the kind of a packet that is not a MAD
-	Problems []string // errors in the headers before the MAD
+	Packet     int       // its number, from 1, as in Wireshark
+	Time       time.Time // zero: the file does not have it
+	SLID, DLID uint16    // 0 in packets that are not read
+	Direction  string    // sent, received; "": the file does not have it
+	MAD        []byte    // valid until the next one is read; nil: the packet is not a MAD
+	Other      string    // the kind of a packet that is not a MAD
+	Problems   []string  // errors in the headers before the MAD
+}
+
+// LinkTypes are the names of the kinds of packets that captures of InfiniBand have, as in editcap
+// -T, and by which Datagrams reads packets of other link types.
+func LinkTypes() []string { return []string{"erf", "infiniband"} }
+
+// linkTypes are the numbers of LinkTypes.
+var linkTypes = map[string]erf.LinkType{"": erf.LinkNone, "erf": erf.LinkERF, "infiniband": erf.LinkInfiniBand}
+
+// IsCapture reports whether a file with this beginning is a capture: pcap, pcapng, or ERF records.
+func IsCapture(head []byte) bool { return erf.KindOf(head) != "" }
+
+// IsLinkType reports whether err is about packets of a link type that is not of InfiniBand.
+func IsLinkType(err error) bool {
+	_, ok := errors.AsType[*erf.LinkTypeError](err)
+	return ok
 }
 
 // Datagrams calls each with the sent and received packets of a recording, or of another
-// ERF capture of InfiniBand, in order. name is the name of the file in messages. It ends
+// capture of InfiniBand, in order. name is the name of the file in messages. other, one of
+// LinkTypes, is how packets of other link types are read; "": they are refused. It ends
 // at the first error of each; incomplete, if not nil, means that the recording breaks off
 // after these packets.
-func Datagrams(r io.Reader, name string, each func(d Datagram) error) (incomplete, err error) {
-	file, err := erf.NewReader(r)
+func Datagrams(r io.Reader, name, other string, each func(d Datagram) error) (incomplete, err error) {
+	file, err := erf.NewReader(r, linkTypes[other])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -366,15 +386,15 @@ func Datagrams(r io.Reader, name string, each func(d Datagram) error) (incomplet
 	for n := 0; ; n++ {
 		var p erf.Packet
 		var cut *erf.CutError
-		var other *erf.OtherError
+		var otherKind *erf.OtherError
 		d := Datagram{}
 		switch err := file.Read(&p); {
 		case err == io.EOF:
 			return nil, nil
 		case n > 0 && errors.As(err, &cut): // complete packets are used
 			return fmt.Errorf("%s: %w", name, cut), nil
-		case errors.As(err, &other):
-			d.Other = other.Err.Error()
+		case errors.As(err, &otherKind):
+			d.Other = otherKind.Err.Error()
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		case !isMAD(&p):
@@ -382,7 +402,7 @@ func Datagrams(r io.Reader, name string, each func(d Datagram) error) (incomplet
 		default:
 			d.MAD, d.Problems = p.Payload, wrongHeaders(&p)
 		}
-		d.Packet = file.Number()
+		d.Packet, d.Time, d.SLID, d.DLID = file.Number(), p.Time, p.SLID, p.DLID
 		isLocal := p.Interface == ifaceLocal || p.Interface == ifaceSimulated
 		if n == 0 && isLocal && d.MAD != nil {
 			_, own = addPortMAD(new(engine.Port), p.Payload)
@@ -390,10 +410,23 @@ func Datagrams(r io.Reader, name string, each func(d Datagram) error) (incomplet
 		if own && isLocal && d.MAD != nil {
 			continue
 		}
+		d.Direction = directionOf(&p, own)
 		if err := each(d); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// directionOf returns the direction of a packet. own: the capture is a recording of fabsh, whose
+// interfaces show it.
+func directionOf(p *erf.Packet, own bool) string {
+	switch {
+	case p.Direction == erf.DirectionSent, own && p.Interface == ifaceSent:
+		return "sent"
+	case p.Direction == erf.DirectionReceived, own && p.Interface == ifaceReceived:
+		return "received"
+	}
+	return ""
 }
 
 // isMAD reports whether a datagram is a MAD: it has queue pair 0 or 1 at either end, or,

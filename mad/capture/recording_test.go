@@ -50,7 +50,7 @@ func TestLoadErrors(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "a.pcap: not a capture file: it is too short"},
-		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: not a pcap file: it begins with the bytes 64 65 66 20"},
+		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: not a capture file (pcap, pcapng, ERF): it begins with the bytes 64 65 66 20"},
 		{"no packets", pcap(t), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
 		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not a recording of fabsh --record: the facts of the local port are missing"},
 		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not a recording of fabsh --record: the facts of the local port are missing"},
@@ -132,7 +132,7 @@ func replayAll(t *testing.T, file []byte) {
 
 // requests are the packets that were sent.
 func requests(file []byte) (list []erf.Packet) {
-	r, err := erf.NewReader(bytes.NewReader(file))
+	r, err := erf.NewReader(bytes.NewReader(file), erf.LinkNone)
 	for err == nil {
 		var p erf.Packet
 		if err = r.Read(&p); err == nil && p.Interface == ifaceSent {
@@ -249,7 +249,7 @@ func FuzzReplayPackets(f *testing.F) {
 
 func mustPackets(t testing.TB, file []byte) (list []erf.Packet) {
 	t.Helper()
-	r, err := erf.NewReader(bytes.NewReader(file))
+	r, err := erf.NewReader(bytes.NewReader(file), erf.LinkNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func unsealed(file []byte) []byte {
 // before a MAD is noted.
 func TestMixed(t *testing.T) {
 	var lines []string
-	incomplete, err := Datagrams(bytes.NewReader(mixed(t)), "mixed", func(d Datagram) error {
+	incomplete, err := Datagrams(bytes.NewReader(mixed(t)), "mixed", "", func(d Datagram) error {
 		line := fmt.Sprintf("%d %s", d.Packet, strings.Join(d.Problems, "; "))
 		if d.MAD == nil {
 			line = fmt.Sprintf("%d - %s", d.Packet, d.Other)
@@ -364,7 +364,7 @@ func FuzzDatagrams(f *testing.F) {
 	errStop := errors.New("stop")
 	f.Fuzz(func(t *testing.T, file []byte) {
 		before, count := 0, 0
-		incomplete, err := Datagrams(bytes.NewReader(file), "a.pcap", func(d Datagram) error {
+		incomplete, err := Datagrams(bytes.NewReader(file), "a.pcap", "", func(d Datagram) error {
 			if d.Packet <= before || (d.MAD == nil) == (d.Other == "") || d.MAD == nil && d.Problems != nil || d.MAD != nil && len(d.MAD) < mad.HeaderSize {
 				t.Fatalf("after packet %d: %+v", before, d)
 			}
@@ -381,7 +381,7 @@ func FuzzDatagrams(f *testing.F) {
 			return
 		}
 		given := 0
-		if _, err := Datagrams(bytes.NewReader(file), "a.pcap", func(Datagram) error { given++; return errStop }); err != errStop || given != 1 {
+		if _, err := Datagrams(bytes.NewReader(file), "a.pcap", "", func(Datagram) error { given++; return errStop }); err != errStop || given != 1 {
 			t.Errorf("each ended the reading, and then: %v, after %d packets", err, given)
 		}
 	})

@@ -99,41 +99,118 @@ func (s *capabilities) of(node mad.GUID) *device {
 // learn records the NodeInfo of the device.
 func (d *device) learn(info *mad.NodeInfo) { d.info, d.known = *info, true }
 
+// question is whether a device announces an attribute, with what the device has answered so far.
+type question struct {
+	*device
+	attr   *mad.Attribute
+	nvidia bool // by its GUID, or by its NodeInfo
+	bull   bool // by its NodeInfo
+
+	// The answer to GeneralInfo, if its capabilities decide:
+	unread bool  // it is missing
+	silent bool  // the device did not answer the query, or refused it
+	failed error // there was no answer
+	lacks  bool  // it has none of the capabilities of attr
+}
+
+// ruling is what a rule decides.
+type ruling int
+
+const (
+	isAnnounced ruling = iota
+	isUnsupported
+	hasFailed    // with the error of the query for GeneralInfo
+	readNodeInfo // the answer is missing
+	readGeneralInfo
+)
+
+// rules decide whether a device announces an attribute. The first whose condition holds decides; if none
+// does, Needs of the attribute decide.
+var rules = []struct {
+	when func(q question) bool
+	then ruling
+}{
+	// The vendor and the type of the device.
+	{func(q question) bool { return !q.known && (!q.nvidia || q.attr.OnlyRouters) }, readNodeInfo},
+	{func(q question) bool { return q.bull && q.isListed() }, isAnnounced},
+	{func(q question) bool { return !q.nvidia }, isUnsupported},
+	{func(q question) bool { return q.attr.OnlyRouters && q.info.NodeType != mad.NodeTypeRouter }, isUnsupported},
+
+	// GeneralInfo. An M_Key may keep a device from answering it, but not its own class.
+	{func(q question) bool { return q.unread }, readGeneralInfo},
+	{func(q question) bool { return q.silent && q.attr == mad.AttrExtendedPortInfo && !q.known }, readNodeInfo},
+	{func(q question) bool { return q.silent && q.isListed() }, isAnnounced},
+	{func(q question) bool { return q.failed != nil && q.attr.Class.IsVendor() }, isAnnounced},
+	{func(q question) bool { return q.failed != nil }, hasFailed},
+
+	// A device that does not announce it: an older one may have another attribute with its number.
+	{func(q question) bool { return q.lacks && q.older() == 0 }, isUnsupported},
+	{func(q question) bool { return q.lacks && !q.known }, readNodeInfo},
+	{func(q question) bool { return q.lacks && q.info.DeviceID != q.older() }, isUnsupported},
+	{func(q question) bool { return q.lacks }, isAnnounced},
+
+	{func(q question) bool { return len(q.attr.Needs) == 0 }, isAnnounced},
+}
+
 // verdict reports whether the device of a node announces a: err is nil, ErrUnsupported, or
 // the error of a query. If missing is not nil, the answer to that attribute is missing.
 func (d *device) verdict(node mad.GUID, a *mad.Attribute) (missing *mad.Attribute, err error) {
-	nvidia := mad.IsNVIDIA(0, node)
-	switch {
-	case !d.known && (!nvidia || a.OnlyRouters):
-		return mad.AttrNodeInfo, nil
-	case !nvidia && d.info.VendorID == mad.VendorBull && d.listed(a):
-		return nil, nil
-	case !nvidia && !mad.IsNVIDIA(d.info.VendorID, node), a.OnlyRouters && d.info.NodeType != mad.NodeTypeRouter:
-		return nil, &unsupportedError{a}
-	}
-	if len(a.Capabilities) > 0 {
-		data, missing, err := d.answer(mad.AttrGeneralInfo)
-		switch {
-		case missing != nil:
-			return missing, nil
-		case data == nil && a == mad.AttrExtendedPortInfo && !d.known:
+	q := d.question(node, a)
+	for i := range rules {
+		if !rules[i].when(q) {
+			continue
+		}
+		switch rules[i].then {
+		case readNodeInfo:
 			return mad.AttrNodeInfo, nil
-		case data == nil && d.listed(a), err != nil && a.Class.IsVendor():
-			return nil, nil // an M_Key may keep a device from answering GeneralInfo, but not its own class
-		case err != nil:
-			return nil, err
+		case readGeneralInfo:
+			return mad.AttrGeneralInfo, nil
+		case isUnsupported:
+			return nil, &unsupportedError{a}
+		case hasFailed:
+			return nil, q.failed
 		}
-		var caps mad.GeneralInfoCapabilities
-		if data != nil {
-			caps.Decode(data)
-		}
-		if !slices.ContainsFunc(a.Capabilities, caps.Has) {
-			return d.older(a)
-		}
-	}
-	if len(a.Needs) == 0 {
 		return nil, nil
 	}
+	return d.meetsNeeds(a)
+}
+
+// question collects what the device has answered so far.
+func (d *device) question(node mad.GUID, a *mad.Attribute) question {
+	q := question{device: d, attr: a, nvidia: mad.IsNVIDIA(0, node)}
+	q.bull = !q.nvidia && d.info.VendorID == mad.VendorBull
+	q.nvidia = q.nvidia || d.known && mad.IsNVIDIA(d.info.VendorID, node)
+	if len(a.Capabilities) == 0 {
+		return q
+	}
+	data, missing, err := d.answer(mad.AttrGeneralInfo)
+	if q.unread = missing != nil; q.unread {
+		return q
+	}
+	var caps mad.GeneralInfoCapabilities
+	if data != nil {
+		caps.Decode(data)
+	}
+	q.silent, q.failed, q.lacks = data == nil, err, !slices.ContainsFunc(a.Capabilities, caps.Has)
+	return q
+}
+
+// isListed reports whether the attribute is ExtendedPortInfo and the device is known to have it by its
+// NodeInfo: some devices are older than GeneralInfo, and so is ibsim.
+func (q question) isListed() bool {
+	return q.attr == mad.AttrExtendedPortInfo && q.info.HasExtPortInfo()
+}
+
+// older returns the type of the older devices that have another attribute with the attribute's number; 0: none.
+func (q question) older() uint16 {
+	if a := mad.OlderOf(q.attr); a != nil {
+		return a.Device
+	}
+	return 0
+}
+
+// meetsNeeds reports whether an answer of the device meets one of the needs of a.
+func (d *device) meetsNeeds(a *mad.Attribute) (missing *mad.Attribute, err error) {
 	for i := range a.Needs {
 		n := &a.Needs[i]
 		data, missing, err := d.answer(n.Of)
@@ -145,27 +222,6 @@ func (d *device) verdict(node mad.GUID, a *mad.Attribute) (missing *mad.Attribut
 		}
 	}
 	return nil, &unsupportedError{a}
-}
-
-// listed reports whether a is ExtendedPortInfo and the device is known to have it by its
-// NodeInfo: some devices are older than GeneralInfo, and so is ibsim.
-func (d *device) listed(a *mad.Attribute) bool {
-	return a == mad.AttrExtendedPortInfo && d.info.HasExtPortInfo()
-}
-
-// older returns the verdict on a, which the device does not announce: an older device may
-// have another attribute with a's number.
-func (d *device) older(a *mad.Attribute) (missing *mad.Attribute, err error) {
-	older := mad.OlderOf(a)
-	switch {
-	case older == nil || older.Device == 0:
-		return nil, &unsupportedError{a}
-	case !d.known:
-		return mad.AttrNodeInfo, nil
-	case d.info.DeviceID != older.Device:
-		return nil, &unsupportedError{a}
-	}
-	return nil, nil
 }
 
 // answer returns the device's answer to a; missing is a if the device was not queried for it yet.

@@ -529,8 +529,15 @@ func TestKernelUserRMPPAbort(t *testing.T) {
 	}
 	e.Cancel(c, context.Canceled)
 	<-ended
-	time.Sleep(500 * time.Millisecond) // segments that were under way have arrived
 	before := e.Stats().Late
+	for range 20 { // until the segments that were under way have arrived
+		time.Sleep(time.Second)
+		late := e.Stats().Late
+		if late == before && late > 0 {
+			break
+		}
+		before = late
+	}
 	time.Sleep(3 * time.Second) // longer than the kernel's 2 s: nothing must come, so there is no event to wait for
 	if late := e.Stats().Late; late != before || late == 0 {
 		t.Errorf("%d segments after the ABORT, and then %d more", before, late-before)

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/check"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
@@ -23,7 +23,9 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 	"fabsh/fabric/hosts"
+	"fabsh/fabric/plural"
 	"fabsh/mad/umad"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -33,7 +35,8 @@ An audit is a .star file that defines audit(fabric, *, ...), or the name of a sh
 audit (--list). Without names the standard set runs. Options are passed to every audit
 that accepts them: "fabsh audit NAME --help" lists them. Findings on a live fabric
 are read again after 10 s before they are reported. Exit status: 0 clean; 1 findings;
-2 usage or script error; 3 fabric or host error (no answer, no device).
+2 usage or script error; 3 fabric or host error (no answer, no device), or an audit
+that was named could judge nothing.
 
 Each finding has an id, CHECK:GUID/PORT, which is the same in the next run. "fabsh audit
 ack ID" acknowledges it: it is not reported for 30 days (fabsh audit ack --help). -v
@@ -49,7 +52,14 @@ The audit host judges the ports of this host instead, without a fabric, a subnet
 manager or root, for health checks before jobs: fabsh audit host --help.`
 
 func auditCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
+	c := auditCapability(p).asCommand(p)
+	addSubcommand(c, ackCommand(p))
+	return c
+}
+
+// auditCapability audits the fabric, or this host.
+func auditCapability(p *session.Program) *capability[*auditOptions] {
+	return &capability[*auditOptions]{command: &cobra.Command{
 		Use:   "audit [NAME | FILE.star] [audits' options]",
 		Short: "Audit the fabric: report what is wrong, and what could not be judged",
 		Long:  auditDoc + "\n\n" + nodesDoc + "\n" + hosts.HealthDoc(),
@@ -61,71 +71,63 @@ func auditCommand(p *session.Program) *cobra.Command {
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
   sinfo -a -h -N -o '%N %E' | fabsh audit -o nodes --for slurm --resume - | sh`,
-		Annotations:        map[string]string{atPrompt: ""},
-		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
-		ValidArgsFunction:  completeAudit,
-		PersistentPreRunE:  func(c *cobra.Command, _ []string) error { return checkBetween(p, c) },
-		RunE: func(c *cobra.Command, words []string) error {
-			words, err := takeAudit(p, words)
-			if err != nil {
-				return err
-			}
-			o, err := parseAudit(words)
-			host, _ := hostAudits(o.words)
+		Annotations:       map[string]string{atPrompt: ""},
+		ValidArgsFunction: completeAudit,
+	},
+		options: newAuditOptions,
+		line:    (*auditOptions).take,
+		start: func(o *auditOptions, c *cobra.Command, _ func(context.Context, *session.Session) error) error {
 			switch {
-			case err != nil:
-				return err
-			case o.help:
-				return c.Help()
-			case o.list:
+			case wantsHelp(c):
+				return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+					return runAudit(ctx, s, *o, new(auditResults))
+				})
+			case wantsFlag(c, "list"):
 				return listAudits(p)
 			}
+			host, _ := hostAudits(o.words)
 			if err := o.checkNodes(p); err != nil {
 				return err
 			}
 			if o.eachPort && host == nil {
-				return auditEachPort(p, o)
+				return auditEachPort(p, *o)
 			}
 			o.verbose = p.Settings.Verbose > 0
 			limit, results := p.StartTime(), new(auditResults)
+			var err error
 			if host != nil {
-				err = auditHost(p, o, limit, results)
+				err = auditHost(p, *o, limit, results)
 			} else {
-				err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
-					return runAudit(ctx, s, o, results)
+				err = execute(p, task{time: limit, run: func(ctx context.Context, s *session.Session) error {
+					return runAudit(ctx, s, *o, results)
 				}})
 			}
 			p.Line.Audited(results.latest)
-			return results.writeAfter(p, limit, o, err)
+			return results.writeAfter(p, limit, *o, err)
 		},
+		run: func(ctx context.Context, s *session.Session, o *auditOptions) (starlark.Value, error) {
+			results := new(auditResults)
+			err := runAudit(ctx, s, *o, results)
+			if results.latest == nil {
+				return nil, err
+			}
+			return audits.WrapReport(results.latest, s.Format, false), err
+		},
+		tool: "audit",
+		doc:  "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
+		words: []mcp.Param{
+			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + docsOf(script.Audits) + "; or .star files below a directory of -I"},
+			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),
+		},
+		take: agentAudits(),
 	}
-	c.AddCommand(ackCommand(p))
-	return withFlags(c, new(auditOptions).flags())
-}
-
-// checkBetween returns an error if flags stand between audit and its subcommand: cobra
-// does not parse them, because the flags of audit depend on the audits.
-func checkBetween(p *session.Program, c *cobra.Command) error {
-	words := p.Words
-	if p.Line != nil {
-		words = p.Line.Words
-	}
-	for i := 1; i < len(words); i++ {
-		if words[i-1] == "audit" && words[i] == "ack" {
-			return nil
-		}
-	}
-	if c.Name() == "audit" || len(words) == 0 {
-		return nil
-	}
-	return errors.New("audit ack: flags between audit and ack are not supported; give them after ack")
 }
 
 // auditOptions are the options behind audit on the command line.
 type auditOptions struct {
 	words []string // names of audits, and their options
 
-	list, help, deep, eachPort, verbose bool
+	deep, eachPort, verbose bool
 
 	baseline, cache, out, job, subnet string
 	failOn                            audit.Severity
@@ -135,46 +137,75 @@ type auditOptions struct {
 	kept func(job string) *audit.State // state in memory; nil: in files
 }
 
-// flags declares the flags of a run, and sets o to their defaults.
-func (o *auditOptions) flags() *pflag.FlagSet {
-	f := newFlags("audit")
-	f.BoolVar(&o.list, "list", false, "list the shipped audits")
-	f.BoolVar(&o.deep, "deep", false, "read whole tables too: in the named audits, or in all")
-	f.StringVar(&o.cache, "load-cache", "", "do not sweep: read the fabric from `FILE`, a snapshot or the cache of ibnetdiscover, as long as its nodes keep their LIDs; for audits of counters")
-	f.StringVar(&o.baseline, "baseline", "", "report only findings that `FILE`, a snapshot or topology, does not have")
-	f.Func("fail-on", "exit with 1 if a finding has this `SEVERITY` or a higher one: "+strings.Join(audit.Severities, ", ")+" (default: warning)", func(text string) (err error) {
-		o.failOn, err = audit.ParseSeverity(text)
-		return err
-	})
-	f.BoolVar(&o.eachPort, "each-port", false, "audit from each active InfiniBand port of the host")
-	f.StringVar(&o.out, "out", "", "write the report to `FILE`, completely or not at all, instead of standard output")
-	f.Func("job", "keep counters and findings for the next run under `NAME` (default: named after the audits; from a terminal nothing is kept)", func(name string) error {
-		o.job = name
-		return audit.CheckJob(name)
-	})
-	subnetFlag(f, &o.subnet)
-	o.nodes.flags(f)
-	return f
+// newAuditOptions returns the defaults.
+func newAuditOptions() *auditOptions { return &auditOptions{failOn: audit.Warning} }
+
+// params declares the parameters.
+func (o *auditOptions) params() params {
+	return append(params{
+		{name: "list", to: new(bool), doc: "list the shipped audits", withheld: listsNames},
+		{name: "deep", to: &o.deep, doc: "read whole tables too: in the named audits, or in all"},
+		{name: "load-cache", to: &o.cache, file: true, doc: "do not sweep: read the fabric from `FILE`, a snapshot or the cache of ibnetdiscover, as long as its nodes keep their LIDs; for audits of counters", withheld: "each call sweeps"},
+		{name: "baseline", to: &o.baseline, file: true, doc: "report only findings that `FILE`, a snapshot or topology, does not have"},
+		{name: "fail-on", values: audit.Severities, doc: "exit with 1 if a finding has this `SEVERITY` or a higher one: " + strings.Join(audit.Severities, ", ") + " (default: warning)", to: func(text string) (err error) {
+			o.failOn, err = audit.ParseSeverity(text)
+			return err
+		}},
+		{name: "each-port", to: &o.eachPort, doc: "audit from each active InfiniBand port of the host", withheld: "it uses other ports of the host"},
+		{name: "out", to: &o.out, doc: "write the report to `FILE`, completely or not at all, instead of standard output", withheld: writesFiles},
+		{name: "job", withheld: keepsState, doc: "keep counters and findings for the next run under `NAME` (default: named after the audits; from a terminal nothing is kept)", to: func(name string) error {
+			o.job = name
+			return audit.CheckJob(name)
+		}},
+		subnetParam(&o.subnet),
+	}, o.nodes.params()...)
 }
 
-// subnetFlag declares the flag that names the subnet of acknowledgements and state.
-func subnetFlag(f *pflag.FlagSet, subnet *string) {
-	f.Func("subnet", "keep acknowledgements and state under `NAME` (default: the GID prefix of the subnet; for the default prefix, its subnet manager)", func(name string) error {
+// subnetParam is the parameter that names the subnet of acknowledgements and state.
+func subnetParam(subnet *string) param {
+	return param{name: "subnet", withheld: keepsState, doc: "keep acknowledgements and state under `NAME` (default: the GID prefix of the subnet; for the default prefix, its subnet manager)", to: func(name string) error {
 		*subnet = name
 		return fabric.CheckSubnetName(name)
-	})
+	}}
 }
 
-// parseAudit separates the command's own flags, which may stand anywhere, from
-// the audits'.
-func parseAudit(words []string) (o auditOptions, err error) {
-	o.failOn = audit.Warning
-	f := o.flags()
-	if o.words, err = extractOwn(words, finder(f), invalidValue); err != nil {
-		return o, fmt.Errorf("audit: %w", err)
+// take sets what the command line has besides the flags of the command.
+func (o *auditOptions) take(c *cobra.Command, words []string) error {
+	o.words = append(words, optionWords(c.Flags())...)
+	if wantsHelp(c) {
+		o.words = append(o.words, "--help")
 	}
-	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
-	return o, nil
+	return nil
+}
+
+// auditsIn returns the audits that words name, or those of the standard set.
+func auditsIn(words parsedWords) (list []script.Program) {
+	free := words.free()
+	for _, d := range script.Audits.Shipped() {
+		if slices.Contains(free, d.Name) {
+			list = append(list, auditProgram(d.Name))
+		}
+	}
+	for _, w := range words.plain {
+		if strings.HasSuffix(w, ".star") {
+			list = append(list, auditProgram(w))
+		}
+	}
+	if list == nil {
+		for _, d := range script.Audits.Shipped() {
+			if !d.Host && (!d.Deep || words.flags["deep"] != "") {
+				list = append(list, auditProgram(d.Name))
+			}
+		}
+	}
+	return list
+}
+
+// auditProgram returns what an audit declares in its text, except parameters that the command fills.
+func auditProgram(name string) script.Program {
+	p := programIn(script.Audits, name)
+	p.Options = audits.AuditOptions(p)
+	return p
 }
 
 // auditResults are what runs of audits leave until the program ends.
@@ -189,29 +220,10 @@ type auditResults struct {
 	npd      *int // the exit status that node-problem-detector wants; nil: the status of the audits
 }
 
-// takeAudit takes the session flags out of the words behind audit: those that neither
-// the command nor an audit has, shipped or a file among the words.
-func takeAudit(p *session.Program, words []string) ([]string, error) {
-	own := new(auditOptions).flags()
-	programs := sync.OnceValue(func() []script.Program {
-		list := script.Programs()
-		list = slices.DeleteFunc(list, func(p script.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
-		for _, w := range words {
-			if strings.HasSuffix(w, ".star") {
-				list = append(list, programAt(w))
-			}
-		}
-		return list
-	})
-	return extractSession(p.Settings, words, own, func(flag string) bool {
-		return slices.ContainsFunc(programs(), func(p script.Program) bool { return hasOption(p, flag) })
-	})
-}
-
 // runAudit runs audits and reports what they found. Findings are an error with the exit
 // status.
 func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
-	all, err := audits.LoadAudits(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).flags()), o.deep)
+	all, err := audits.LoadAudits(ctx, s.Interpreter, o.words, session.FlagNames(new(auditOptions).params().flags()), o.deep)
 	if err != nil {
 		return err
 	}
@@ -219,7 +231,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		_, err := io.WriteString(s.Console.Out(), all.Help)
 		return err
 	}
-	options := audits.RunOptions{Subnet: o.subnet, Job: o.job, Rails: results.rails}
+	options := audits.RunOptions{Subnet: o.subnet, Job: o.job, Rails: results.rails, AllPorts: o.eachPort}
 	// A simulated fabric starts from the same state each time.
 	options.NoPast = o.job == "" && s.InProcess()
 	if !s.Quiet {
@@ -261,8 +273,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	}
 	report, err := all.Run(ctx, s.Interpreter, options)
 	if errors.Is(err, format.ErrLockHeld) {
-		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})
-		return &lang.ExitError{Code: lang.StatusFabric}
+		return &session.HostError{Err: err}
 	}
 	if err != nil {
 		return err
@@ -331,7 +342,7 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 	if err != nil && !errors.As(err, &exit) {
 		return err
 	}
-	status := p.Console.Fail(err)
+	status := p.Fail(err)
 	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p, &o) })
 	if err == nil && r.npd != nil {
 		return session.Exit(*r.npd)
@@ -339,7 +350,7 @@ func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o
 	if r.unknown {
 		status = session.Worse(status, lang.StatusFabric)
 	}
-	return session.Exit(session.Worse(status, p.Console.Fail(err)))
+	return session.Exit(session.Worse(status, p.Fail(err)))
 }
 
 func listAudits(p *session.Program) error {
@@ -355,54 +366,23 @@ func listAudits(p *session.Program) error {
 	return writeDocs(p.Console.Out(), list)
 }
 
-// completeAudit proposes words for audit.
-func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return auditWords(words), cobra.ShellCompDirectiveDefault
-}
-
-// auditWords returns what may follow words: audits, their options and the command's own
-// flags; after a flag its values. None means a file or any text.
-func auditWords(words []string) (list []string) {
-	f := new(auditOptions).flags()
-	if len(words) > 0 {
-		switch last := words[len(words)-1]; {
-		case last == "--fail-on":
-			return audit.Severities
-		case last == "--for":
-			return nodesPrograms()
-		case takesValue(f, last):
-			return nil
-		}
-	}
-	flags := session.FlagNames(f)
-	var options, standard []string
+// completeAudit proposes audits.
+func completeAudit(_ *cobra.Command, words []string, typed string) (list []string, _ cobra.ShellCompDirective) {
 	for _, d := range script.Audits.Shipped() {
-		if !d.Deep && !d.Host {
-			standard = append(standard, d.Name)
-		}
 		if !slices.Contains(words, d.Name) {
 			list = append(list, d.Name+"\t"+d.Doc)
 		}
 	}
-	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := script.Audits.Locate(w); return err != nil })
-	if len(named) == 0 {
-		named = standard
-	}
-	for _, name := range named {
-		path, _ := script.Audits.Locate(name)
-		options = append(options, audits.AuditOptions(programAt(path))...)
-	}
-	slices.Sort(options)
-	return slices.Concat(list, slices.Compact(options), flags)
+	return check.Matching(list, typed), cobra.ShellCompDirectiveDefault
 }
 
 // auditEachPort audits from each active InfiniBand port of the host.
 func auditEachPort(p *session.Program, o auditOptions) error {
 	if p.Line != nil {
-		return errors.New("audit: --each-port is not available at the prompt, whose session has one port; run `fabsh audit --each-port` in a shell")
+		return errors.New("--each-port: not available at the prompt, whose session has one port; run `fabsh audit --each-port` in a shell")
 	}
 	if spec, _ := p.Settings.FabricSpec(); spec != "umad" || p.Settings.CA != "" || p.Settings.Port.IsSet {
-		return errors.New("audit: --each-port excludes -F, -C and -P: it is for all devices of the host")
+		return errors.New("--each-port excludes -F, -C and -P: it is for all devices of the host")
 	}
 	ports, err := umad.ActivePorts(nil)
 	if err == nil && len(ports) == 0 {
@@ -426,12 +406,12 @@ func auditRails(p *session.Program, o auditOptions, ports, specs []string) error
 		settings.Fabric = specs[i]
 		o.rail = port
 		if late := context.Cause(limit.Context()); late != nil { // the rails before took all of the time
-			worst = session.Worse(worst, p.Console.Fail(&session.HostError{Err: fmt.Errorf("port %s: not audited: %w", port, late)}))
+			worst = session.Worse(worst, p.Fail(&session.HostError{Err: fmt.Errorf("port %s: not audited: %w", port, late)}))
 			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited: %v", port, late))
 			continue
 		}
 		reports := len(results.reports)
-		err := execute(p.With(settings), task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
+		err := execute(p.With(settings), task{time: limit, run: func(ctx context.Context, s *session.Session) error {
 			return runAudit(ctx, s, o, results)
 		}})
 		status := lang.StatusClean
@@ -439,7 +419,7 @@ func auditRails(p *session.Program, o auditOptions, ports, specs []string) error
 		case errors.As(err, &exit):
 			status = exit.Code
 		case err != nil:
-			status = p.Console.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited nevertheless
+			status = p.Fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited nevertheless
 		}
 		if len(results.reports) == reports {
 			results.missing = append(results.missing, fmt.Sprintf("port %s: not audited", port))
@@ -479,16 +459,16 @@ func hostAudits(words []string) (host, others []string) {
 func auditHost(p *session.Program, o auditOptions, limit session.TimeLimit, results *auditResults) error {
 	host, others := hostAudits(o.words)
 	if len(others) > 0 {
-		return fmt.Errorf("audit %s: judges this host, without a fabric; run %s in a command of its own", host[0], strings.Join(others, ", "))
+		return fmt.Errorf("%s: judges this host, without a fabric; run %s in a command of its own", host[0], strings.Join(others, ", "))
 	}
-	if err := checkHost(p, "audit "+host[0]); err != nil {
+	if err := checkHost(p, host[0]); err != nil {
 		return err
 	}
 	if o.baseline != "" || o.cache != "" || o.eachPort || o.nodes.on {
-		return fmt.Errorf("audit %s: --baseline, --load-cache, --each-port and -o nodes are not supported: this audit judges all ports of this host, without a fabric", host[0])
+		return fmt.Errorf("%s: --baseline, --load-cache, --each-port and -o nodes are not supported: this audit judges all ports of this host, without a fabric", host[0])
 	}
 	open := func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p) }
-	return execute(p, task{name: "audit", time: limit, open: open, run: func(ctx context.Context, s *session.Session) error {
+	return execute(p, task{time: limit, open: open, run: func(ctx context.Context, s *session.Session) error {
 		return runAudit(ctx, s, o, results)
 	}})
 }
@@ -529,7 +509,7 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*format.Fil
 		return nil, nil
 	}
 	dir = subnet.Folder(dir)
-	err := os.MkdirAll(dir, 0o755)
+	err := format.MakeDirectory(dir, 0o755)
 	var held *format.FileLock
 	if err == nil {
 		held, err = format.AcquireLock(filepath.Join(dir, job+".run.lock"))
@@ -543,7 +523,7 @@ func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*format.Fil
 
 // run runs a command on the acks of the fabric, or of this host.
 func (o *ackOptions) run(p *session.Program, run func(context.Context, *session.Session) error) error {
-	t := task{name: "audit", time: p.StartTime(), run: run}
+	t := task{time: p.StartTime(), run: run}
 	if o.host {
 		if err := checkHost(p, "audit ack --host"); err != nil {
 			return err
@@ -576,23 +556,26 @@ type nodesOptions struct {
 // nodesFormats are the values of --for besides hosts.SchedulerFormats.
 var nodesFormats = []lang.Format{lang.FormatText, lang.FormatJSON, lang.FormatJSONL, lang.FormatCSV}
 
-// flags declares the flags.
-func (o *nodesOptions) flags(f *pflag.FlagSet) {
+// params declares the parameters.
+func (o *nodesOptions) params() params {
+	const forSchedulers = "it is for programs of schedulers"
 	names := nodesPrograms()
-	f.Func("for", "with -o nodes: write for `PROGRAM`: "+strings.Join(names, ", ")+" (default: text)", func(text string) (err error) {
-		o.program, o.as = nil, lang.Format(text)
-		if !slices.Contains(nodesFormats, o.as) {
-			o.program, err = hosts.SchedulerFormatByName(text, names[:len(nodesFormats)]...)
-		}
-		return err
-	})
-	f.StringVar(&o.resume, "resume", "", "with --for slurm: also lift the drains of fabsh, if the host is ok and the check in the reason was done again, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input")
-	f.Func("hosts", "with -o nodes: report only these hosts: a `LIST` in Slurm's notation, such as node[01-18]; one that is not in the fabric is unknown (with --for npd: one host; default: this one)", func(text string) (err error) {
-		if o.hosts, err = hosts.Expand(text); err == nil && len(o.hosts) == 0 {
-			err = errors.New("empty list")
-		}
-		return err
-	})
+	return params{
+		{name: "for", values: names, withheld: forSchedulers, doc: "with -o nodes: write for `PROGRAM`: " + strings.Join(names, ", ") + " (default: text)", to: func(text string) (err error) {
+			o.program, o.as = nil, lang.Format(text)
+			if !slices.Contains(nodesFormats, o.as) {
+				o.program, err = hosts.SchedulerFormatByName(text, names[:len(nodesFormats)]...)
+			}
+			return err
+		}},
+		{name: "resume", to: &o.resume, file: true, withheld: forSchedulers, doc: "with --for slurm: also lift the drains of fabsh, if the host is ok and the check in the reason was done again, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input"},
+		{name: "hosts", withheld: forSchedulers, doc: "with -o nodes: report only these hosts: a `LIST` in Slurm's notation, such as node[01-18]; one that is not in the fabric is unknown (with --for npd: one host; default: this one)", to: func(text string) (err error) {
+			if o.hosts, err = hosts.Expand(text); err == nil && len(o.hosts) == 0 {
+				err = errors.New("empty list")
+			}
+			return err
+		}},
+	}
 }
 
 // nodesPrograms are the values of --for.
@@ -613,23 +596,23 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	slurm := n.program != nil && n.program.Name == "slurm"
 	switch {
 	case !n.on && (n.program != nil || n.as != "" || n.resume != "" || n.hosts != nil):
-		return errors.New("audit: --for, --resume and --hosts need -o nodes")
+		return errors.New("--for, --resume and --hosts need -o nodes")
 	case !n.on:
 		return nil
 	case o.cache != "":
-		return errors.New("audit: --load-cache: not supported with -o nodes, which does not report states of a file as current")
+		return errors.New("--load-cache: not supported with -o nodes, which does not report states of a file as current")
 	case n.resume != "" && !slurm:
-		return errors.New("audit: --resume needs --for slurm")
+		return errors.New("--resume needs --for slurm")
 	case n.isNPD() && len(n.hosts) > 1:
-		return errors.New("audit: --hosts: --for npd is about one host")
+		return errors.New("--hosts: --for npd is about one host")
 	}
-	if err := noTable(p, "audit", "-o nodes has no rows to select; use --hosts"); err != nil {
+	if err := noTable(p, "-o nodes has no rows to select; use --hosts"); err != nil {
 		return err
 	}
 	if n.isNPD() && n.hosts == nil {
 		name, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("audit: the name of this host is unknown: %w; give --hosts NAME", err)
+			return fmt.Errorf("the name of this host is unknown: %w; give --hosts NAME", err)
 		}
 		n.hosts = []string{name}
 		if short, _, _ := strings.Cut(name, "."); short != name {
@@ -641,14 +624,14 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	}
 	spec, _ := p.Settings.FabricSpec()
 	if kind, _, _ := strings.Cut(spec, ":"); kind == "file" || kind == "replay" {
-		return fmt.Errorf("audit: --resume: not supported with -F %s: it shows hosts as they were; use the fabric itself", kind)
+		return fmt.Errorf("--resume: not supported with -F %s: it shows hosts as they were; use the fabric itself", kind)
 	}
 	text, err := n.readResume(p)
 	if err != nil {
-		return fmt.Errorf("audit: --resume: %w", err)
+		return fmt.Errorf("--resume: %w", err)
 	}
 	if n.drained, err = hosts.ReadDrained(text); err != nil {
-		return fmt.Errorf("audit: --resume: %s: %w", n.resume, err)
+		return fmt.Errorf("--resume: %s: %w", n.resume, err)
 	}
 	return nil
 }
@@ -696,7 +679,7 @@ func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *au
 		text, refused = n.program.Write(report, out)
 		for i, x := range refused {
 			if i == maxRefused {
-				p.Console.Complain(fmt.Sprintf("audit: %d more hosts not written", len(refused)-i))
+				p.Console.Complain("audit: " + plural.Count(len(refused)-i, "more host", "more hosts") + " not written")
 				break
 			}
 			p.Console.Complain(fmt.Sprintf("audit: host %.80q: not written: %v", x.Name, x.Err))
@@ -723,11 +706,11 @@ const maxRefused = 8
 
 // complainUnnamed names adapters whose hosts are not written, because they are unknown.
 func (r *auditResults) complainUnnamed(p *session.Program, report *hosts.HealthReport) {
-	for i, name := range report.Unnamed {
+	for i, u := range report.Unnamed {
 		if i == maxRefused {
-			p.Console.Complain(fmt.Sprintf("audit: %d more adapters whose names do not name a host", len(report.Unnamed)-i))
+			p.Console.Complain("audit: " + plural.Count(len(report.Unnamed)-i, "more adapter is", "more adapters are") + " not identified by name")
 			return
 		}
-		p.Console.Complain(fmt.Sprintf("audit: adapter %.80q: its name does not name a host; not written", name))
+		p.Console.Complain(fmt.Sprintf("audit: adapter %s: not identified by its name: %s; not written", u, u.Why))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 // onRails audits from two ports of a host, and gives what that wrote, and the
@@ -17,11 +18,15 @@ func onRails(t *testing.T, flags, words, specs []string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
 	p := testProgram(t, &out, flags...)
-	o, err := parseAudit(words)
-	if err != nil {
+	o, list, take := auditLine()
+	root := &cobra.Command{Use: "fabsh", TraverseChildren: true}
+	c := &cobra.Command{Use: "audit", RunE: take}
+	list.addTo(c)
+	root.AddCommand(c)
+	if err := Execute(p, root, append([]string{"audit"}, words...)); err != nil {
 		t.Fatal(err)
 	}
-	status := p.Console.Fail(auditRails(p, o, []string{"mlx5_0/1", "mlx5_1/1"}, specs))
+	status := p.Console.Fail(auditRails(p, *o, []string{"mlx5_0/1", "mlx5_1/1"}, specs))
 	return out.String(), status
 }
 
@@ -44,7 +49,7 @@ error     port.unresponsive:0x0002c90300100010/1  switch-2/1: the link is up, bu
 // comes first, and the worse status counts.
 func TestEachPort(t *testing.T) {
 	const well, silent, none = "sim:ring:n=3", "sim:ring:n=3,dead=switch-2/1", "sim:ring:n=0"
-	nothing := "fabsh: port mlx5_1/1: simulated fabric \"ring:n=0\": ring: n=0 is not a number from 1 to 49151\n"
+	nothing := "audit: port mlx5_1/1: simulated fabric \"ring:n=0\": ring: n=0 is not a number from 1 to 49151\n"
 	for _, test := range []struct {
 		name   string
 		specs  []string
@@ -122,14 +127,12 @@ func TestEachPortNodes(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := testProgram(t, &out, "-q", "-o", "nodes", "--state", t.TempDir())
-		o, err := parseAudit([]string{"links"})
-		if err == nil {
-			err = o.checkNodes(p)
-		}
-		if err != nil {
+		o := newAuditOptions()
+		o.words = []string{"links"}
+		if err := o.checkNodes(p); err != nil {
 			t.Fatal(err)
 		}
-		status := p.Console.Fail(auditRails(p, o, []string{"mlx5_0/1", "mlx5_1/1"}, test.specs))
+		status := p.Console.Fail(auditRails(p, *o, []string{"mlx5_0/1", "mlx5_1/1"}, test.specs))
 		got := out.String()
 		if i := strings.Index(got, "hosts "); i > 0 {
 			got = got[i:]
@@ -155,7 +158,7 @@ func TestEachPortDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, status := onRails(t, []string{"-q", "--deadline", "1s", "--state", t.TempDir()}, []string{slow}, []string{"sim:ring:n=3", "sim:ring:n=3"})
-	want := "fabsh: port mlx5_1/1: not audited: deadline of 1s passed\n"
+	want := "audit: port mlx5_1/1: not audited: deadline of 1s passed\n"
 	if !strings.Contains(got, want) || strings.Count(got, "audits ") > 1 || status != 3 {
 		t.Errorf("status %d\n%s", status, got)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,11 +59,11 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 		RunE: func(_ *cobra.Command, words []string) error {
 			switch {
 			case o.allOf != "" && len(words) > 0:
-				return fmt.Errorf("audit ack: unexpected argument %q with --all-of", words[0])
+				return fmt.Errorf("unexpected argument %q with --all-of", words[0])
 			case o.allOf == "" && len(words) == 0:
-				return errors.New("audit ack: missing ID of the finding; give CHECK:NAME/PORT, or --all-of CHECK")
+				return errors.New("missing ID of the finding; give CHECK:NAME/PORT, or --all-of CHECK")
 			case o.reason == "":
-				return errors.New("audit ack: missing --reason TEXT")
+				return errors.New("missing --reason TEXT")
 			}
 			return o.run(p, func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o, words) })
 		},
@@ -75,7 +74,7 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 	c.Flags().StringVar(&o.by, "by", "", "`WHO` acknowledges it (default: the user)")
 	c.Flags().StringVar(&o.allOf, "all-of", "", "acknowledge all findings of the check `CHECK`")
 	c.Flags().StringVar(&o.file, "audit", "", "the check is of the audit `FILE.star`")
-	subnetFlag(c.PersistentFlags(), &o.subnet)
+	c.PersistentFlags().AddFlagSet(params{subnetParam(&o.subnet)}.flags())
 	c.PersistentFlags().BoolVar(&o.host, "host", false, "acknowledgements of this host, for audit host; no fabric is read")
 	c.AddCommand(
 		&cobra.Command{
@@ -85,7 +84,7 @@ Acknowledgements are lines of the file acks in the directory of --state.`,
 when it holds, by whom, why, how much there was of the fault, and whether it still holds.`,
 			Example: `  fabsh audit ack list
   fabsh -o json audit ack list`,
-			Args: cobra.NoArgs,
+			Args: atMost(0),
 			RunE: func(*cobra.Command, []string) error {
 				return o.run(p, func(ctx context.Context, s *session.Session) error { return listAcks(ctx, s, o) })
 			},
@@ -99,7 +98,7 @@ its ID as "fabsh audit ack list" shows it.`,
   fabsh audit ack rm 'fw.outlier:*'`,
 			Args: func(_ *cobra.Command, words []string) error {
 				if len(words) == 0 {
-					return errors.New("audit ack rm: missing ID; see fabsh audit ack list")
+					return errors.New("missing ID; see fabsh audit ack list")
 				}
 				return nil
 			},
@@ -113,7 +112,7 @@ its ID as "fabsh audit ack list" shows it.`,
 // acksOf returns the fabric, its subnet, and the file of its acks.
 func acksOf(ctx context.Context, s *session.Session, o ackOptions) (f *fabric.Fabric, subnet fabric.Subnet, path string, err error) {
 	if s.StateDir == "" {
-		return nil, subnet, "", errors.New("audit ack: no directory for state; give --state DIR")
+		return nil, subnet, "", errors.New("no directory for state; give --state DIR")
 	}
 	if h := topology.EnvOf(s.Runtime).Host; h != nil {
 		subnet = fabric.Subnet{Given: cmp.Or(o.subnet, h.Subnet())}
@@ -124,7 +123,7 @@ func acksOf(ctx context.Context, s *session.Session, o ackOptions) (f *fabric.Fa
 	}
 	subnet = fabric.SubnetOf(f, o.subnet)
 	if err := audit.CheckSubnet(s.StateDir, subnet); err != nil {
-		return nil, subnet, "", fmt.Errorf("audit ack: %w", err)
+		return nil, subnet, "", err
 	}
 	return f, subnet, audit.AckFile(s.StateDir, subnet), nil
 }
@@ -135,7 +134,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 		o.by = session.Login()
 	}
 	if o.by == "" {
-		return errors.New("audit ack: unknown user; give --by WHO")
+		return errors.New("unknown user; give --by WHO")
 	}
 	now := s.Clock.Now()
 	if o.until == "" {
@@ -145,7 +144,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 		words = []string{o.allOf + ":*"}
 	}
 	if check, _, _ := strings.Cut(words[0], ":"); o.file == "" && isElsewhere(s, check) {
-		return fmt.Errorf("audit ack: %w", elsewhereError(check))
+		return elsewhereError(check)
 	}
 	f, subnet, path, err := acksOf(ctx, s, o)
 	if err != nil {
@@ -153,27 +152,27 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 	}
 	id, name, err := findingID(f, words)
 	if err != nil {
-		return fmt.Errorf("audit ack: %w", err)
+		return err
 	}
 	ack, err := audit.NewAck(id, name, o.until, o.by, o.reason, now)
 	if err != nil {
-		return fmt.Errorf("audit ack: %w", err)
+		return err
 	}
 	if !ack.InForce(now) {
-		return fmt.Errorf("audit ack: --until %s: date is in the past", o.until)
+		return fmt.Errorf("--until %s: date is in the past", o.until)
 	}
 	check, _, _ := strings.Cut(id, ":")
 	of, err := auditsOf(ctx, s, check, o.file)
 	if err != nil {
-		return fmt.Errorf("audit ack: %w", err)
+		return err
 	}
 	found, judged, err := findingsOf(ctx, s, of, subnet, ack)
 	if err != nil {
 		return err
 	}
 	ack.Count = ack.CountOf(found)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("audit ack: %w; or give --state DIR", format.FileError(err))
+	if err := format.MakeDirectory(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("%w; or give --state DIR", format.FileError(err))
 	}
 	err = audit.AddAck(path, ack)
 	if err == nil {
@@ -194,9 +193,9 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 func ackError(path string, err error) error {
 	switch {
 	case errors.Is(err, format.ErrLockHeld):
-		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
+		return &session.HostError{Err: err}
 	case err != nil:
-		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
+		return session.NotWritten(path, err)
 	}
 	return nil
 }
@@ -228,7 +227,7 @@ func removeAck(ctx context.Context, s *session.Session, o ackOptions, words []st
 	n, err := audit.RemoveAcks(path, id)
 	if n == 0 && err == nil {
 		if id, _, err = findingID(f, words); err != nil {
-			return fmt.Errorf("audit ack rm: %w", err)
+			return err
 		}
 		n, err = audit.RemoveAcks(path, id)
 	}
@@ -236,7 +235,7 @@ func removeAck(ctx context.Context, s *session.Session, o ackOptions, words []st
 		return err
 	}
 	if n == 0 {
-		return fmt.Errorf("audit ack rm: %s is not acknowledged; see fabsh audit ack list", id)
+		return fmt.Errorf("%s is not acknowledged; see fabsh audit ack list", id)
 	}
 	s.Print(id + ": no longer acknowledged\n")
 	return nil

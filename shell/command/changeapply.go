@@ -56,15 +56,21 @@ func (o *applyOptions) addFlags(c *cobra.Command) {
 
 func applyCommand(p *session.Program) *cobra.Command {
 	var o applyOptions
+	engine := ""
 	c := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Apply a planned change; it is reverted unless it is confirmed",
-		Long: `Apply the change of a plan file. Order and proof are computed again. A journal is on
-disk before anything is sent. A guard process reverts the change if it is not confirmed
-in time, if this process ends, or if a check fails: another subnet manager takes over,
-the subnet administrator does not answer, a port goes down, or VL15Dropped or discards
-for HOQLife increase. Before each round every block is read: a block that is neither
-old nor new was changed by another writer, and stays unchanged.
+		Long: `Apply the change of a plan file. The rounds of the plan are sent if its certificate holds
+for the current tables; otherwise a new order is found, its certificate is checked, and
+one line is printed.
+
+A journal is on disk before anything is sent. A guard process reverts the change if it is
+not confirmed in time, if this process ends, or if a check fails: another subnet manager
+takes over, the subnet administrator does not answer, a port goes down, or VL15Dropped or
+discards for HOQLife increase. These counters are read after each round, on each port with
+a link of the nodes that are written, and at the other end of the link; the number of ports
+and datagrams is printed first. Before each round every block is read: a block that is
+neither old nor new was changed by another writer, and stays unchanged.
 
 If adaptive routing is on at a switch whose forwarding table the plan writes, and the plan
 does not disable it (change plan --static), the plan is stale and nothing is sent. After each
@@ -90,28 +96,30 @@ fabric did not answer.`,
   fabsh --write change apply new.plan --stage lfts.dump --reload /run/opensm.pid
   fabsh --write --override-sm change apply links.plan`,
 		Annotations: map[string]string{atPrompt: direct},
-		Args:        oneFile("apply"),
+		Args:        oneFile,
 		RunE: func(_ *cobra.Command, words []string) error {
 			if (o.stage == "") != (o.reload == "") {
-				return errors.New("change apply: --stage FILE and --reload PID|FILE require each other")
+				return errors.New("--stage FILE and --reload PID|FILE require each other")
 			}
-			return onChange(p, nil, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], &o) })
+			if err := cmp.Or(checkLevels(o.levels), checkReload(o.reload)); err != nil {
+				return err
+			}
+			return onChange(p, nil, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], engine, &o) })
 		},
 	}
 	o.addFlags(c)
+	params{managerEngineParam(&engine)}.addTo(c)
 	return c
 }
 
-func oneFile(command string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, words []string) error {
-		switch len(words) {
-		case 0:
-			return fmt.Errorf("change %s: missing plan; give the file written by change plan --out", command)
-		case 1:
-			return nil
-		}
-		return fmt.Errorf("change %s: unexpected argument %q; want one file", command, words[1])
+func oneFile(_ *cobra.Command, words []string) error {
+	switch len(words) {
+	case 0:
+		return errors.New("missing plan; give the file written by change plan --out")
+	case 1:
+		return nil
 	}
+	return fmt.Errorf("unexpected argument %q; want one file", words[1])
 }
 
 func resumeCommand(p *session.Program) *cobra.Command {
@@ -120,7 +128,7 @@ func resumeCommand(p *session.Program) *cobra.Command {
 		Short:       "Complete a change that was interrupted",
 		Example:     `  fabsh --write change resume`,
 		Annotations: map[string]string{atPrompt: direct},
-		Args:        cobra.NoArgs,
+		Args:        atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(ctx, s)
@@ -144,20 +152,21 @@ func onChange(p *session.Program, keys *engine.Keys, run func(context.Context, *
 	open := func(ctx context.Context) (*session.Session, error) {
 		return session.Open(ctx, p, session.Opening{Changing: true, Keys: keys})
 	}
-	return execute(p, task{name: "change", time: p.StartTime(), open: open, run: run})
+	return execute(p, task{time: p.StartTime(), open: open, run: run})
 }
 
-// applyPlan applies the change of a plan file.
-func applyPlan(ctx context.Context, s *session.Session, path string, o *applyOptions) error {
+// applyPlan applies the change of a plan file. engine is the routing engine of the subnet manager
+// that the command line states.
+func applyPlan(ctx context.Context, s *session.Session, path, engine string, o *applyOptions) error {
 	p, err := loadPlan(ctx, path)
 	if err != nil {
 		return err
 	}
 	if s.Engine == nil {
-		return s.NoLive("change", "a change needs a live fabric: this session reads a file; choose one with -F")
+		return s.NoLive("a change needs a live fabric: this session reads a file; choose one with -F")
 	}
 	outcome, err := changes.Make(ctx, s.Runtime, p, apply.ChangeOptions{
-		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
+		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk, ManagerEngine: engine,
 	})
 	return ended(s, outcome, err, change.Unrestored(len(p.Disables)))
 }
@@ -190,7 +199,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error, unrestored stri
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.As(err, new(*apply.DamageError)), errors.Is(err, apply.ErrJournal):
 		return &session.HostError{Err: err}
 	case errors.Is(err, format.ErrLockHeld):
-		return fmt.Errorf("change: another process works on it: %w", err)
+		return fmt.Errorf("another process works on it: %w", err)
 	case errors.Is(err, fs.ErrPermission):
 		return format.FileError(err)
 	case err != nil:
@@ -213,7 +222,7 @@ func ended(s *session.Session, outcome apply.Outcome, err error, unrestored stri
 // latestChange finds the latest change of the current fabric.
 func latestChange(ctx context.Context, s *session.Session) (*apply.Run, error) {
 	if s.Engine == nil {
-		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file; choose one with -F")
+		return nil, s.NoLive("this needs the fabric of the change: this session reads a file; choose one with -F")
 	}
 	return changes.HostOf(s.Runtime).Latest(ctx)
 }
@@ -240,11 +249,11 @@ was applied.`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case fromFabric && abandon:
-				return errors.New("change revert: --from-fabric and --abandon exclude each other")
+				return errors.New("--from-fabric and --abandon exclude each other")
 			case len(words) > 0 && !fromFabric:
-				return fmt.Errorf("change revert: %q: a plan goes with --from-fabric", words[0])
+				return fmt.Errorf("%q: a plan goes with --from-fabric", words[0])
 			case len(words) > 1:
-				return fmt.Errorf("change revert: unexpected argument %q; want one plan", words[1])
+				return fmt.Errorf("unexpected argument %q; want one plan", words[1])
 			}
 			return nil
 		},
@@ -284,7 +293,7 @@ was applied.`,
 }
 
 func confirmCommand(p *session.Program) *cobra.Command {
-	force := false
+	var force, wait bool
 	c := &cobra.Command{
 		Use:   "confirm",
 		Short: "Keep the change that was just applied",
@@ -292,27 +301,37 @@ func confirmCommand(p *session.Program) *cobra.Command {
 confirmed if a port of its switches was active before the change and is not active now,
 or if another subnet manager is in charge, unless --force is given. While the change
 waits, the process that applies it checks this every 2 s, and reverts it. Only the user
-who applied the change can confirm it. No other process can reach a fabric that is
+who applied the change can confirm it. A change that is still being applied is not
+confirmed, and the time left is estimated; --wait waits until it is applied. No other process can reach a fabric that is
 simulated in the process that applies the change (-F sim): there a change is confirmed
 automatically when all checks have passed.`,
-		Example:     `  fabsh change confirm`,
+		Example: `  fabsh change confirm
+  fabsh change confirm --wait`,
 		Annotations: map[string]string{atPrompt: direct},
-		Args:        cobra.NoArgs,
+		Args:        atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, func(ctx context.Context, s *session.Session) error {
 				r, err := latestChange(ctx, s)
 				if err != nil {
 					return err
 				}
-				outcome, err := r.Confirm(ctx, force)
+				confirm := r.Confirm
+				if wait {
+					confirm = r.ConfirmWhenApplied
+				}
+				outcome, err := confirm(ctx, force)
+				if under := new(apply.UnderWayError); errors.As(err, &under) {
+					return err
+				}
 				if outcome == apply.Nothing && err == nil {
-					return errors.New("change confirm: no change waits for confirmation; see fabsh change status")
+					return errors.New("no change waits for confirmation; see fabsh change status")
 				}
 				return endedBy(s, r, outcome, err)
 			})
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "confirm although links are down, or another subnet manager is in charge")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the change is applied, then confirm it")
 	c.SetFlagErrorFunc(FlagError)
 	return c
 }
@@ -325,10 +344,11 @@ func statusCommand(p *session.Program) *cobra.Command {
 new (as after it), between, or foreign (neither). The blocks are read for it. They are
 listed unless all are the same.
 
-Exit status: 0 it has ended; 1 it is open; 3 the journal is damaged, or the fabric did
-not answer.`,
+Exit status: 0 it has ended; 1 it is open; 3 the journal is damaged, the fabric did not
+answer, or it was reverted and ports that were active before are not, or are slower, or
+the subnet manager is missing.`,
 		Example: `  fabsh change status`,
-		Args:    cobra.NoArgs,
+		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			return onChange(p, nil, changeStatus)
 		},
@@ -357,6 +377,8 @@ func changeStatus(ctx context.Context, s *session.Session) error {
 		return &session.HostError{Err: status.Damage}
 	case unread >= 0:
 		return &session.HostError{Err: errors.New(status.Blocks[unread].Text)}
+	case status.Differs != nil:
+		return &session.HostError{Err: status.Differs}
 	case open:
 		return session.Exit(lang.StatusFindings)
 	}
@@ -585,17 +607,17 @@ func guardCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:    guardWord,
 		Short:  "Revert a change when its time has expired (started by change apply)",
-		Args:   cobra.NoArgs,
+		Args:   atMost(0),
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
 			in := bufio.NewReader(p.Stdin)
 			text, err := in.ReadBytes('\n')
 			if err != nil {
-				return errors.New("change guard: no work on standard input; it is started by change apply")
+				return errors.New("no work on standard input; it is started by change apply")
 			}
 			var work guardWork
 			if err := json.Unmarshal(text, &work); err != nil {
-				return fmt.Errorf("change guard: %w", err)
+				return err
 			}
 			return keep(p, work, in)
 		},
@@ -610,7 +632,7 @@ func keep(p *session.Program, work guardWork, in io.Reader) error {
 	}
 	for _, f := range work.Flags {
 		if err := p.Settings.Set(f[0], f[1]); err != nil {
-			return fmt.Errorf("change guard: --%s: %w", f[0], err)
+			return fmt.Errorf("--%s: %w", f[0], err)
 		}
 	}
 	settings := *p.Settings

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
@@ -40,7 +39,7 @@ reverted automatically unless it is confirmed.
 To practise, use a simulated fabric; these lines work as typed:
 
   fabsh sim fattree:k=4,levels=3 --listen lab --no-sm &
-  fabsh -F ibsim:lab change plan --routes dfsssp --out lab.plan
+  fabsh -F ibsim:lab change plan --routes lash --out lab.plan
   fabsh -F ibsim:lab --write change apply lab.plan --confirm-within 60s & sleep 5; fabsh -F ibsim:lab change confirm
   fabsh -F ibsim:lab --write change revert`,
 		Annotations: map[string]string{atPrompt: ""},
@@ -53,7 +52,7 @@ To practise, use a simulated fabric; these lines work as typed:
   fabsh --write change revert
   fabsh change status`,
 	}
-	c.AddCommand(planCommand(p), showCommand(p), checkPlanCommand(p), applyCommand(p), confirmCommand(p), revertCommand(p), resumeCommand(p), statusCommand(p), guardCommand(p))
+	c.AddCommand(planCapability(p).asCommand(p), showCommand(p), checkPlanCommand(p), applyCommand(p), confirmCommand(p), revertCommand(p), resumeCommand(p), statusCommand(p), guardCommand(p))
 	return c
 }
 
@@ -61,31 +60,33 @@ To practise, use a simulated fabric; these lines work as typed:
 type planOptions struct {
 	routes, out       string
 	levels, levelsOut string
+	managerEngine     string
 	exact, adaptive   bool
 	static            bool
 	risk              bool
-	help              bool
-	words             []string // script or policy, and its options
-	code              string   // of a client's script; "": none
+
+	words []string // script or policy, and its options
+	code  string   // of a client's script; "": none
 }
 
-// flags declares the command's own flags, and sets o to their defaults.
-func (o *planOptions) flags() *pflag.FlagSet {
-	f := newFlags("change plan")
-	f.StringVar(&o.routes, "routes", "", "plan for `TABLES`: a policy, or a file of tables as written by fabsh route --out")
-	f.StringVar(&o.out, "out", "", "write the plan to `FILE`; it has mode 0600")
-	f.BoolVar(&o.exact, "exact", false, "plan for the tables of the policy or the file alone, not for compatible ones")
-	f.BoolVar(&o.static, "static", false, "plan static routing: disable adaptive routing at switches whose tables are written; not behind a script")
-	f.BoolVar(&o.adaptive, "adaptive", false, "assume that switches route adaptively in an unknown way, whatever they report: no plan of tables is made")
-	f.BoolVar(&o.risk, riskFlag, false, "if no order is free of credit loops, make the plan nevertheless; its certificate does not cover them")
-	f.StringVar(&o.levels, "sl", "", "read the service levels of paths from `FILE`, where virtual lanes matter; not behind a script")
-	f.StringVar(&o.levelsOut, "sl-out", "", "write the service levels of the tables' paths to `FILE`: the subnet administrator must assign them; change apply --sl reads them")
-	return f
+// params declares the parameters.
+func (o *planOptions) params() params {
+	return params{
+		{name: "routes", to: &o.routes, propose: func() []string { return docWords(script.Policies) }, doc: "plan for `TABLES`: a policy, or a file of tables as written by fabsh route --out"},
+		{name: "out", to: &o.out, doc: "write the plan to `FILE`; it has mode 0600", withheld: writesFiles},
+		{name: "exact", to: &o.exact, doc: "plan for the tables of the policy or the file alone, not for compatible ones"},
+		{name: "static", to: &o.static, doc: docOf(&changes.Plan, "static", "", "")},
+		{name: "adaptive", to: &o.adaptive, doc: "assume that switches route adaptively in an unknown way, whatever they report: no plan of tables is made", withheld: "what switches report is enough"},
+		{name: riskFlag, to: &o.risk, doc: "if no order is free of credit loops, make the plan nevertheless; its certificate does not cover them"},
+		{name: "sl", to: &o.levels, doc: "read the service levels of paths from `FILE`, where virtual lanes matter", file: true},
+		{name: "sl-out", to: &o.levelsOut, doc: "write the service levels of the tables' paths to `FILE`: the subnet administrator must assign them; change apply --sl reads them", withheld: writesFiles},
+		managerEngineParam(&o.managerEngine),
+	}
 }
 
-// planCommand plans changes.
-func planCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
+// planCapability plans changes. The tool applies nothing.
+func planCapability(p *session.Program) *capability[*planOptions] {
+	return &capability[*planOptions]{command: &cobra.Command{
 		Use:   "plan SCRIPT [script's options] | --routes TABLES [policy's options]",
 		Short: "Record the changes of a script, or of tables of a policy, and prove them safe",
 		Long: `Plan a change of the fabric. Nothing that changes the fabric is sent: requests are
@@ -100,8 +101,9 @@ A policy has several possible tables: its own with current entries kept where it
 allow that (no link carries over 2% more routes), its own, the current ones repaired, and
 its paths where they are compatible with the current ones. The plan leads to the first
 of these for which the change is proven; its verdict states which, and the cost in load.
-Entries that a file does not contain stay. --exact uses only the tables of the policy or
-the file.
+Entries that a file does not contain stay, and with a policy those that lead to switches or
+that no packets between hosts use: a note states how many. --exact uses only the tables of
+the policy or the file.
 
 Where adaptive routing is on, switches do not follow the forwarding tables, and a write of
 a table may disable adaptive routing. Such a plan is refused, and names the switches, unless
@@ -121,95 +123,101 @@ refused; 3 fabric or host error (no answer, no device).`,
   fabsh change plan --routes lfts.dump --out new.plan
   fabsh change plan --routes updn --static --out new.plan
   fabsh change plan maintenance.star --rack=7 --out m.plan`,
-		DisableFlagParsing: true, // session flags are distinguishable only when the script is known
-		ValidArgsFunction:  completePlan,
-		RunE: func(c *cobra.Command, words []string) error {
-			words, err := takePlan(p, words)
-			if err != nil {
+		ValidArgsFunction: completePlan,
+	},
+		options: fresh[planOptions],
+		line:    (*planOptions).take,
+		start: func(o *planOptions, _ *cobra.Command, _ func(context.Context, *session.Session) error) error {
+			var opening session.Opening
+			if err := checkLevels(o.levels); err != nil {
 				return err
 			}
-			o, err := parsePlan(words)
-			var opening session.Opening
 			switch {
-			case err != nil:
-				return fmt.Errorf("change plan: %w", err)
-			case o.help:
-				return c.Help()
 			case p.Settings.PlanFile != "":
-				return errors.New("change plan: --plan: not supported: --out names the file of the plan; leave --plan out")
+				return errors.New("--plan: not supported: --out names the file of the plan; leave --plan out")
 			case o.routes == "":
-				if err := CheckScript(c, o.words[0]); err != nil {
-					return err
-				}
 				opening.Script = o.words[0]
 			}
 			if p.Line != nil {
-				return onFabric(p, "change", func(ctx context.Context, s *session.Session) error {
-					return s.PlanWhile(ctx, o.out, o.from(), func() error { return runPlan(ctx, s, o) })
+				return onFabric(p, func(ctx context.Context, s *session.Session) error {
+					return s.PlanWhile(ctx, o.out, o.from(), o.proof(), func() error { return runPlan(ctx, s, *o) })
 				})
 			}
 			settings := *p.Settings
 			settings.PlanFile = o.out
 			planned := p.With(settings)
+			opening.Proof = o.proof()
 			open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, planned, opening) }
-			return execute(planned, task{name: "change", plan: o.from(), time: p.StartTime(), open: open, run: func(ctx context.Context, s *session.Session) error {
-				return runPlan(ctx, s, o)
+			return execute(planned, task{plan: o.from(), time: p.StartTime(), open: open, run: func(ctx context.Context, s *session.Session) error {
+				return runPlan(ctx, s, *o)
 			}})
 		},
+		run:  recordPlan,
+		tool: "plan",
+		doc:  "Nothing is changed, and no tool applies the plan: the result is the plan with its verdict, rounds, writes and certificate, for an operator. Give a script that calls set_*, port_* or smp_set, whose writes are recorded; or routes.",
+		words: []mcp.Param{
+			{Name: "script", Kind: mcp.KindText, Doc: "the text of a script whose writes are the change"},
+			optionsParam("the policy of routes"),
+		},
+		take: func(ctx context.Context, s *session.Session, a mcp.Arguments, o *planOptions) (err error) {
+			o.code = a.Text("script")
+			switch {
+			case o.code == "" && o.routes == "":
+				return errors.New("missing change; give a script, or routes with a policy or a file of tables")
+			case o.code != "" && o.routes != "":
+				return errors.New("script and routes exclude each other")
+			case o.code != "" && a.Has("options"):
+				return errors.New("options are those of a policy of routes; a script has none")
+			}
+			if o.routes != "" {
+				o.routes, o.words, err = clientScript(ctx, s, a, script.Policies, o.routes)
+			}
+			return err
+		},
 	}
-	return withFlags(c, new(planOptions).flags())
 }
 
-// takePlan takes the session flags out of the words behind change plan: those that are
-// neither the command's, nor the policy's, nor stand behind a script.
-func takePlan(p *session.Program, words []string) ([]string, error) {
-	own := new(planOptions).flags()
-	o, _ := parsePlan(withoutSession(p.Settings, words, own))
-	behind := len(words)
-	if o.routes == "" && len(o.words) > 0 {
-		behind = slices.Index(words, o.words[0])
+// plannedScript returns the script that words name, or the policy of --routes.
+func plannedScript(words parsedWords) []script.Program {
+	if tables := words.flags["routes"]; tables != "" {
+		p := programIn(script.Policies, tables)
+		p.Known = true // it has no word on the command line
+		return []script.Program{p}
 	}
-	options := policyProgram(o.routes).Options
-	taken, err := extractSession(p.Settings, words[:behind], own, func(flag string) bool { return slices.Contains(options, flag) })
-	return append(taken, words[behind:]...), err
+	if len(words.plain) == 0 {
+		return nil
+	}
+	return []script.Program{programAt(words.plain[0])}
 }
 
-// parsePlan separates the command's own flags from the script's or policy's.
-func parsePlan(words []string) (o planOptions, err error) {
-	f := o.flags()
-	// The writes of a script have no alternatives: --exact is an option of the script, and
-	// so are --sl, --sl-out and --static behind it.
-	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
-	behind := false // the script
-	find := func(word string) *pflag.Flag {
-		flag := lookup(f, word)
-		if flag != nil && !tables && (flag.Name == "exact" || behind && (flag.Name == "static" || strings.HasPrefix(flag.Name, "sl"))) {
-			flag = nil
+// take sets what the command line has besides the flags of the command.
+func (o *planOptions) take(c *cobra.Command, words []string) error {
+	o.words = words
+	if len(words) > 0 && o.routes == "" {
+		o.words = append(words[:1:1], scriptWords(c, words)...)
+	} else {
+		o.words = append(optionWords(c.Flags()), words...)
+	}
+	if len(words) > 0 && o.routes == "" {
+		if err := CheckScript(c, words[0]); err != nil {
+			return err
 		}
-		behind = behind || flag == nil
-		return flag
-	}
-	words, err = extractOwn(words, find, invalidValue)
-	if err != nil {
-		return o, err
-	}
-	if o.words = words; len(words) > 0 && (words[0] == "-h" || words[0] == "--help") {
-		o.help, o.words = true, words[1:]
 	}
 	switch {
-	case o.help:
-	case len(o.words) == 0 && o.routes == "":
-		return o, errors.New("missing change; give a script, or --routes with a policy or a file of tables")
+	case len(words) == 0 && o.routes == "":
+		return errors.New("missing change; give a script, or --routes with a policy or a file of tables")
+	case o.out == "" && slices.ContainsFunc(o.words, func(w string) bool { return w == "--out" || strings.HasPrefix(w, "--out=") }):
+		return fmt.Errorf("--out: behind %s, whose options cannot be read beforehand; give it before the script", o.words[0])
 	case o.out == "":
-		return o, errors.New("missing --out FILE")
-	case o.routes == "" && strings.HasPrefix(o.words[0], "-"):
-		return o, fmt.Errorf("%s: unknown option of fabsh change plan; options of the script follow its name", o.words[0])
+		return errors.New("missing --out FILE")
 	case o.levelsOut != "" && o.routes == "":
-		return o, errors.New("--sl-out requires --routes: a script does not set service levels of paths")
+		return errors.New("--sl-out requires --routes: a script does not set service levels of paths")
+	case o.exact && o.routes == "":
+		return errors.New("--exact requires --routes: the writes of a script have no alternatives")
 	case o.adaptive && o.routes != "":
-		return o, errors.New("--adaptive: refused: with adaptive routing the tables do not determine the paths of packets, so nothing can be proven")
+		return errors.New("--adaptive: refused: with adaptive routing the tables do not determine the paths of packets, so nothing can be proven")
 	}
-	return o, nil
+	return nil
 }
 
 // from returns the origin of the plan.
@@ -223,9 +231,14 @@ func (o *planOptions) from() string {
 	return strings.Join(o.words, " ")
 }
 
+// proof returns the options for the proof of the plan.
+func (o *planOptions) proof() changes.ProofOptions {
+	return changes.ProofOptions{Levels: o.levels, AcceptCreditLoops: o.risk, ManagerEngine: o.managerEngine}
+}
+
 // runPlan runs the script, or computes the tables, whose writes are the plan.
 func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
-	s.Env.Levels, s.Env.AcceptCreditLoops = o.levels, o.risk
+	ctx = changes.WithProof(ctx, s.Runtime, o.proof())
 	if o.static {
 		if err := changes.SetStatic(ctx, s.Runtime); err != nil {
 			return err
@@ -269,7 +282,7 @@ func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, l
 	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(script.Policies.Shipped(), func(p script.Doc) bool { return p.Name == o.routes })
 	if !isPolicy {
 		if len(o.words) > 0 {
-			return nil, nil, fmt.Errorf("change plan: %s: unsupported option %[2]q of a file of tables", o.routes, o.words[0])
+			return nil, nil, fmt.Errorf("%s: unsupported option %[2]q of a file of tables", o.routes, o.words[0])
 		}
 		if r, err = routes.Load(f, routes.Files{LFTs: o.routes}, session.OpenNamed(ctx, s.Files.OpenNamed)); err != nil {
 			return nil, nil, err
@@ -319,80 +332,29 @@ func loadPlan(ctx context.Context, path string) (*change.Plan, error) {
 	return change.LoadPlan(file, path)
 }
 
-// completePlan proposes scripts; after --routes, policies; and the command's own flags.
-func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names := session.FlagNames(new(planOptions).flags())
-	if len(words) > 0 && words[len(words)-1] == "--routes" {
-		names = nil
-		for _, p := range script.Policies.Shipped() {
-			names = append(names, p.Name+"\t"+p.Doc)
-		}
-	}
-	return names, cobra.ShellCompDirectiveDefault
+// completePlan leaves scripts to the shell: they are files.
+func completePlan(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// planTool plans a change, which nothing here applies.
-func planTool() *agentTool {
-	offered := []string{"routes", "exact", "static", riskFlag, "sl"}
-	return &agentTool{
-		name: "plan", command: "change plan",
-		doc: "Nothing is changed, and no tool applies the plan: the result is the plan with its verdict, rounds, writes and certificate, for an operator. Give a script that calls set_*, port_* or smp_set, whose writes are recorded; or routes.",
-		params: []mcp.Param{
-			{Name: "script", Kind: mcp.KindText, Doc: "the text of a script whose writes are the change"},
-			optionsParam("the policy of routes"),
-		},
-		flags: new(planOptions).flags(), offered: offered,
-		withheld: map[string]string{"out": writesFiles, "sl-out": writesFiles, "adaptive": "what switches report is enough"},
-		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			o := planOptions{code: a.Text("script")}
-			if err := a.SetFlags(o.flags(), offered...); err != nil {
-				return fmt.Errorf("plan: %w", err)
-			}
-			switch {
-			case o.code == "" && o.routes == "":
-				return errors.New("plan: missing change; give a script, or routes with a policy or a file of tables")
-			case o.code != "" && o.routes != "":
-				return errors.New("plan: script and routes exclude each other")
-			case o.code != "" && a.Has("options"):
-				return errors.New("plan: options are those of a policy of routes; a script has none")
-			}
-			if o.routes != "" {
-				names, err := clientScripts(ctx, s, script.Policies, []string{o.routes})
-				if err != nil {
-					return err
-				}
-				if o.words, err = a.Words("options", policyProgram(names[0]).Options); err != nil {
-					return fmt.Errorf("plan: %w", err)
-				}
-				o.routes = names[0]
-			}
-			return showPlan(ctx, s, o)
-		},
-	}
-}
-
-// showPlan shows the plan of a change, instead of writing it to a file.
-func showPlan(ctx context.Context, s *session.Session, o planOptions) error {
-	recording, err := changes.StartRecording(ctx, s.Runtime)
+// recordPlan returns the plan of a change, instead of writing it to a file.
+func recordPlan(ctx context.Context, s *session.Session, o *planOptions) (starlark.Value, error) {
+	recording, err := changes.StartRecording(ctx, s.Runtime, o.proof())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer recording.Stop()
-	if err := runPlan(ctx, s, o); err != nil {
-		return err
+	if err := runPlan(ctx, s, *o); err != nil {
+		return nil, err
 	}
 	made, err := recording.Finish(ctx, o.from())
 	if err != nil {
-		return err
-	}
-	var v starlark.Value = &changes.Value{Plan: made}
-	if err := s.Show(v); err != nil {
-		return err
+		return nil, err
 	}
 	if !made.Report.OK {
-		return session.Exit(lang.StatusFindings)
+		err = session.Exit(lang.StatusFindings)
 	}
-	return nil
+	return &changes.Value{Plan: made}, err
 }
 
 // checkPlanCommand checks the certificate of a plan.
@@ -421,21 +383,22 @@ one that the plan was made for; 2 the command line or the file is invalid; 3 the
 did not answer.`,
 		Example: `  fabsh change check new.plan
   fabsh -F sim:today.fab change check new.plan`,
-		Args: oneFile("check"),
+		Args: oneFile,
 		RunE: func(_ *cobra.Command, words []string) error {
-			return onFabric(p, "change", func(ctx context.Context, s *session.Session) error {
+			if err := checkLevels(levels); err != nil {
+				return err
+			}
+			return onFabric(p, func(ctx context.Context, s *session.Session) error {
 				p, err := loadPlan(ctx, words[0])
 				if err != nil {
 					return err
 				}
-				s.Env.Levels = levels
-				return checkPlan(ctx, s, p)
+				return checkPlan(changes.WithProof(ctx, s.Runtime, changes.ProofOptions{Levels: levels}), s, p)
 			})
 		},
 	}
 	c.Flags().StringVar(&levels, "sl", "", "read the service levels of paths from `FILE` (default: from path records)")
 	c.MarkFlagFilename("sl")
-	c.SetFlagErrorFunc(FlagError)
 	return c
 }
 
@@ -470,9 +433,9 @@ Exit status: 0 the plan is shown; 1 it records that no safe order was found; 2 t
 is not a plan.`,
 		Example: `  fabsh change show new.plan
   fabsh -o json change show new.plan`,
-		Args: oneFile("show"),
+		Args: oneFile,
 		RunE: func(_ *cobra.Command, words []string) error {
-			return withoutFabric(p, "change", func(ctx context.Context, s *session.Session) error {
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
 				p, err := loadPlan(ctx, words[0])
 				if err != nil {
 					return err

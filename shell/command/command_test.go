@@ -1,9 +1,10 @@
 package command
 
 import (
-	"bytes"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins/audits"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/routing/graph"
@@ -24,7 +24,7 @@ import (
 )
 
 // typedRoot is the root command of a line at the prompt of a session with these flags.
-func typedRoot(t *testing.T, flags ...string) *cobra.Command {
+func typedRoot(t *testing.T, flags ...string) (*session.Program, *cobra.Command) {
 	t.Helper()
 	p := &session.Program{Settings: new(session.Settings), Console: session.NewConsole(io.Discard, io.Discard)}
 	root := rootOf(p)
@@ -34,7 +34,7 @@ func typedRoot(t *testing.T, flags ...string) *cobra.Command {
 	typed := p.Typed(&session.Line{Context: t.Context()})
 	c := rootOf(typed)
 	typed.Settings.Inherit(p.Settings)
-	return c
+	return typed, c
 }
 
 // TestWordsAtPrompt: what may stand behind the commands that run at the prompt too.
@@ -43,10 +43,14 @@ func TestWordsAtPrompt(t *testing.T) {
 		line string
 		want []string
 	}{
-		{"audit --lo", []string{"--load-cache"}},
+		{"audit --lo", []string{"--load-cache", "--log"}},
 		{"audit c", []string{"config", "counters"}},
 		{"audit counters links co", []string{"config"}},
 		{"audit counters --th", []string{"--thresholds"}},
+		{"audit host --th", nil},
+		{"audit counters links --over 5s --ma", []string{"--majority"}},
+		{"report html --ma", []string{"--majority"}},
+		{"change plan --routes up", []string{"updn"}},
 		{"audit counters --baseline no", nil},
 		{"audit --fail-on ", []string{"info", "warning", "error", "critical"}},
 		{"audit a", []string{"ack", "adaptive"}},
@@ -63,7 +67,8 @@ func TestWordsAtPrompt(t *testing.T) {
 		{"report ibtracert --m", []string{"--mlid"}},
 	} {
 		words := strings.Split(test.line, " ")
-		got, _ := completeLine(typedRoot(t), words[:len(words)-1], words[len(words)-1])
+		p, root := typedRoot(t)
+		got, _ := completeLine(p, root, words[:len(words)-1], words[len(words)-1])
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%q: -want +got\n%s", test.line, diff)
 		}
@@ -79,8 +84,9 @@ func TestHereOrThere(t *testing.T) {
 			continue
 		}
 		there = append(there, c.Name())
-		want := c.Name() + " is not available at the prompt; run `fabsh " + c.Name() + "` in a shell"
-		if err := runLine(typedRoot(t), []string{c.Name()}); err == nil || err.Error() != want {
+		want := c.Name() + ": not available at the prompt; run `fabsh " + c.Name() + "` in a shell"
+		p, root := typedRoot(t)
+		if err := runLine(p, root, []string{c.Name()}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", c.Name(), err, want)
 		}
 	}
@@ -100,7 +106,8 @@ func TestFixedFlags(t *testing.T) {
 		{"route", "ftree", "--keys=k"}, {"change", "apply", "x", "--write"}, {"change", "plan", "--write", "x.star", "--out", "y"}, {"report", "iblinkinfo", "--state", "x"},
 		{"topology", "slurm", "--record", "x"}, {"graph", "--node-name-map", "x"}, {"diff", "x", "-q"}, {"snapshot", "x", "--plan", "y"},
 	} {
-		err := runLine(typedRoot(t, "--read-only"), words)
+		p, root := typedRoot(t, "--read-only")
+		err := runLine(p, root, words)
 		if err == nil || !strings.Contains(err.Error(), ": cannot be changed in an open session; start another one with fabsh --") {
 			t.Errorf("%v: %v", words, err)
 		}
@@ -129,6 +136,7 @@ func commands() *cobra.Command {
 // rootOf is the root command of a program.
 func rootOf(p *session.Program) *cobra.Command {
 	root := &cobra.Command{Use: "fabsh", SilenceErrors: true, SilenceUsage: true, TraverseChildren: true}
+	root.SetFlagErrorFunc(FlagError)
 	p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
 	root.AddCommand(All(p, rootOf)...)
 	return root
@@ -141,137 +149,206 @@ type parseCase struct {
 	err  string // "": none
 }
 
-// parsed parses the words of the lines and compares what comes out.
-func parsed[T any](t *testing.T, lines []parseCase, parse func(words []string) (T, error)) {
+// parsed parses the words of the lines as the command of a path does, and compares what comes out.
+// options returns new options of the command, and what sets the other words.
+func parsed[T any](t *testing.T, path string, lines []parseCase, options func() (*T, params, func(*cobra.Command, []string) error)) {
 	t.Helper()
 	for _, l := range lines {
-		got, err := parse(strings.Fields(l.line))
+		o, list, take := options()
+		p := &session.Program{Settings: new(session.Settings)}
+		root := &cobra.Command{Use: "fabsh", SilenceErrors: true, SilenceUsage: true, TraverseChildren: true}
+		root.SetFlagErrorFunc(FlagError)
+		p.Settings.AddFlags(root.PersistentFlags(), root.Flags())
+		c := root
+		for name := range strings.FieldsSeq(path) {
+			sub := &cobra.Command{Use: name}
+			c.AddCommand(sub)
+			c = sub
+		}
+		list.addTo(c)
+		c.RunE = take
+		err := Execute(p, root, append(strings.Fields(path), strings.Fields(l.line)...))
 		switch {
-		case err != nil && err.Error() != l.err:
-			t.Errorf("%s:\ngot  %v\nwant %s", l.line, err, l.err)
+		case err != nil && err.Error() != path+": "+l.err:
+			t.Errorf("%s:\ngot  %v\nwant %s: %s", l.line, err, path, l.err)
 		case err == nil && l.err != "":
 			t.Errorf("%s: no error, want %s", l.line, l.err)
 		case err == nil:
-			if diff := cmp.Diff(l.want, any(got), cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(l.want, any(*o), cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: -want +got\n%s", l.line, diff)
 			}
 		}
 	}
 }
 
+// auditLine are new options of audit, as parsed takes them.
+func auditLine() (*auditOptions, params, func(*cobra.Command, []string) error) {
+	o := newAuditOptions()
+	return o, o.params(), o.take
+}
+
 func TestParseAudit(t *testing.T) {
-	parsed(t, []parseCase{
+	own := filepath.Join(t.TempDir(), "own.star")
+	if err := os.WriteFile(own, []byte("LIMIT = True\ndef audit(fabric, *, max_wait = 5, strict = False, exact = LIMIT, name = \"\"):\n    pass\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	unknown := filepath.Join(t.TempDir(), "unknown.star")
+	if err := os.WriteFile(unknown, []byte("load(\":own.star\", \"audit\")\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone.star")
+	parsed(t, "audit", []parseCase{
 		{line: "", want: auditOptions{failOn: audit.Warning}},
-		{line: "links --deep mine.star --threshold 5", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{"links", "mine.star", "--threshold", "5"}}},
+		{line: "links --deep counters --over 5s --warm=70", err: "--warm: unknown flag (see \"fabsh audit links --help\")"},
+		{line: "links --deep counters --over 5s", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{"links", "counters", "--over=5s"}}},
+		{line: "--over 5s links --majority .5 counters", want: auditOptions{failOn: audit.Warning, words: []string{"links", "counters", "--over=5s", "--majority=.5"}}},
+		{line: own + " --max-wait -5 --strict --no-exact --name links", want: auditOptions{failOn: audit.Warning, words: []string{own, "--max-wait=-5", "--strict", "--no-exact", "--name=links"}}},
+		{line: "--Max_Wait 1 --exact --strict=no " + own, want: auditOptions{failOn: audit.Warning, words: []string{own, "--max-wait=1", "--exact", "--strict=no"}}},
+		{line: own + " --max-wiat 5", err: "--max-wiat: unknown flag (did you mean --max-wait?)"},
+		{line: "--deep " + unknown + " --list --x 5", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{unknown, "--list", "--x", "5"}}},
+		{line: "--deep " + gone + " --list --x 5", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{gone}}},
 		{line: "--fail-on error --baseline a --baseline=b --load-cache=c=d", want: auditOptions{failOn: audit.Error, baseline: "b", cache: "c=d"}},
-		{line: "--out -q --job nightly --subnet west --each-port --list", want: auditOptions{failOn: audit.Warning, out: "-q", job: "nightly", subnet: "west", eachPort: true, list: true}},
-		{line: "-- --deep", want: auditOptions{failOn: audit.Warning, deep: true, words: []string{"--"}}},
-		{line: "--help", want: auditOptions{failOn: audit.Warning, help: true, words: []string{"--help"}}},
-		{line: "-h", want: auditOptions{failOn: audit.Warning, help: true, words: []string{"-h"}}},
+		{line: "--out -q --job nightly --subnet west --each-port --list", want: auditOptions{failOn: audit.Warning, out: "-q", job: "nightly", subnet: "west", eachPort: true}},
+		{line: "-- --deep", want: auditOptions{failOn: audit.Warning, words: []string{"--deep"}}},
 		{line: "links --help", want: auditOptions{failOn: audit.Warning, words: []string{"links", "--help"}}},
+		{line: "links -h", want: auditOptions{failOn: audit.Warning, words: []string{"links", "--help"}}},
+		{line: "--job links --over 10s", want: auditOptions{failOn: audit.Warning, job: "links", words: []string{"--over=10s"}}},
+		{line: "--over links", err: "--over: unknown flag: no named script has this option; if the name is its value, write --over=VALUE"},
 		{line: "links ack", want: auditOptions{failOn: audit.Warning, words: []string{"links", "ack"}}},
-		{line: "--Deep -deep --dee", want: auditOptions{failOn: audit.Warning, words: []string{"--Deep", "-deep", "--dee"}}},
-		{line: "--list=3", err: `audit: --list: unexpected value "3"; the flag takes none`},
-		{line: "--deep=true", err: `audit: --deep: unexpected value "true"; the flag takes none`},
-		{line: "--out", err: "audit: --out needs a value"},
-		{line: "--out=", err: "audit: --out needs a value"},
-		{line: "--fail-on bad", err: `audit: --fail-on: unknown severity "bad"; supported: info, warning, error, critical`},
-		{line: "--subnet a/b", err: `audit: --subnet: invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
-		{line: "--job a/b", err: `audit: --job: invalid job name "a/b"; use up to 128 letters, digits, - _ + , and . (not first)`},
-	}, parseAudit)
+		{line: "--Deep", err: "--Deep: unknown flag (did you mean --deep?)"},
+		{line: "counters -deep", err: "-deep: unknown flag (did you mean --deep?)"},
+		{line: "counters -T", err: "-T: unknown flag (options have long names: --thresholds)"},
+		{line: "--list=3", err: `--list "3": want true or false; the flag alone is true`},
+		{line: "--out", err: "--out: missing value"},
+		{line: "--out=", err: `--out: missing value`},
+		{line: "--fail-on bad", err: `--fail-on "bad": unknown severity "bad"; supported: info, warning, error, critical`},
+		{line: "--subnet a/b", err: `--subnet "a/b": invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
+		{line: "--job a/b", err: `--job "a/b": invalid job name "a/b"; use up to 128 letters, digits, - _ + , and . (not first)`},
+	}, auditLine)
 }
 
 func TestParseRoute(t *testing.T) {
-	parsed(t, []parseCase{
+	parsed(t, "route", []parseCase{
 		{line: "", want: routeOptions{}},
 		{line: "ftree --verify --diff --fail-each-link --out lfts", want: routeOptions{policy: "ftree", verify: true, diff: true, failEachLink: true, out: "lfts"}},
-		{line: "--verify --out=a=b p.star --roots r --seed=3 -x", want: routeOptions{policy: "p.star", verify: true, out: "a=b", args: []string{"--roots", "r", "--seed=3", "-x"}}},
-		{line: "--roots=r ftree", want: routeOptions{policy: "ftree", args: []string{"--roots=r"}}},
+		{line: "--verify --out=a=b p.star --roots r --seed=3 3", want: routeOptions{policy: "p.star", verify: true, out: "a=b", args: []string{"3"}}},
+		{line: "updn --roots r --verify", want: routeOptions{policy: "updn", verify: true, args: []string{"--roots=r"}}},
+		{line: "--roots=r updn", want: routeOptions{policy: "updn", args: []string{"--roots=r"}}},
+		{line: "--roots r updn", want: routeOptions{policy: "updn", args: []string{"--roots=r"}}},
 		{line: "ftree --adaptive more", want: routeOptions{policy: "ftree", adaptive: verify.AdaptiveOn, args: []string{"more"}}},
 		{line: "ftree --adaptive=updown", want: routeOptions{policy: "ftree", adaptive: verify.AdaptiveUpDown}},
 		{line: "ftree --watch 5m", want: routeOptions{policy: "ftree", every: 10 * time.Second, args: []string{"5m"}}},
 		{line: "ftree --watch=5m --reload 1", want: routeOptions{policy: "ftree", every: 5 * time.Minute, reload: "1"}},
 		{line: "ftree --help", want: routeOptions{policy: "ftree", args: []string{"--help"}}},
-		{line: "-h", want: routeOptions{help: true}},
-		{line: "--help ftree", want: routeOptions{policy: "ftree", help: true}},
-		{line: "--list", want: routeOptions{list: true}},
-		{line: "ftree -- --verify", want: routeOptions{policy: "ftree", verify: true, args: []string{"--"}}},
-		{line: "-- ftree", err: "--: ambiguous before the policy; write --=VALUE, or write it after the policy"},
-		{line: "--roots r ftree", err: "--roots: ambiguous before the policy; write --roots=VALUE, or write it after the policy"},
-		{line: "ftree --verify=yes", err: `--verify: unexpected value "yes"; the flag takes none`},
-		{line: "ftree --out", err: "--out needs the name of a file"},
-		{line: "ftree --watch --reload=", err: "--reload needs a process ID, or the name of a file that holds one"},
+		{line: "--help ftree", want: routeOptions{policy: "ftree", args: []string{"--help"}}},
+		{line: "--list", want: routeOptions{}},
+		{line: "ftree -- --verify", want: routeOptions{policy: "ftree", args: []string{"--", "--verify"}}},
+		{line: "-- ftree", want: routeOptions{policy: "ftree", args: []string{"--"}}},
+		{line: "ftree --verify=yes", err: `--verify "yes": want true or false; the flag alone is true`},
+		{line: "ftree --out", err: "--out: missing value"},
+		{line: "ftree --watch --reload=", err: `--reload: missing value`},
 		{line: "ftree --reload 1", err: "--reload requires --watch"},
-		{line: "ftree --adaptive=", err: "--adaptive=: want --adaptive=minimal, --adaptive=updown, or --adaptive alone"},
-		{line: "ftree --adaptive=no", err: "--adaptive=no: want --adaptive=minimal, --adaptive=updown, or --adaptive alone"},
-		{line: "ftree --watch=", err: "--watch=: want a time of at least 1s, such as 30s or 5m"},
-		{line: "ftree --watch=1ms", err: "--watch=1ms: want a time of at least 1s, such as 30s or 5m"},
-	}, parseRoute)
+		{line: "ftree --adaptive=no", err: `--adaptive "no": want --adaptive=minimal, --adaptive=updown, or --adaptive alone`},
+		{line: "ftree --watch=1ms", err: `--watch "1ms": want a time of at least 1s, such as 30s or 5m`},
+	}, func() (*routeOptions, params, func(*cobra.Command, []string) error) {
+		o := new(routeOptions)
+		return o, o.params(), o.take
+	})
 }
 
 func TestParseTopology(t *testing.T) {
 	storage, _ := classRule("a*=io")
 	manager, _ := classRule("b=c=sm")
-	parsed(t, []parseCase{
+	storageLeaf, managerLeaf := storage, manager
+	storageLeaf.Leaf, managerLeaf.Leaf = true, true
+	parsed(t, "topology", []parseCase{
 		{line: "", want: topologyOptions{}},
-		{line: "slurm --class a*=io --class=b=c=sm --baseline x --levels 0x2 --diff d --out=o --slots 8",
-			err: `--levels: want a number from 1, got "0x2"`},
-		{line: "slurm --class a*=io --class=b=c=sm --baseline x --levels 2 --diff d --out=o --slots 8", want: topologyOptions{
-			kind: "slurm", args: []string{"--slots", "8"}, levels: 2, baseline: "x", diff: "d", out: "o",
-			rules: []graph.Rule{storage, manager},
+		{line: "hostfile --levels 0x2", err: `--levels "0x2": want a number from 1`},
+		{line: "hostfile --class a*=io --class=b=c=sm --baseline x --levels 2 --diff d --out=o --slots 8", want: topologyOptions{
+			kind: "hostfile", args: []string{"--slots=8"}, levels: 2, baseline: "x", diff: "d", out: "o",
+			rules: []graph.Rule{storage, storageLeaf, manager, managerLeaf},
 		}},
-		{line: "--list", want: topologyOptions{list: true}},
-		{line: "-h", want: topologyOptions{help: true, args: []string{"-h"}}},
-		{line: "slurm --help", want: topologyOptions{kind: "slurm", help: true, args: []string{"--help"}}},
-		{line: "--slots=8 slurm", want: topologyOptions{kind: "slurm", args: []string{"--slots=8"}}},
-		{line: "slurm -- --levels 1", want: topologyOptions{kind: "slurm", levels: 1, args: []string{"--"}}},
-		{line: "--slots 8 slurm", err: "--slots: ambiguous before the kind; write it after the kind"},
-		{line: "slurm --out", err: "--out needs a value"},
-		{line: "slurm --diff=", err: "--diff needs a value"},
-		{line: "slurm --levels 0", err: `--levels: want a number from 1, got "0"`},
-		{line: "slurm --class x", err: "--class: want NAME=CLASS, such as 'storage*=io', got \"x\""},
-	}, parseTopology)
+		{line: "--list", want: topologyOptions{}},
+		{line: "slurm --help", want: topologyOptions{kind: "slurm", args: []string{"--help"}}},
+		{line: "--slots=8 hostfile", want: topologyOptions{kind: "hostfile", args: []string{"--slots=8"}}},
+		{line: "slurm-node node-0007", want: topologyOptions{kind: "slurm-node", args: []string{"node-0007"}}},
+		{line: "slurm-node -- -7", want: topologyOptions{kind: "slurm-node", args: []string{"--", "-7"}}},
+		{line: "--labels kueue", err: "--labels: unknown flag (did you mean --levels?)"},
+		{line: "slurm --diff=", err: `--diff: missing value`},
+		{line: "slurm --levels 0", err: `--levels "0": want a number from 1`},
+		{line: "slurm --class x", err: `--class "x": want NAME=CLASS, such as 'storage*=io'`},
+	}, func() (*topologyOptions, params, func(*cobra.Command, []string) error) {
+		o := new(topologyOptions)
+		return o, o.params(), o.take
+	})
 }
 
 func TestParseExporter(t *testing.T) {
 	minute := session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
-	parsed(t, []parseCase{
-		{line: "", want: exporterOptions{every: minute, audits: "counters,links"}},
-		{line: "--listen :1 --listen=:2 --every 90 --audits links --web.config.file w --subnet west --over last", want: exporterOptions{
+	parsed(t, "exporter", []parseCase{
+		{line: "", want: exporterOptions{every: minute, audits: "counters,links", words: []string{"--over=last"}}},
+		{line: "--listen :1 --web.listen-address=:2 --every 90 --audits links,counters --web.config.file w --subnet west --over 5s", want: exporterOptions{
 			listen: []string{":1", ":2"}, every: session.Duration{Value: 90 * time.Second, Unit: time.Second, Units: "seconds"},
-			audits: "links", config: "w", subnet: "west", words: []string{"--over", "last"},
+			audits: "links,counters", config: "w", subnet: "west", words: []string{"--over=5s"},
 		}},
-		{line: "--web.systemd-socket x --help", want: exporterOptions{every: minute, audits: "counters,links", systemd: true, help: true, words: []string{"x"}}},
-		{line: "--threshold -h", want: exporterOptions{every: minute, audits: "counters,links", help: true, words: []string{"--threshold"}}},
-		{line: "-- --every=2s", want: exporterOptions{every: session.Duration{Value: 2 * time.Second, Unit: time.Second, Units: "seconds"}, audits: "counters,links", words: []string{"--"}}},
-		{line: "--listen", err: "--listen needs a value"},
-		{line: "--audits=", err: "--audits needs a value"},
+		{line: "--audits links --read a,b", want: exporterOptions{every: minute, audits: "links", reads: "a,b"}},
+		{line: "--audits links --over 5s", err: "--over: unknown flag (see \"fabsh exporter --help\")"},
+		{line: "--web.systemd-socket x", want: exporterOptions{every: minute, audits: "counters,links", systemd: true, words: []string{"x", "--over=last"}}},
+		{line: "--audits=", err: `--audits: missing value`},
 		{line: "--every soon", err: `--every "soon": want seconds, or a time such as 500ms or 2s`},
-		{line: "--subnet a/b", err: `--subnet "a/b": invalid subnet name "a/b"; use up to 64 letters, digits, - _ and . (not first)`},
-	}, parseExporter)
+	}, func() (*exporterOptions, params, func(*cobra.Command, []string) error) {
+		o := newExporterOptions()
+		return o, o.params(), o.take
+	})
 }
 
 func TestParsePlan(t *testing.T) {
-	parsed(t, []parseCase{
-		{line: "m.star --rack=7 --out m.plan", want: planOptions{out: "m.plan", words: []string{"m.star", "--rack=7"}}},
-		{line: "--sl a --sl-out b m.star --sl c --out m --exact", err: "--sl-out requires --routes: a script does not set service levels of paths"},
-		{line: "--sl a m.star --sl c --sl-out d --exact --adaptive --out m", want: planOptions{out: "m", levels: "a", adaptive: true, words: []string{"m.star", "--sl", "c", "--sl-out", "d", "--exact"}}},
-		{line: "--routes ftree --roots r --sl a --sl-out=b --exact --out m", want: planOptions{routes: "ftree", out: "m", levels: "a", levelsOut: "b", exact: true, words: []string{"--roots", "r"}}},
+	dir := t.TempDir()
+	plain, entry := filepath.Join(dir, "plain.star"), filepath.Join(dir, "entry.star")
+	for name, text := range map[string]string{plain: "set_lft(1, {})\n", entry: "def main(*, rack = 0, exact = False, sl = \"\"):\n    pass\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed(t, "change plan", []parseCase{
+		{line: entry + " --rack=7 --out m.plan", want: planOptions{out: "m.plan", words: []string{entry, "--rack=7"}}},
+		{line: plain + " --out m --sl a", want: planOptions{out: "m", levels: "a", words: []string{plain}}},
+		{line: plain + " --out m --rack 7", err: "--rack: unknown flag (see \"fabsh change plan --help\")"},
+		{line: plain + " --out m --exact", err: "--exact requires --routes: the writes of a script have no alternatives"},
+		{line: plain + " --sl a --sl-out b --out m", err: "--sl-out requires --routes: a script does not set service levels of paths"},
+		{line: entry + " --sl c --exact --adaptive --out m", want: planOptions{out: "m", adaptive: true, words: []string{entry, "--sl=c", "--exact"}}},
+		{line: "gone.star --rack 7 --out m", err: "gone.star: no such file"},
+		{line: "--sl a --exact --out m " + entry, err: "--exact requires --routes: the writes of a script have no alternatives"},
+		{line: "--sl a " + entry + " --exact --out m", want: planOptions{out: "m", levels: "a", words: []string{entry, "--exact"}}},
+		{line: "--sl a " + entry + " --sl b --out m", err: `--sl "a": the command and the script have it; give it either before or behind the script`},
+		{line: "--routes updn --roots r --sl a --sl-out=b --exact --out m", want: planOptions{routes: "updn", out: "m", levels: "a", levelsOut: "b", exact: true, words: []string{"--roots=r"}}},
 		{line: "--exact --out m --routes=ftree", want: planOptions{routes: "ftree", out: "m", exact: true}},
-		{line: "-h", want: planOptions{help: true}},
-		{line: "--out x --help m.star", want: planOptions{help: true, out: "x", words: []string{"m.star"}}},
-		{line: "m.star --help --out x", want: planOptions{out: "x", words: []string{"m.star", "--help"}}},
 		{line: "", err: "missing change; give a script, or --routes with a policy or a file of tables"},
-		{line: "m.star", err: "missing --out FILE"},
-		{line: "--rack 7 m.star --out m", err: "--rack: unknown option of fabsh change plan; options of the script follow its name"},
-		{line: "--exact m.star --out m", err: "--exact: unknown option of fabsh change plan; options of the script follow its name"},
-		{line: "--routes", err: "--routes needs a value"},
-		{line: "m.star --out=", err: "--out needs a value"},
+		{line: plain, err: "missing --out FILE"},
+		{line: "--routes", err: "--routes: missing value"},
+		{line: plain + " --out=", err: `--out: missing value`},
 		{line: "--routes ftree --adaptive --out m", err: "--adaptive: refused: with adaptive routing the tables do not determine the paths of packets, so nothing can be proven"},
-	}, parsePlan)
+	}, func() (*planOptions, params, func(*cobra.Command, []string) error) {
+		o := new(planOptions)
+		return o, o.params(), o.take
+	})
 }
 
-// TestSessionFlags: behind a command's word the session flags are taken that neither the
+// parsedLine parses a line as cobra does, and returns the command, its own flags and options of
+// scripts, and the other words.
+func parsedLine(t *testing.T, p *session.Program, line string) (c *cobra.Command, words []string, err error) {
+	t.Helper()
+	root := rootOf(p)
+	c, _ = findCommand(root, strings.Fields(line))
+	c.RunE = func(_ *cobra.Command, plain []string) error {
+		words = append(ownWords(c), plain...)
+		return nil
+	}
+	err = Execute(p, root, strings.Fields(line))
+	return c, words, err
+}
+
+// TestSessionFlags: behind a command's word the session flags are set that neither the
 // command nor the script has.
 func TestSessionFlags(t *testing.T) {
 	for _, test := range []struct {
@@ -281,23 +358,29 @@ func TestSessionFlags(t *testing.T) {
 		err  string
 	}{
 		{"audit -F sim --deep -ojson links", "--deep links", "sim json - -", ""},
-		{"audit --out f --fabric=sim -o=csv", "--out f", "sim csv - -", ""},
-		{"audit links -- -F sim", "links -- -F sim", "- - - -", ""},
-		{"audit links --plan p -F", "links", " - - p", ""},
-		{"audit -o nonsense", "", "", `invalid argument "nonsense" for "-o, --format" flag: want text, json, jsonl, csv or prom`},
-		{"route ftree --out f -F sim --roots r --plan=p", "ftree --out f --roots r", "sim - - p", ""},
+		{"audit --out f --fabric=sim -o=csv", "--out=f", "sim csv - -", ""},
+		{"audit links -- -F sim", "links -F sim", "- - - -", ""},
+		{"audit links --plan p -F", "", "", "audit: -F: missing value"},
+		{"audit -o nonsense", "", "", `audit: --format "nonsense": want text, json, jsonl, csv or prom; nodes with audit`},
+		{"-F sim audit -q ack x --until y", "x", "sim - - -", ""},
+		{"audit -F sim ack x", "x", "sim - - -", ""},
+		{"audit --deep ack x", "", "", "audit ack: --deep: a flag of audit alone; give flags after ack"},
+		{"audit --over 5s ack x", "", "", "audit: --over: a flag of audit alone; give flags after ack"},
+		{"remedy --last log", "", "", "remedy log: --last: a flag of remedy alone; give flags after log"},
+		{"route updn --out f -F sim --roots r --plan=p", "--out=f --roots=r updn", "sim - - p", ""},
 		{"route -F sim --verify ftree --format json", "--verify ftree", "sim json - -", ""},
-		{"route no.star -F sim", "no.star -F sim", "- - - -", ""},
-		{"report iblinkinfo -F sim -o json --switches-only", "iblinkinfo --switches-only", "sim json - -", ""},
+		{"route no.star -F sim --unknown x", "no.star", "sim - - -", ""},
+		{"report iblinkinfo -F sim -o json --switches-only", "--switches-only iblinkinfo", "sim json - -", ""},
 		{"report -F sim iblinkinfo", "iblinkinfo", "sim - - -", ""},
-		{"topology slurm --out f -F sim -o json --slots 2", "slurm --out f --slots 2", "sim json - -", ""},
-		{"plan -F sim m.star --out m -o json", "m.star --out m -o json", "sim - - -", ""},
-		{"plan --routes ftree -o json --out m --roots r", "--routes ftree --out m --roots r", "- json - -", ""},
+		{"report saquery NodeRecord --columns a,b --list -F sim", "--columns=a,b --list saquery NodeRecord", "sim - - -", ""},
+		{"report html links -F sim --out f --deep", "--out=f --deep links", "sim - - -", ""},
+		{"topology hostfile --out f -F sim -o json --slots 2", "--out=f --slots=2 hostfile", "sim json - -", ""},
+		{"exporter -F sim --thresholds x", "--thresholds=x", "sim - - -", ""},
+		{"change plan -F sim ../../examples/links.star --out m -o json", "--out=m ../../examples/links.star", "sim json - -", ""},
+		{"change plan --routes updn -o json --out m --roots r", "--routes=updn --out=m --roots=r", "- json - -", ""},
 	} {
 		p := testProgram(t, io.Discard)
-		words := strings.Fields(test.line)
-		take := map[string]func(*session.Program, []string) ([]string, error){"audit": takeAudit, "route": takeRoute, "report": takeReport, "topology": takeTopology, "plan": takePlan}[words[0]]
-		rest, err := take(p, words[1:])
+		_, rest, err := parsedLine(t, p, test.line)
 		if err != nil {
 			if test.err == "" || !strings.HasPrefix(err.Error(), test.err) {
 				t.Errorf("%s:\ngot  %v\nwant %s", test.line, err, test.err)
@@ -319,67 +402,63 @@ func TestSessionFlags(t *testing.T) {
 	}
 }
 
-// TestOwnFlags: help, completion and the names that no script may use have each flag that
-// a command declares.
-func TestOwnFlags(t *testing.T) {
-	options := map[string][]string{}
-	for _, p := range script.Programs() {
-		kind := p.Name[:strings.LastIndexByte(p.Name, '/')]
-		if kind == "@std//audit" {
-			p.Options = audits.AuditOptions(p)
-		}
-		options[kind] = append(options[kind], p.Options...)
+// TestShadowedShorthand: an option of a script takes the place of a session flag, and not of the
+// letter of that.
+func TestShadowedShorthand(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "own.star")
+	if err := os.WriteFile(own, []byte("def main(*, format = \"\"):\n    pass\n"), 0o666); err != nil {
+		t.Fatal(err)
 	}
-	for _, d := range script.Topologies.Shipped() {
-		options["@std//topology"] = append(options["@std//topology"], d.Options...)
+	p := testProgram(t, io.Discard)
+	_, rest, err := parsedLine(t, p, "report "+own+" --format x -o json")
+	if want := []string{"--format=x", own}; err != nil || !slices.Equal(rest, want) || !p.Settings.Given("format") || p.Settings.Format != "json" {
+		t.Errorf("got %q, format %q, %v", rest, p.Settings.Format, err)
 	}
-	for _, d := range script.Remedies.Shipped() {
-		options["@std//remedy"] = append(options["@std//remedy"], d.Options...)
-	}
-	own := map[string]struct {
-		flags   *pflag.FlagSet
-		scripts string // none may have such an option
-	}{
-		"fabsh audit":       {new(auditOptions).flags(), "@std//audit"},
-		"fabsh exporter":    {new(exporterOptions).flags(), "@std//audit"},
-		"fabsh route":       {new(routeOptions).flags(), "@std//routing"},
-		"fabsh remedy":      {new(remedyOptions).flags(), "@std//remedy"},
-		"fabsh topology":    {new(topologyOptions).flags(), "@std//topology"},
-		"fabsh report":      {reportFlags(), ""},
-		"fabsh change plan": {new(planOptions).flags(), "@std//routing"},
-	}
+}
+
+// TestCobraParses: cobra parses the flags of all commands, also of those whose words name scripts,
+// and no flag of these is an option of a shipped script, unless it yields.
+func TestCobraParses(t *testing.T) {
+	lines := scriptLines()
 	var all func(c *cobra.Command)
 	all = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			all(sub)
 		}
-		if !c.DisableFlagParsing {
+		if c.DisableFlagParsing {
+			t.Errorf("%s disables the parser", c.CommandPath())
+		}
+		line, ok := lines[c.CommandPath()]
+		delete(lines, c.CommandPath())
+		if !ok {
 			return
 		}
-		o := own[c.CommandPath()]
-		delete(own, c.CommandPath())
-		if o.flags == nil || o.scripts != "" && len(options[o.scripts]) == 0 {
-			t.Errorf("%s parses its flags itself, and this test knows none, or no scripts in %s", c.CommandPath(), o.scripts)
-			return
+		var names []string
+		for _, f := range []script.Folder{script.Audits, script.Remedies, script.Reports, script.Policies, script.Topologies} {
+			names = append(names, f.Names()...)
 		}
-		var help bytes.Buffer
-		c.Root().SetOut(&help)
-		c.Help()
-		proposed, _ := c.ValidArgsFunction(c, nil, "")
-		for _, flag := range session.FlagNames(o.flags) {
-			if !strings.Contains(help.String(), "\n      "+flag+" ") {
-				t.Errorf("the help of %s lacks %s", c.CommandPath(), flag)
+		options := 0
+		for _, name := range names {
+			words := parsedWords{all: []string{name}, plain: []string{name}, flags: map[string]string{"audits": name}}
+			if c.Name() == "plan" {
+				words = parsedWords{flags: map[string]string{"routes": name}}
 			}
-			if !slices.Contains(proposed, flag) {
-				t.Errorf("completion of %s lacks %s", c.CommandPath(), flag)
+			for _, p := range line.named(words) {
+				options += len(p.Options)
+				for _, option := range p.Options {
+					f := c.LocalNonPersistentFlags().Lookup(strings.TrimPrefix(option, "--"))
+					if f != nil && !slices.Contains(line.yields, f.Name) {
+						t.Errorf("--%s of %s is an option of the script %s too", f.Name, c.CommandPath(), p.Name)
+					}
+				}
 			}
-			if slices.Contains(options[o.scripts], flag) {
-				t.Errorf("%s of %s is an option of a script in %s too", flag, c.CommandPath(), o.scripts)
-			}
+		}
+		if options == 0 {
+			t.Errorf("%s: no script has options", c.CommandPath())
 		}
 	}
 	all(commands())
-	if len(own) > 0 {
-		t.Errorf("these do not parse their flags themselves: %v", slices.Collect(maps.Keys(own)))
+	if len(lines) > 0 {
+		t.Errorf("no such commands: %v", slices.Collect(maps.Keys(lines)))
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +19,8 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 	"fabsh/mad/capture"
@@ -26,7 +28,8 @@ import (
 )
 
 func decodeCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
+	var linkType string
+	c := &cobra.Command{
 		Use:   "decode HEX|FILE",
 		Short: "Explain a management datagram, field by field",
 		Long: `Explain a management datagram: its method and attribute, then each field with its
@@ -34,78 +37,111 @@ offset (byte, or byte.bit), its length in bits, its name and its value.
 
 The argument is the datagram in hexadecimal digits, or a file that contains it: raw, as
 digits, or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - reads standard
-input. All datagrams of a recording (--record) are explained, in their order.
-With -o json, jsonl or csv before the word decode, the output has that format.`,
+input. A file may be packed by gzip, xz, zstd or bzip2.
+
+All datagrams of a capture are explained, in their order, each with the number of its
+packet, its time, its LIDs, and the direction if the file has it: a recording (--record),
+pcap, pcapng, or ERF records (.erf). Packets have the link type ERF (197) or InfiniBand (247);
+--link-type states what packets of another link type are.
+--where and --columns select datagrams: by packet, time, slid, dlid, direction ("sent",
+"received"), attribute, and the fields of the header, such as status.
+With -o json, jsonl or csv, the output has that format.`,
 		Example: `  fabsh decode 0101010100000000000000000000000100110000...
   xxd datagram | fabsh decode -
+  fabsh decode capture.pcapng --where 'attribute == "PortInfo" and status != 0'
   fabsh -o json decode datagram`,
 		Annotations: map[string]string{atPrompt: ""},
 		RunE: func(_ *cobra.Command, words []string) error {
 			if err := p.Settings.Check(); err != nil {
 				return err
 			}
+			if linkType != "" && !slices.Contains(capture.LinkTypes(), linkType) {
+				return fmt.Errorf("--link-type %q: want one of %s", linkType, strings.Join(capture.LinkTypes(), ", "))
+			}
 			if len(words) == 0 {
-				return errors.New("decode: missing datagram; give its digits, a file, or - for standard input")
+				return errors.New("missing datagram; give its digits, a file, or - for standard input")
 			}
 			limit := p.StartTime()
 			defer p.StartDeadline(limit).Stop()
 			ctx := p.TimeContext(limit)
 			m, err := datagram(ctx, p, words)
 			if err != nil {
-				return session.Late(fmt.Errorf("decode: %w", err))
+				return session.Late(err)
 			}
-			if isCapture(m) {
-				return decodeRecording(ctx, p, m, words[0])
+			if capture.IsCapture(m) {
+				return decodeCapture(ctx, p, m, words[0], linkType)
 			}
-			if err := noTable(p, "decode", "a single datagram is shown whole"); err != nil {
+			if err := noTable(p, "a single datagram is shown whole"); err != nil {
 				return err
 			}
+			if linkType != "" {
+				return errors.New("--link-type: not supported: a single datagram is not a capture")
+			}
 			if len(m) < mad.HeaderSize {
-				return fmt.Errorf("decode: too short for the header of a MAD (%d bytes): %s", mad.HeaderSize, plural.Count(len(m), "byte", "bytes"))
+				return fmt.Errorf("too short for the header of a MAD (%d bytes): %s", mad.HeaderSize, plural.Count(len(m), "byte", "bytes"))
 			}
 			text, err := audits.RenderMetrics(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {
-				return fmt.Errorf("decode: %w", err)
+				return err
 			}
 			_, err = io.WriteString(p.Console.Out(), text)
 			return err
 		},
 	}
+	c.Flags().StringVar(&linkType, "link-type", "", "packets of other link types are of the `TYPE` "+strings.Join(capture.LinkTypes(), " or "))
+	return c
 }
 
-// decodeRecording explains all datagrams of a recording: as text one after the other,
-// else as a list. Of a recording that is cut short it explains the complete ones, and
-// the error reports the rest.
-func decodeRecording(ctx context.Context, p *session.Program, b []byte, name string) error {
+// decodeCapture explains all datagrams of a capture: as text one after the other,
+// else, or with --columns, as a list. Of a capture that is cut short it explains the complete
+// ones, and the error reports the rest.
+func decodeCapture(ctx context.Context, p *session.Program, b []byte, name, linkType string) error {
+	asText := p.Settings.Output() == lang.FormatText && !p.Settings.Given("columns")
+	show := func(v starlark.Value) error {
+		text, err := audits.RenderMetrics(v, p.Settings.Output(), "datagram")
+		if err == nil {
+			_, err = io.WriteString(p.Console.Out(), text+"\n")
+		}
+		return err
+	}
 	var list []starlark.Value
-	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(d capture.Datagram) error {
+	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, linkType, func(d capture.Datagram) error {
 		if d.MAD == nil {
 			to := p.Console.Out()
-			if p.Settings.Output() != lang.FormatText {
+			if !asText || p.Settings.Given("where") {
 				to = p.Console.Err()
 			}
 			_, err := fmt.Fprintf(to, "packet %d skipped: %s\n\n", d.Packet, d.Other)
 			return cmp.Or(err, context.Cause(ctx))
 		}
-		v := records.Datagram(bytes.Clone(d.MAD), d.Problems...)
-		if p.Settings.Output() != lang.FormatText {
-			list = append(list, v)
-			return context.Cause(ctx)
+		packet := records.Packet{Number: d.Packet, Time: d.Time, SLID: d.SLID, DLID: d.DLID, Direction: d.Direction}
+		v := records.CapturedDatagram(packet, bytes.Clone(d.MAD), d.Problems...)
+		if asText && !p.Settings.Given("where") {
+			return cmp.Or(show(v), context.Cause(ctx))
 		}
-		text, err := audits.RenderMetrics(v, p.Settings.Output(), "datagram")
-		if err == nil {
-			_, err = io.WriteString(p.Console.Out(), text+"\n")
-		}
-		return cmp.Or(err, context.Cause(ctx))
+		list = append(list, v)
+		return context.Cause(ctx)
 	})
-	if err == nil && p.Settings.Output() != lang.FormatText {
+	switch {
+	case err != nil && capture.IsLinkType(err):
+		err = fmt.Errorf("%w; if they are packets of InfiniBand, state it: --link-type %s", err, strings.Join(capture.LinkTypes(), ", or --link-type "))
+	case err != nil, asText && !p.Settings.Given("where"):
+	case asText:
+		var selected starlark.Value
+		if selected, err = viewOf(p.Settings, p.Console.Err())(starlark.NewList(list)); err != nil {
+			break
+		}
+		for v := range starlark.Elements(selected.(starlark.Iterable)) {
+			err = cmp.Or(err, show(v), context.Cause(ctx))
+		}
+	default:
 		var text string
 		if text, err = renderTable(p.Settings, p.Console.Err(), starlark.NewList(list), "datagram"); err == nil {
 			_, err = io.WriteString(p.Console.Out(), text)
 		}
 	}
 	if err = cmp.Or(err, incomplete); err != nil {
-		return session.Late(fmt.Errorf("decode: %w", err))
+		return session.Late(err)
 	}
 	return nil
 }
@@ -120,7 +156,7 @@ func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, 
 		reported := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(reported)
-			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
+			p.Interrupts.Quit(func() { p.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
 		})
 		b, err := readDump(session.NewKeyboard(ctx, p.Stdin), "standard input")
 		if !stop() {
@@ -150,13 +186,24 @@ func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, 
 const maxDump = 64 << 20
 
 func readDump(r io.Reader, name string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxDump+1))
-	switch {
-	case err != nil:
+	r, err := format.Unpack(r, name, maxDump)
+	if err != nil {
 		return nil, err
-	case len(b) > maxDump:
-		return nil, fmt.Errorf("%s: longer than %d MB, the limit for a datagram", name, maxDump>>20)
-	case isCapture(b), !isText(b):
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind := format.BinaryKind(b); kind != "" {
+		return nil, fmt.Errorf("%s: not a datagram: %s", name, kind)
+	}
+	switch {
+	case capture.IsCapture(b):
+		return b, nil
+	case !isText(b):
+		if m := b; len(m) == 0 || m[mad.BaseVersionOffset] != 1 {
+			return nil, fmt.Errorf("%s: not a datagram: a binary file that begins with the bytes % x; datagrams begin with the base version 01", name, b[:min(len(b), 4)])
+		}
 		return b, nil
 	}
 	m, err := parseDump(string(b))
@@ -164,18 +211,6 @@ func readDump(r io.Reader, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
-}
-
-// isCapture reports whether b begins as pcap or pcapng files do.
-func isCapture(b []byte) bool {
-	if len(b) < 4 {
-		return false
-	}
-	switch binary.BigEndian.Uint32(b) {
-	case 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a:
-		return true
-	}
-	return false
 }
 
 // isText reports whether all of b is printable. A datagram in binary has zeros.
@@ -188,9 +223,10 @@ func isText(b []byte) bool {
 // the previous one.
 func parseDump(text string) ([]byte, error) {
 	var m, last []byte
-	number, same := 0, false
+	number, same, keys := 0, false, true
 	for line := range strings.Lines(text) {
 		number++
+		keys = keys && (fabric.HoldsKey(line) || strings.TrimSpace(line) == "")
 		if line = strings.TrimSpace(line); line == "*" && len(last) > 0 {
 			same = true
 			continue
@@ -206,18 +242,29 @@ func parseDump(text string) ([]byte, error) {
 			b, err := hex.DecodeString(digits)
 			switch {
 			case errors.Is(err, hex.ErrLength):
-				return nil, fmt.Errorf("line %d: %.40q has an odd number of digits", number, word)
+				return nil, fmt.Errorf("line %d: %s has an odd number of digits", number, quoted(line, word))
 			case err != nil || len(b) == 0:
-				return nil, fmt.Errorf("line %d: %.40q is not hexadecimal", number, word)
+				return nil, fmt.Errorf("line %d: %s is not hexadecimal", number, quoted(line, word))
 			}
 			m = append(m, b...)
 		}
 		last = m[from:]
 	}
-	if len(m) == 0 {
+	switch {
+	case len(m) == 0:
 		return nil, errors.New("no hexadecimal digits")
+	case keys: // each line is 0xGUID 0xKEY, as in guid2mkey of OpenSM
+		return nil, errors.New("it looks like a file of keys, and is not shown; of a datagram, omit 0x or write more than two numbers in a line")
 	}
 	return m, nil
+}
+
+// quoted returns a word of a line for messages, unless the line may hold a key.
+func quoted(line, word string) string {
+	if fabric.HoldsKey(line) {
+		return fabric.HiddenLine
+	}
+	return fmt.Sprintf("%.40q", word)
 }
 
 // digitsOf returns the part of a line that holds digits of the datagram. n bytes of it

@@ -13,22 +13,22 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"fabsh"
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
+	"fabsh/fabric/format"
 	"fabsh/shell/exporter"
 	"fabsh/shell/session"
 )
 
-// exporterCommand serves metrics.
-func exporterCommand(p *session.Program) *cobra.Command {
-	own := new(exporterOptions).flags()
-	c := &cobra.Command{
+// exporterCapability serves metrics.
+func exporterCapability(p *session.Program) *capability[*exporterOptions] {
+	return &capability[*exporterOptions]{command: &cobra.Command{
 		Use:   "exporter [audits' options]",
 		Short: "Serve metrics of the fabric to Prometheus",
 		Long: `Serve metrics to Prometheus: sweep and audit periodically, and answer scrapes from
@@ -36,21 +36,18 @@ the last complete result, whose age is among the metrics. A scrape sends nothing
 the fabric. The exporter runs until it is stopped. It opens a lost device again, and
 continues after the hand-over of a subnet manager.
 
-Names of metrics are those of SckyzO; -o prom=treydock and -o prom=guilbaults, before
-the word exporter, choose the names of these. Counters are compared with those of
-earlier cycles, which are kept in memory (default: --over last). --deadline limits a
-cycle. One process serves one port of the host: run one for each rail.
+Names of metrics are those of SckyzO; -o prom=treydock and -o prom=guilbaults choose the
+names of these. Counters are compared with those of earlier cycles, which are kept in
+memory (default: --over last). --deadline limits a cycle. One process serves one port of
+the host: run one for each rail.
 
 fabsh_ar_enabled and fabsh_ar_sl_mask show adaptive routing of switches that announce it,
 by one request each; --audits adaptive,keys audits more. With a log of fabsh remedy there
-are fabsh_isolated_ports and fabsh_remedy_refused_total. Two metrics are read only if
---families has their full names, as in --families '*,fabsh_ar_short_groups':
+are fabsh_isolated_ports and fabsh_remedy_refused_total. --read adds metrics that cost
+requests:
 
-  fabsh_ar_short_groups        port groups with fewer ports than similar groups. Each cycle
-                               sends, for each switch, one request for 16 LIDs and one for
-                               two sub-groups: 1.3 million at 11,664 hosts
-  fabsh_key_unprotected_nodes  nodes whose key of a class (vs, n2n, cc) does not protect.
-                               Each cycle sends up to three requests for each node
+` + exporterReads() + `
+--families only selects what the pages show.
 
 Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.
 /metrics?shard=3/8 has the third of eight parts of the nodes, by their GUIDs, so that
@@ -60,24 +57,43 @@ errors, audit, run, exporter.`,
 		Example: `  fabsh exporter
   fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
   fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316`,
-		Annotations:        map[string]string{SessionFlagsBefore: ""},
-		DisableFlagParsing: true, // session flags are distinguishable only when the audits are known
-		ValidArgsFunction:  cobra.FixedCompletions(session.FlagNames(own), cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(c *cobra.Command, words []string) error {
-			o, err := parseExporter(words)
-			if err == nil && !o.help {
-				err = checkExporter(p, o)
+		ValidArgsFunction: cobra.NoFileCompletions,
+	},
+		options: newExporterOptions,
+		line:    (*exporterOptions).take,
+		start: func(o *exporterOptions, _ *cobra.Command, _ func(context.Context, *session.Session) error) error {
+			if err := checkExporter(p, *o); err != nil {
+				return err
 			}
-			switch {
-			case err != nil:
-				return fmt.Errorf("exporter: %w", err)
-			case o.help:
-				return c.Help()
-			}
-			return p.Profiled(func() (int, error) { return runExporter(p, o) })
+			return p.Profiled(func() (int, error) { return runExporter(p, *o) })
 		},
 	}
-	return withFlags(c, own)
+}
+
+// costlyMetrics are the metrics that --read adds, and what a cycle sends for each.
+var costlyMetrics = []struct{ name, doc string }{
+	{audits.ShortGroups, `port groups with fewer ports than similar groups. Each cycle
+sends, for each switch, one request for 16 LIDs and one for
+two sub-groups: 1.3 million at 11,664 hosts`},
+	{audits.UnprotectedKeys, `nodes whose key of a class (vs, n2n, cc) does not protect.
+Each cycle sends up to three requests for each node`},
+}
+
+// exporterReads lists the metrics of --read.
+func exporterReads() string {
+	var b strings.Builder
+	for _, m := range costlyMetrics {
+		fmt.Fprintf(&b, "  %-27s  %s\n", m.name, strings.ReplaceAll(m.doc, "\n", "\n"+strings.Repeat(" ", 31)))
+	}
+	return b.String()
+}
+
+// namesRead are the values of --read.
+func namesRead() (names []string) {
+	for _, m := range costlyMetrics {
+		names = append(names, m.name)
+	}
+	return names
 }
 
 // exporterOptions are the options behind exporter on the command line.
@@ -85,56 +101,68 @@ type exporterOptions struct {
 	listen                 []string
 	every                  session.Duration
 	audits, config, subnet string
-	families               string
-	nonzero                bool
-	systemd, help          bool
+	families, reads        string
+	nonzero, systemd       bool
 	words                  []string // options of audits
 }
 
-// flags declares the command's own flags, and sets o to their defaults.
-func (o *exporterOptions) flags() *pflag.FlagSet {
-	f := newFlags("exporter")
-	f.StringArrayVar(&o.listen, "listen", nil, "listen at `ADDRESS` (default: 127.0.0.1:9315; repeatable); also --web.listen-address, as other exporters have it")
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "web.listen-address" {
-			name = "listen"
-		}
-		return pflag.NormalizedName(name)
-	})
-	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
-	f.Var(&o.every, "every", "start a cycle every `TIME`")
-	f.StringVar(&o.audits, "audits", "counters,links", "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)")
-	f.StringVar(&o.families, "families", "", "export only the metrics `NAMES`, separated by commas; * matches any text")
-	f.BoolVar(&o.nonzero, "nonzero", false, "leave out error counters that are 0")
-	f.StringVar(&o.config, "web.config.file", "", "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit")
-	f.BoolVar(&o.systemd, "web.systemd-socket", false, "use the sockets that systemd passes, and listen nowhere else")
-	f.Func("subnet", "use the acknowledgements of the subnet `NAME` (see fabsh audit)", func(name string) error {
-		o.subnet = name
-		return fabric.CheckSubnetName(name)
-	})
-	return f
+// newExporterOptions returns the defaults.
+func newExporterOptions() *exporterOptions {
+	return &exporterOptions{every: session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}, audits: "counters,links"}
 }
 
-// parseExporter separates the command's own flags, which may stand anywhere, from the
-// audits'.
-func parseExporter(words []string) (o exporterOptions, err error) {
-	words, err = extractOwn(words, finder(o.flags()), "--%s %q: %w")
-	for _, w := range words {
-		if w == "-h" || w == "--help" {
-			o.help = true
-		} else {
-			o.words = append(o.words, w)
-		}
+// params declares the parameters.
+func (o *exporterOptions) params() params {
+	return params{
+		{name: "listen", to: &o.listen, doc: "listen at `ADDRESS` (default: 127.0.0.1:9315; repeatable); also --web.listen-address, as other exporters have it"},
+		{name: "web.listen-address", to: &o.listen, former: true, doc: "--listen, as other exporters have it"},
+		{name: "every", to: &o.every, doc: "start a cycle every `TIME`"},
+		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)"},
+		{name: "families", to: &o.families, doc: "export only the metrics `NAMES`, separated by commas; * matches any text"},
+		{name: "read", to: &o.reads, values: namesRead(), doc: "also read the metrics `NAMES`, separated by commas, which cost requests in each cycle: " + strings.Join(namesRead(), ", ")},
+		{name: "nonzero", to: &o.nonzero, doc: "leave out error counters that are 0"},
+		{name: "web.config.file", to: &o.config, file: true, doc: "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit"},
+		{name: "web.systemd-socket", to: &o.systemd, doc: "use the sockets that systemd passes, and listen nowhere else"},
+		{name: "subnet", doc: "use the acknowledgements of the subnet `NAME` (see fabsh audit)", to: func(name string) error {
+			o.subnet = name
+			return fabric.CheckSubnetName(name)
+		}},
 	}
-	return o, err
+}
+
+// commaSeparated returns the names in a text.
+func commaSeparated(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
+}
+
+// exportedAudits returns the audits that --audits names.
+func exportedAudits(words parsedWords) (list []script.Program) {
+	names, ok := words.flags["audits"]
+	if !ok {
+		names = newExporterOptions().audits
+	}
+	for _, name := range commaSeparated(names) {
+		p := auditProgram(name)
+		p.Known = true // it has no word on the command line
+		list = append(list, p)
+	}
+	return list
+}
+
+// take sets what the command line has besides the flags of the command. Audits of rates compare with
+// the previous cycle.
+func (o *exporterOptions) take(c *cobra.Command, words []string) error {
+	o.words = append(words, optionWords(c.Flags())...)
+	if f := c.Flags().Lookup("over"); f != nil && !f.Changed {
+		o.words = append(o.words, "--over=last")
+	}
+	return nil
 }
 
 // checkExporter finds contradictions before anything is opened.
 func checkExporter(p *session.Program, o exporterOptions) error {
 	_, isProm := p.Settings.Output().Dialect()
 	switch {
-	case p.Settings.Given("command"):
-		return errors.New("-c: not supported by commands; leave it out")
 	case p.Settings.Write:
 		return errors.New("--write: not supported: the exporter only reads; leave it out")
 	case p.Settings.PlanFile != "":
@@ -145,10 +173,22 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 		return errors.New("-o: want prom, prom=treydock or prom=guilbaults")
 	case o.systemd && len(o.listen) > 0:
 		return errors.New("--listen and --web.systemd-socket exclude each other")
+	case len(commaSeparated(o.audits)) == 0:
+		return errors.New("--audits: no audit named; see fabsh audit --list")
 	case o.selection().Check() != nil:
 		return fmt.Errorf("--families: %w", o.selection().Check())
 	case o.every.Value < time.Second:
 		return errors.New("--every: want 1s or more")
+	}
+	for _, name := range commaSeparated(o.reads) {
+		if known := namesRead(); !slices.Contains(known, name) {
+			return fmt.Errorf("--read: unknown metric %q%s; supported: %s", fabric.Clip(name), fabric.DidYouMean(name, known), strings.Join(known, ", "))
+		}
+	}
+	for _, m := range costlyMetrics {
+		if slices.Contains(o.selection().Families, m.name) && !o.isRead(m.name) {
+			return fmt.Errorf("--families: %s is not read; add --read %[1]s, which sends requests in each cycle", m.name)
+		}
 	}
 	for _, address := range o.listen {
 		_, port, err := net.SplitHostPort(address)
@@ -160,14 +200,19 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 		}
 	}
 	if err := exporter.CheckConfig(o.config); err != nil {
-		return fmt.Errorf("--web.config.file: %w", err)
+		return fmt.Errorf("--web.config.file: %w", format.FileError(err))
 	}
 	return p.Settings.Check()
 }
 
 // selection is what all pages have.
 func (o *exporterOptions) selection() *export.Selection {
-	return &export.Selection{Families: strings.FieldsFunc(o.families, func(c rune) bool { return c == ',' }), Nonzero: o.nonzero}
+	return &export.Selection{Families: commaSeparated(o.families), Nonzero: o.nonzero}
+}
+
+// isRead reports whether --read names a metric.
+func (o *exporterOptions) isRead(name string) bool {
+	return slices.Contains(commaSeparated(o.reads), name)
 }
 
 // runExporter serves until it is stopped.
@@ -178,7 +223,7 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 	session.CollectAt(20) // a process that stays: memory is limited, time is not
 	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
 	if err != nil {
-		return 0, &session.HostError{Err: fmt.Errorf("exporter: %w", err)}
+		return 0, &session.HostError{Err: err}
 	}
 	defer func() {
 		for _, l := range listeners {
@@ -197,10 +242,10 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 		if r.session != first {
 			r.close()
 		}
-		status = session.Worse(status, p.Console.Fail(first.Close()))
+		status = session.Worse(status, p.Fail(first.Close()))
 	}()
 	status = first.Runner.Evaluate(func(ctx context.Context) error {
-		return lang.Protect("exporter", func() error { return r.serve(ctx, listeners) })
+		return session.Named(p.Operation, lang.Protect("exporter", func() error { return r.serve(ctx, listeners) }))
 	})
 	first.Runner.Summary()
 	return status, nil
@@ -225,40 +270,22 @@ func (r *fabricReader) open(ctx context.Context) (*session.Session, error) {
 		return nil, err
 	}
 	if s.Engine == nil {
-		return nil, errors.Join(s.NoLive("exporter", "a live fabric is needed, and this session has none; choose one with -F"), s.Close())
+		return nil, errors.Join(s.NoLive("a live fabric is needed, and this session has none; choose one with -F"), s.Close())
 	}
 	return s, nil
 }
 
 func (r *fabricReader) close() {
 	if r.session != nil {
-		r.program.Console.Fail(r.session.Close())
+		r.program.Fail(r.session.Close())
 		r.session = nil
 	}
 }
 
 // load loads the audits in the current session.
 func (r *fabricReader) load(ctx context.Context) (err error) {
-	names := strings.FieldsFunc(r.options.audits, func(c rune) bool { return c == ',' })
-	if len(names) == 0 {
-		return errors.New("exporter: --audits: no audit named; see fabsh audit --list")
-	}
-	words := append(names, r.options.words...)
-	if !given(words, "--over") {
-		// Audits without that option would report it as a usage error.
-		all, err := audits.LoadAudits(ctx, r.session.Interpreter, append(slices.Clone(words), "--over=last"), session.FlagNames(new(exporterOptions).flags()), false)
-		if err == nil {
-			r.audits = all
-			return nil
-		}
-	}
-	r.audits, err = audits.LoadAudits(ctx, r.session.Interpreter, words, session.FlagNames(new(exporterOptions).flags()), false)
+	r.audits, err = audits.LoadAudits(ctx, r.session.Interpreter, append(commaSeparated(r.options.audits), r.options.words...), session.FlagNames(r.options.params().flags()), false)
 	return err
-}
-
-// given reports whether an option is among words.
-func given(words []string, option string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return w == option || strings.HasPrefix(w, option+"=") })
 }
 
 // serve reads and serves until ctx ends.
@@ -327,7 +354,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 		if err != nil {
 			return err
 		}
-		adaptive, err := audits.AdaptiveMetrics(ctx, s.Runtime, r.options.selection().Names)
+		adaptive, err := audits.AdaptiveMetrics(ctx, s.Runtime, r.options.isRead)
 		report.Metrics = append(append(report.Metrics, adaptive...), remedyMetrics(s, report)...)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -161,7 +162,7 @@ func topics(p *session.Program, root *cobra.Command, base string) (names []strin
 
 // WriteManual writes the page of all that help says.
 func WriteManual(p *session.Program, root *cobra.Command) error {
-	chapters, err := help.Manual(builtins.Functions())
+	chapters, list, err := help.Manual(builtins.Functions())
 	if err != nil {
 		return err
 	}
@@ -175,14 +176,14 @@ func WriteManual(p *session.Program, root *cobra.Command) error {
 			c.Topics = append(c.Topics, help.Topic{Name: name, Text: page.Text(0)})
 		}
 	}
-	return writeManual(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
+	return writeManual(p.Console.Out(), session.Version(), append(append(chapters, c), list...))
 }
 
 func versionCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		Run:   func(*cobra.Command, []string) { fmt.Fprintln(p.Console.Out(), session.Version()) },
 	}
 }
@@ -205,15 +206,15 @@ for type checkers.`,
 		Example: `  fabsh doc PortInfo
   fabsh doc --html > fabsh.html
   fabsh doc --stubs .`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case stubs != "" && (page || len(words) > 0):
-				return errors.New("doc: --stubs writes one file; leave out --html and the topic")
+				return errors.New("--stubs writes one file; leave out --html and the topic")
 			case stubs != "":
 				return writeStubs(p, stubs)
 			case page && len(words) > 0:
-				return fmt.Errorf("doc: unexpected argument %q; --html writes all topics as one page", words[0])
+				return fmt.Errorf("unexpected argument %q; --html writes all topics as one page", words[0])
 			case page:
 				return WriteManual(p, c.Root())
 			case len(words) == 0:
@@ -230,7 +231,7 @@ for type checkers.`,
 
 // writeStubs writes the declarations for type checkers in a directory.
 func writeStubs(p *session.Program, dir string) error {
-	return withoutFabric(p, "doc", func(ctx context.Context, s *session.Session) error {
+	return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
 		file := filepath.Join(dir, help.StubsFile)
 		err := session.WriteNamed(ctx, file, func(w io.Writer) error {
 			_, err := io.WriteString(w, help.Stubs(s.Interpreter.Globals))
@@ -271,7 +272,7 @@ func examplesCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "examples",
 		Short: "List the programs that are part of fabsh, including the examples",
-		Args:  cobra.NoArgs,
+		Args:  atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
 			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" lists its options.\n")
@@ -330,7 +331,11 @@ func writeManual(w io.Writer, version string, chapters []help.Chapter) error {
 		}
 		b.WriteString("</section>\n")
 	}
-	fmt.Fprintf(b, "</main>\n<script>%s</script>\n</body>\n</html>\n", manualScript)
+	tables, err := json.Marshal(help.TablesOfSearch()) // in which < and > are escaped
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "</main>\n<script type=\"application/json\" id=\"tables\">%s</script>\n<script>%s</script>\n</body>\n</html>\n", tables, manualScript)
 	return b.Flush()
 }
 

@@ -16,12 +16,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
 	"fabsh/fabric/audit"
-	"fabsh/fabric/routing/verify"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
@@ -49,12 +47,13 @@ written, and no state is kept. All tools use the fabric of -F.
 
 One call runs at a time. Each is limited in time (--deadline, default 2m), memory
 (--memory), steps of a script (--max-steps, default 200000000) and output (64 KiB).
-If one step of a script takes all memory, or minutes, the server starts again, at most
-once a minute: the call fails, and the latest sweep and the count of --datagrams are lost.
+If one step of a script takes all memory, or minutes, or the process that serves is
+killed, the server starts again, at most once a minute: the call fails, and the latest
+sweep and the count of --datagrams are lost.
 Names and other texts of the fabric are in fabric_data of a result and nowhere else.`,
 		Example: `  fabsh -F sim mcp
   fabsh -I /srv/fabric/policies -F umad:mlx5_0/1 mcp --sweep-interval 30s`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.SweepInterval = every.Value
 			if err := checkMCP(p, o); err != nil {
@@ -63,6 +62,7 @@ Names and other texts of the fabric are in fabric_data of a result and nowhere e
 			if !isWorker {
 				return superviseMCP(p)
 			}
+			go leaveWithSupervisor()
 			return serveMCP(p, newRoot(p.Typed(nil)), o)
 		},
 	}
@@ -99,7 +99,7 @@ func checkMCP(p *session.Program, o mcp.ServerOptions) error {
 	var refused error
 	p.Settings.Visit(func(f *pflag.Flag) {
 		if why, ok := refusedByMCP[f.Name]; ok && refused == nil {
-			refused = fmt.Errorf("mcp: --%s: not supported: %s; leave it out", f.Name, why)
+			refused = fmt.Errorf("--%s: not supported: %s; leave it out", f.Name, why)
 		}
 	})
 	if refused != nil {
@@ -126,24 +126,20 @@ func serveMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) erro
 	return errors.Join(err, server.Close())
 }
 
+// leaveWithSupervisor ends the process when its supervisor is gone, even killed: after the time in
+// which the end of the input does that, and whatever it computes.
+func leaveWithSupervisor() {
+	if session.WaitHangup(os.Stdout) {
+		time.Sleep(mcp.LeaveTime)
+		os.Exit(1)
+	}
+}
+
 // newMCP returns a server with all that fabsh mcp offers.
 func newMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) (server *mcp.Server, err error) {
 	o.Tools = append(o.Tools, agentTools(p, root, func() *mcp.Server { return server })...)
 	server, err = mcp.New(context.Background(), p, o)
 	return server, err
-}
-
-// agentTool is a tool of fabsh mcp for a command. Its title and the docs of its parameters are
-// those of the command.
-type agentTool struct {
-	name, command string // "route_verify", "verify"
-	doc           string
-	params        []mcp.Param // besides flags
-	flags         *pflag.FlagSet
-	offered       []string          // flags that are parameters
-	withheld      map[string]string // all other flags of the command, and why
-	isText        func(mcp.Arguments) bool
-	run           func(ctx context.Context, s *session.Session, a mcp.Arguments) error
 }
 
 // Reasons to withhold flags.
@@ -160,38 +156,14 @@ const theFile = " (a file below a directory of -I)"
 func agentTools(p *session.Program, root *cobra.Command, server func() *mcp.Server) []mcp.Tool {
 	tools := []mcp.Tool{scriptTool(), helpTool(p, root)}
 	for _, t := range commandTools(p, server) {
-		tools = append(tools, t.tool(root))
+		tools = append(tools, t.Tool)
 	}
 	return tools
 }
 
-// tool returns the tool as the server takes it.
-func (t *agentTool) tool(root *cobra.Command) mcp.Tool {
-	c, _, err := root.Find(strings.Fields(t.command))
-	if err != nil || c == root {
-		panic("no command " + t.command)
-	}
-	params := slices.Clone(t.params)
-	for _, name := range t.offered {
-		param := mcp.FlagParam(t.flags.Lookup(name))
-		switch name {
-		case "fail-on":
-			param.Words = audit.Severities
-		case "adaptive":
-			param.Kind, param.Words = mcp.KindText, append([]string{"true"}, verify.AdaptiveWords()...)
-		case "levels":
-			param.Kind = mcp.KindNumber
-		case "baseline", "diff", "lfts", "sl", "sl2vl", "far":
-			param.Doc += theFile
-		}
-		params = append(params, param)
-	}
-	return mcp.Tool{Name: t.name, Title: c.Short, Doc: t.doc, Params: params, Run: t.run, IsText: t.isText}
-}
-
 // commandTools are the tools that are commands.
 func commandTools(p *session.Program, server func() *mcp.Server) []*agentTool {
-	return []*agentTool{auditTool(), reportTool(), diffTool(p, server), topologyTool(p), verifyTool(), planTool()}
+	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
 }
 
 // scriptTool runs a script.
@@ -242,9 +214,8 @@ func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
 // maxStates is for how many sets of audits a server keeps counters; the counters of 70,000 ports take 75 MB.
 const maxStates = 4
 
-// auditTool audits the fabric.
-func auditTool() *agentTool {
-	offered := []string{"deep", "baseline", "fail-on"}
+// agentAudits returns what sets the audits that agents name. Their state is kept in memory.
+func agentAudits() func(context.Context, *session.Session, mcp.Arguments, *auditOptions) error {
 	states := map[string]*audit.State{}
 	kept := func(job string) *audit.State {
 		if states[job] == nil {
@@ -255,54 +226,25 @@ func auditTool() *agentTool {
 		}
 		return states[job]
 	}
-	return &agentTool{
-		name: "audit", command: "audit",
-		doc: "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
-		params: []mcp.Param{
-			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + docsOf(script.Audits) + "; or .star files below a directory of -I"},
-			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),
-		},
-		flags: new(auditOptions).flags(), offered: offered,
-		withheld: map[string]string{"list": listsNames, "load-cache": "each call sweeps", "each-port": "it uses other ports of the host", "for": "it is for programs of schedulers", "hosts": "it is for programs of schedulers", "resume": "it is for programs of schedulers", "out": writesFiles, "job": keepsState, "subnet": keepsState},
-		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			o := auditOptions{failOn: audit.Warning, kept: kept}
-			if err := a.SetFlags(o.flags(), offered...); err != nil {
-				return err
-			}
-			names, err := clientScripts(ctx, s, script.Audits, a.Texts("audits"))
-			if err != nil {
-				return err
-			}
-			options, err := a.Words("options", optionsOfAudits(names))
-			if err != nil {
-				return fmt.Errorf("audit: %w", err)
-			}
-			o.words = append(names, options...)
-			results := new(auditResults)
-			err = runAudit(ctx, s, o, results)
-			if results.latest != nil {
-				if err := s.Show(audits.WrapReport(results.latest, s.Format, false)); err != nil {
-					return err
-				}
-			}
+	return func(ctx context.Context, s *session.Session, a mcp.Arguments, o *auditOptions) error {
+		o.kept = kept
+		names, err := clientScripts(ctx, s, script.Audits, a.Texts("audits"))
+		if err != nil {
 			return err
-		},
+		}
+		options, err := a.Words("options", optionsOf(auditsIn(parsedWords{all: names, plain: names})))
+		if err != nil {
+			return err
+		}
+		o.words = append(names, options...)
+		return nil
 	}
 }
 
-// optionsOfAudits returns the options of named audits, else of the standard set.
-func optionsOfAudits(names []string) (flags []string) {
-	if len(names) == 0 {
-		for _, d := range script.Audits.Shipped() {
-			if !d.Deep {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	for _, name := range names {
-		if path, err := script.Audits.Locate(name); err == nil {
-			flags = append(flags, audits.AuditOptions(programAt(path))...)
-		}
+// optionsOf returns the options of scripts.
+func optionsOf(list []script.Program) (flags []string) {
+	for _, p := range list {
+		flags = append(flags, p.Options...)
 	}
 	slices.Sort(flags)
 	return slices.Compact(flags)
@@ -336,6 +278,19 @@ func clientScripts(ctx context.Context, s *session.Session, shipped script.Folde
 		paths = append(paths, name)
 	}
 	return paths, nil
+}
+
+// clientScript returns the path of a script that a client names, and its options among the arguments as
+// words of a command line. entries are as for script.ProgramOf.
+func clientScript(ctx context.Context, s *session.Session, a mcp.Arguments, shipped script.Folder, name string, entries ...string) (path string, words []string, err error) {
+	paths, err := clientScripts(ctx, s, shipped, []string{name})
+	if err != nil {
+		return "", nil, err
+	}
+	if words, err = a.Words("options", programIn(shipped, paths[0], entries...).Options); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return paths[0], words, nil
 }
 
 // workerFlag is the flag of the process that serves, which fabsh mcp starts.
@@ -393,10 +348,20 @@ func superviseMCP(p *session.Program) error {
 				defer mu.Unlock()
 				running = nil
 				return c.ProcessState.ExitCode()
-			}}, nil
+			}, Kill: func() { c.Process.Kill() }}, nil
 		},
 		Apart: restartsApart,
 	}
+	gone := make(chan struct{})
+	supervisor.Gone = gone
+	go func() {
+		if session.WaitHangup(os.Stdout) {
+			mu.Lock()
+			ended = cmp.Or(ended, syscall.SIGPIPE)
+			mu.Unlock()
+			close(gone)
+		}
+	}()
 	status := 0
 	p.Interrupts.Forward(func(sig os.Signal) {
 		mu.Lock()
@@ -423,7 +388,7 @@ func superviseMCP(p *session.Program) error {
 	case err != nil:
 		return err
 	case status < 0:
-		return errors.New("mcp: a signal has ended the process that serves, such as for lack of memory; start the server again")
+		return errors.New("a signal has ended the process that serves, such as for lack of memory; start the server again")
 	}
 	return session.Exit(status)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins/script"
@@ -124,42 +125,43 @@ func shownBy(r mcp.Result) string {
 // image is the whole subnet.
 func (a *agent) image() string { return a.session.Env.Sim.Image() }
 
-// TestAgentToolFlags: each flag of a command is a parameter of its tool, or withheld, so that a new
-// flag is decided on; what tools say is what commands say.
+// TestAgentToolFlags: each flag of a command that is a tool too is a property of the schema of the
+// tool, with the help and the values of the flag, or agents do not have it, for a reason.
 func TestAgentToolFlags(t *testing.T) {
-	root := commands()
+	titled := map[string]*cobra.Command{}
+	for _, c := range commands().Commands() {
+		for _, c := range append(c.Commands(), c) {
+			titled[c.Short] = c
+		}
+	}
 	for _, x := range commandTools(nil, nil) {
-		c, _, err := root.Find(strings.Fields(x.command))
-		if err != nil {
-			t.Fatal(err)
+		c := titled[x.Title]
+		if c == nil {
+			t.Fatalf("%s: no command is %q", x.Name, x.Title)
 		}
-		var flags, decided []string
+		properties := x.InputSchema()["properties"].(map[string]any)
+		withheld := map[string]bool{}
+		for _, p := range x.flags {
+			withheld[p.name] = p.withheld != ""
+		}
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Name != "help" {
-				flags = append(flags, f.Name)
+			name := strings.ReplaceAll(f.Name, "-", "_")
+			property, offered := properties[name].(map[string]any)
+			_, usage := pflag.UnquoteUsage(f)
+			switch {
+			case f.Name == "help":
+			case offered == withheld[f.Name]:
+				t.Errorf("%s: --%s: a property %v, withheld %v", x.Name, f.Name, offered, withheld[f.Name])
+			case offered && !strings.HasPrefix(property["description"].(string), usage):
+				t.Errorf("%s: %s: %q, want the help of the flag, %q", x.Name, name, property["description"], usage)
 			}
+			delete(properties, name)
 		})
-		decided = append(decided, x.offered...)
-		for name, why := range x.withheld {
-			decided = append(decided, name)
-			if why == "" {
-				t.Errorf("%s: no reason to withhold --%s", x.name, name)
-			}
+		for _, p := range x.words {
+			delete(properties, p.Name)
 		}
-		slices.Sort(flags)
-		slices.Sort(decided)
-		if diff := cmp.Diff(flags, decided); diff != "" {
-			t.Errorf("%s: -flags of the command +flags of the tool\n%s", x.name, diff)
-		}
-		tool := x.tool(root)
-		if tool.Title != c.Short {
-			t.Errorf("%s: title %q, want %q", x.name, tool.Title, c.Short)
-		}
-		for _, name := range x.offered {
-			i := slices.IndexFunc(tool.Params, func(p mcp.Param) bool { return p.Name == strings.ReplaceAll(name, "-", "_") })
-			if _, usage := pflag.UnquoteUsage(c.LocalFlags().Lookup(name)); i < 0 || !strings.HasPrefix(tool.Params[i].Doc, usage) {
-				t.Errorf("%s: parameter of --%s: %+v", x.name, name, tool.Params)
-			}
+		if len(properties) > 0 {
+			t.Errorf("%s: properties that are no flags: %v", x.Name, properties)
 		}
 	}
 }
@@ -186,7 +188,7 @@ func TestAgentTools(t *testing.T) {
 		{"audit", arguments{"audits": []string{"links", "counters"}, "options": arguments{"over": "2s"}, "deep": true, "fail_on": "error"}, 0, `"audits":["links","counters"]`},
 		{"audit", arguments{"audits": []string{"counters"}, "options": arguments{"over": "last"}}, 0, "no earlier run of this job has read them"},
 		{"audit", arguments{"audits": []string{"counters"}, "options": arguments{"over": "last"}}, 0, "the previous run of this job was less than a second ago"},
-		{"audit", arguments{"audits": []string{"linsk"}}, 2, `audit "linsk": unknown (did you mean links?)`},
+		{"audit", arguments{"audits": []string{"linsk"}}, 2, `audit: "linsk": unknown audit (did you mean links?)`},
 		{"audit", arguments{"options": arguments{"nothing": 1}}, 2, `audit: unknown option "nothing"; options: `},
 		{"report", arguments{"name": "iblinkinfo", "options": arguments{"switches_only": true}}, 0, `"a":"leaf-1/3"`},
 		{"report", arguments{"name": "ibtracert", "words": []string{"leaf-1", "leaf-2"}}, 0, `leaf-2`},
@@ -197,7 +199,7 @@ func TestAgentTools(t *testing.T) {
 		{"route_verify", arguments{"fail_each_link": true}, 0, `"schema":"policy_report/2"`},
 		{"route_verify", arguments{"adaptive": "updown"}, 0, `"schema":"verdict/2"`},
 		{"plan", arguments{"script": "port_disable([s for s in discover().switches if s.name == \"leaf-2\"][0].ports[4], force=True)"}, 0, `"change":"port 4: port_physical_state link_up to disabled"`},
-		{"plan", arguments{"routes": "dfsssp", "exact": true}, 0, `"certificate":"delivery, and no credit loop"`},
+		{"plan", arguments{"routes": "dfsssp", "exact": true}, 0, `"certificate":"delivery, and no new credit loop"`},
 		{"plan", nil, 2, "plan: missing change; give a script, or routes with a policy or a file of tables"},
 	} {
 		r := a.call(x.tool, x.args)
@@ -298,7 +300,7 @@ func TestAgentReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(home)
-	a := startAgent(t, func(o *mcp.ServerOptions) { o.Waiting = 0 }, nil, "-F", "sim:fattree:k=4,levels=2", "-I", dir, "--deadline", "2s")
+	a := startAgent(t, func(o *mcp.ServerOptions) { o.Waiting = 0 }, nil, "-F", "sim:fattree:k=4,levels=2", "-I", dir, "--deadline", "10s") // 10 s after it this process is ended
 	files := func() string {
 		var b strings.Builder
 		filepath.WalkDir(home, func(path string, e os.DirEntry, err error) error {
@@ -686,6 +688,12 @@ var callSeeds = map[string]string{
 	"firmware":     `{"node":"switch-1","version":"31.2012.1024","psid":"MT_1"}`,
 	"module":       `{"port":"switch-1/2","vendor":"ACME","length":2,"ber":1e-9}`,
 	"down_reason":  `{"port":"switch-1/2","local":"cable_was_unplugged"}`,
+	"rename":       `{"node":"node-0001 HCA-1","name":"node-0001 HCA-1"}`,
+	"guid":         `{"where":"node-0002 HCA-1","guid":7}`,
+	"recover":      `{"port":"switch-1/1"}`,
+	"ethernet":     `{"port":"node-0002 HCA-1/1"}`,
+	"virtual_port": `{"port":"node-0002 HCA-1/1","index":1}`,
+	"second_sm":    `{"node":"node-0001 HCA-1"}`,
 }
 
 // calling returns the handler of calls for a new subnet, and its log.

@@ -34,7 +34,7 @@ and the node GUID too.`,
 		Example: `  fabsh ports
   fabsh ports -C mlx5_0
   fabsh ports -o json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if err := p.Settings.Check(); err != nil {
 				return err
@@ -56,7 +56,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 		err = fmt.Errorf("%w; %s", err, session.WithoutDevice)
 	}
 	if err != nil {
-		err = &session.HostError{Err: fmt.Errorf("ports: %w", err)}
+		err = &session.HostError{Err: err}
 	}
 	if list == nil {
 		return "", err
@@ -65,7 +65,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 		return s.CA != "" && p.Device != s.CA || s.Port.IsSet && int(p.Num) != s.Port.Value
 	})
 	if len(list) == 0 && err == nil {
-		return "", &session.HostError{Err: fmt.Errorf("ports: unknown port %s; leave -C and -P out to list all", portNamed(s))}
+		return "", &session.HostError{Err: fmt.Errorf("unknown port %s; leave -C and -P out to list all", portNamed(s))}
 	}
 	values := make([]starlark.Value, len(list))
 	for i := range list {
@@ -73,7 +73,7 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 	}
 	text, renderError := renderTable(s, io.Discard, starlark.NewList(values), "port")
 	if renderError != nil {
-		return "", fmt.Errorf("ports: %w", renderError)
+		return "", renderError
 	}
 	return text, err
 }

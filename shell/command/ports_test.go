@@ -48,8 +48,8 @@ mlx5_0/1  True     infiniband  active  link_up         4x     edr     16       1
 mlx5_1/1  False    roce        active  link_up         1x     edr     17       1  gsi      -       -  umad1  20.1.2    0x0002c90300000001  not InfiniBand
 `},
 		{"-o jsonl -C mlx5_1", `{"schema":"host_port/1","port":"mlx5_1/1","default":false,"network":"roce","state":"active","physical_state":"link_up","width":"1x","speed":"edr","rate_gbps":25.0,"lid":17,"sm_lid":1,"role":"gsi","pair":null,"planes":null,"umad":"umad1","firmware":"20.1.2","port_guid":"0x0002c90300000001","node_guid":"0x0002c90300000010","unusable":"not InfiniBand"}` + "\n"},
-		{"-C mlx5_9", "fabsh: ports: unknown port mlx5_9/*; leave -C and -P out to list all"},
-		{"-C mlx5_0 -P 2", "fabsh: ports: unknown port mlx5_0/2; leave -C and -P out to list all"},
+		{"-C mlx5_9", "unknown port mlx5_9/*; leave -C and -P out to list all"},
+		{"-C mlx5_0 -P 2", "unknown port mlx5_0/2; leave -C and -P out to list all"},
 	} {
 		settings := new(session.Settings)
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -59,7 +59,7 @@ mlx5_1/1  False    roce        active  link_up         1x     edr     17       1
 		}
 		got, err := hostPorts(settings, files)
 		if err != nil {
-			got += "fabsh: " + err.Error()
+			got += err.Error()
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.flags, d)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,15 +11,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/script"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/remedy"
+	"fabsh/fabric/routing/opensm"
 	"fabsh/shell/session"
 )
 
@@ -42,7 +46,14 @@ Exit status: 0 nothing to do; 1 something is planned, declined or for people; 2 
 script error; 3 fabric or host error (no answer, no device, the log is damaged).`
 
 func remedyCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
+	c := remedyCapability().asCommand(p)
+	addSubcommand(c, remedyLogCommand(p))
+	return c
+}
+
+// remedyCapability turns findings into a plan.
+func remedyCapability() *capability[*remedyOptions] {
+	return &capability[*remedyOptions]{command: &cobra.Command{
 		Use:   "remedy [NAME | FILE.star] [remedies' options]",
 		Short: "Turn findings into a plan: isolate bad links, restore repaired ones",
 		Long:  fmt.Sprintf(remedyDoc, ruleTable()),
@@ -51,39 +62,15 @@ func remedyCommand(p *session.Program) *cobra.Command {
   fabsh remedy --last --out bad.plan
   fabsh -o jsonl remedy mine.star
   fabsh remedy log`,
-		Annotations:        map[string]string{atPrompt: ""},
-		DisableFlagParsing: true, // session flags are distinguishable only when the remedies are known
-		ValidArgsFunction:  completeRemedy,
-		RunE: func(c *cobra.Command, words []string) error {
-			words, err := takeRemedy(p, words)
-			if err != nil {
-				return err
-			}
-			o, err := parseRemedy(words)
-			switch {
-			case err != nil:
-				return err
-			case o.help && len(o.words) == 1:
-				return c.Help()
-			case o.list:
-				return writeDocs(p.Console.Out(), script.Remedies.Shipped())
-			}
-			for _, w := range o.words {
-				if strings.HasSuffix(w, ".star") && !strings.HasPrefix(w, "-") {
-					if err := CheckScript(c, w); err != nil {
-						return err
-					}
-				}
-			}
-			work := func(ctx context.Context, s *session.Session) error { return runRemedies(ctx, s, o) }
-			if o.help {
-				return withoutFabric(p, "remedy", work)
-			}
-			return onFabric(p, "remedy", work)
+		Annotations:       map[string]string{atPrompt: ""},
+		ValidArgsFunction: completeRemedy,
+	},
+		options: fresh[remedyOptions],
+		line:    (*remedyOptions).take, scripts: script.Remedies,
+		run: func(ctx context.Context, s *session.Session, o *remedyOptions) (starlark.Value, error) {
+			return nil, runRemedies(ctx, s, *o)
 		},
 	}
-	c.AddCommand(remedyLogCommand(p))
-	return withFlags(c, new(remedyOptions).flags())
 }
 
 // ruleTable lists the rules for every remedy.
@@ -99,60 +86,63 @@ func ruleTable() string {
 type remedyOptions struct {
 	words []string // names of remedies, and their options
 
-	list, last, help               bool
+	last                           bool
 	audits, over, out, job, subnet string
+	managerEngine                  string
 }
 
-// flags declares the flags of a run, and sets o to their defaults.
-func (o *remedyOptions) flags() *pflag.FlagSet {
-	f := newFlags("remedy")
-	f.BoolVar(&o.list, "list", false, "list the shipped remedies")
-	f.BoolVar(&o.last, "last", false, "use the findings of the last run of audits that kept state, instead of a new run")
-	f.StringVar(&o.out, "out", "", "write the plan to `FILE`, which has mode 0600, and the decisions to the log of the subnet")
-	f.StringVar(&o.audits, "audits", "", "run the audits `NAMES`: names or .star files, separated by commas (default: the standard set)")
-	f.StringVar(&o.over, "over", "", "compare counters over `TIME`: the option --over of the audits that have it")
-	f.Func("job", "use the state of the audits' job `NAME` (default: remedy; with --last, the one that ran last)", func(name string) error {
-		o.job = name
-		return audit.CheckJob(name)
-	})
-	subnetFlag(f, &o.subnet)
-	return f
-}
-
-// parseRemedy separates the command's own flags, which may stand anywhere, from the
-// remedies'.
-func parseRemedy(words []string) (o remedyOptions, err error) {
-	if o.words, err = extractOwn(words, finder(o.flags()), invalidValue); err != nil {
-		return o, fmt.Errorf("remedy: %w", err)
+// params declares the parameters.
+func (o *remedyOptions) params() params {
+	return params{
+		{name: "list", to: new(bool), doc: "list the shipped remedies"},
+		{name: "last", to: &o.last, doc: "use the findings of the last run of audits that kept state, instead of a new run"},
+		{name: "out", to: &o.out, doc: "write the plan to `FILE`, which has mode 0600, and the decisions to the log of the subnet"},
+		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (default: the standard set)"},
+		{name: "over", to: &o.over, doc: "compare counters over `TIME`: the option --over of the audits that have it"},
+		{name: "job", doc: "use the state of the audits' job `NAME` (default: remedy; with --last, the one that ran last)", to: func(name string) error {
+			o.job = name
+			return audit.CheckJob(name)
+		}},
+		subnetParam(&o.subnet),
+		managerEngineParam(&o.managerEngine),
 	}
-	o.help = slices.ContainsFunc(o.words, func(w string) bool { return w == "-h" || w == "--help" })
+}
+
+// managerEngineParam is the parameter of commands that predict what OpenSM does.
+func managerEngineParam(to *string) param {
+	return param{name: "manager-engine", doc: "predict the tables of OpenSM's routing engine `NAME` after a loss: " + strings.Join(opensm.Engines(), ", ") + ", several separated by commas; auto: the worst of all that could have made the tables in force (default: the engine of the OpenSM on this host, if it is the subnet manager, else auto)", to: func(text string) error {
+		_, err := change.ParseManagerEngine(text)
+		*to = text
+		return err
+	}}
+}
+
+// take sets what the command line has besides the flags of the command.
+func (o *remedyOptions) take(c *cobra.Command, words []string) error {
+	o.words = append(words, optionWords(c.Flags())...)
+	if wantsHelp(c) {
+		o.words = append(o.words, "--help")
+	}
 	if o.last && (o.audits != "" || o.over != "") {
-		return o, errors.New("remedy: --last runs no audits; leave --audits and --over out")
+		return errors.New("--last runs no audits; leave --audits and --over out")
 	}
-	return o, nil
+	return nil
 }
 
-// takeRemedy takes the session flags out of the words behind remedy: those that neither the
-// command nor a remedy has.
-func takeRemedy(p *session.Program, words []string) ([]string, error) {
-	options := remedyFlags(words)
-	return extractSession(p.Settings, words, new(remedyOptions).flags(), func(flag string) bool { return slices.Contains(options, flag) })
-}
-
-// remedyFlags returns the options of the remedies that words name, or of all shipped ones.
-func remedyFlags(words []string) (options []string) {
-	names := remedies.Named(words)
-	for _, d := range script.Remedies.Shipped() {
-		if len(names) == 0 || slices.Contains(names, d.Name) {
-			options = append(options, d.Options...)
-		}
+// remediesIn returns the remedies that words name, or all shipped ones.
+func remediesIn(words parsedWords) (list []script.Program) {
+	names := slices.DeleteFunc(remedies.Named(words.free()), func(w string) bool {
+		return strings.HasSuffix(w, ".star") && !slices.Contains(words.plain, w)
+	})
+	if len(names) == 0 {
+		names = script.Remedies.Names()
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, ".star") {
-			options = append(options, script.ProgramOf(name, sourceAt(name), script.RemedyEntry).Options...)
-		}
+		p := programIn(script.Remedies, name, script.RemedyEntry)
+		p.Options = remedies.OptionsOf(p.Options)
+		list = append(list, p)
 	}
-	return remedies.OptionsOf(options)
+	return list
 }
 
 // oldestFindings is how old the findings of --last may be.
@@ -160,7 +150,7 @@ const oldestFindings = 24 * time.Hour
 
 // runRemedies runs remedies, decides on their actions, and shows or writes the plan.
 func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error {
-	all, err := remedies.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(remedyOptions).flags()))
+	all, err := remedies.Load(ctx, s.Interpreter, o.words, session.FlagNames(new(remedyOptions).params().flags()))
 	if err != nil {
 		return err
 	}
@@ -169,18 +159,23 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 		return err
 	}
 	if o.out != "" && s.Engine == nil {
-		return s.NoLive("remedy", "--out: a plan needs a live or simulated fabric; choose one with -F")
+		return s.NoLive("--out: a plan needs a live or simulated fabric; choose one with -F")
 	}
-	x := &remedyRun{Session: s, o: o}
-	status, err := x.find(ctx)
+	x, err := findFaults(ctx, s, o)
 	if err != nil {
 		return err
 	}
+	x.ManagerEngine = o.managerEngine
 	if s.Engine != nil && !x.Fabric.Complete() {
-		return &session.HostError{Err: fmt.Errorf("remedy: no plan is made: incomplete sweep: %s", x.Fabric.FirstMissing())}
+		return &session.HostError{Err: fmt.Errorf("no plan is made: incomplete sweep: %s", x.Fabric.FirstMissing())}
 	}
-	if err := x.readLog(); err != nil {
+	log, err := openRemedyLog(s.StateDir, x, o.out != "", s.InProcess(), s.Clock.Now())
+	if err != nil {
 		return err
+	}
+	x.State = new(remedy.State)
+	if log != nil {
+		x.State = &log.State
 	}
 	result, err := all.Decide(ctx, s.Interpreter, &x.Input)
 	if err != nil {
@@ -192,8 +187,10 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 		}
 	}
 	if o.out != "" {
-		if err := x.record(result); err != nil {
-			return err
+		if log != nil {
+			if err := recordDecisions(log, s.StateDir, x, result); err != nil {
+				return err
+			}
 		}
 		if err := result.Plan.Save(ctx, o.out); err != nil {
 			return session.NotWritten(o.out, err)
@@ -203,60 +200,57 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 		return err
 	}
 	if len(result.Decisions) > 0 {
-		status = session.Worse(status, lang.StatusFindings)
+		x.status = session.Worse(x.status, lang.StatusFindings)
 	}
-	return session.Exit(status)
+	return session.Exit(x.status)
 }
 
-// remedyRun is a run of remedies.
-type remedyRun struct {
-	*session.Session
+// faults are the findings that remedies get, and their fabric.
+type faults struct {
 	remedies.Input
-	o      remedyOptions
 	subnet fabric.Subnet
-	log    *remedy.Log // nil: nothing is kept
+	// status is that of audits that did not run, or of requests without an answer.
+	status int
 }
 
-// find gets the fabric and the findings. The status is that of audits that did not run, or of
-// requests without an answer.
-func (x *remedyRun) find(ctx context.Context) (status int, err error) {
-	s := x.Session
-	if x.o.last {
-		return 0, x.findLast(ctx)
+// findFaults gets the fabric and the findings, and reports audits that failed.
+func findFaults(ctx context.Context, s *session.Session, o remedyOptions) (*faults, error) {
+	if o.last {
+		return lastFaults(ctx, s.Runtime, s.StateDir, o)
 	}
+	x, failures, err := currentFaults(ctx, s.Interpreter, s.StateDir, o, s.InProcess())
+	for _, f := range failures {
+		s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
+	}
+	return x, err
+}
+
+// currentFaults runs audits. In a session that reads a fabric of this process, they do not compare
+// with earlier runs. dir is the directory of states.
+func currentFaults(ctx context.Context, in *script.Interpreter, dir string, o remedyOptions, inProcess bool) (x *faults, failures []audit.Failure, err error) {
 	var words []string
-	for name := range strings.SplitSeq(x.o.audits, ",") {
+	for name := range strings.SplitSeq(o.audits, ",") {
 		if name != "" {
 			words = append(words, name)
 		}
 	}
-	if x.o.over != "" {
-		words = append(words, "--over="+x.o.over)
+	if o.over != "" {
+		words = append(words, "--over="+o.over)
 	}
-	set, err := audits.LoadAudits(ctx, s.Interpreter, words, nil, false)
+	set, err := audits.LoadAudits(ctx, in, words, nil, false)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	options := audits.RunOptions{Subnet: x.o.subnet, Job: x.o.job, ReadOnly: x.o.out == "", NoPast: s.InProcess()}
-	if options.Job == "" {
-		options.Job = "remedy"
-	}
-	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) {
-		return audits.RunAcks(s.Runtime, s.StateDir, subnet), nil
-	}
-	report, err := set.Run(ctx, s.Interpreter, options)
+	options := audits.RunOptions{Subnet: o.subnet, Job: cmp.Or(o.job, "remedy"), ReadOnly: o.out == "", NoPast: inProcess}
+	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return audits.RunAcks(in.Runtime, dir, subnet), nil }
+	report, err := set.Run(ctx, in, options)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	x.Fabric, x.Findings, x.Of, x.subnet = report.Model, report.Findings, report.Ended, report.Subnet
-	if x.Fabric == nil {
-		return 0, &session.HostError{Err: errors.New("remedy: the fabric is unknown")}
+	if report.Model == nil {
+		return nil, nil, &session.HostError{Err: errors.New("the fabric is unknown")}
 	}
-	for _, f := range report.Failures {
-		if !f.Skipped {
-			s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
-		}
-	}
+	x = &faults{Input: remedies.Input{Fabric: report.Model, Findings: report.Findings, Of: report.Ended}, subnet: report.Subnet}
 	unjudged := map[string]bool{}
 	for _, u := range report.Unjudged {
 		unjudged[u.Check] = true
@@ -268,105 +262,93 @@ func (x *remedyRun) find(ctx context.Context) (status int, err error) {
 			}
 		}
 	}
-	if status = audits.RunStatus(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
-		return status, nil
+	if status := audits.RunStatus(report, audit.Critical+1); status == lang.StatusFabric || status == lang.StatusUsage {
+		x.status = status
 	}
-	return lang.StatusClean, nil
+	return x, slices.DeleteFunc(slices.Clone(report.Failures), func(f audit.Failure) bool { return f.Skipped }), nil
 }
 
-// findLast is find for the last run of audits that kept state.
-func (x *remedyRun) findLast(ctx context.Context) (err error) {
-	s := x.Session
-	if s.StateDir == "" {
-		return errors.New("remedy: --last: no directory for state; give --state DIR")
+// lastFaults reads the findings of the last run of audits that kept state below dir.
+func lastFaults(ctx context.Context, r *lang.Runtime, dir string, o remedyOptions) (*faults, error) {
+	if dir == "" {
+		return nil, errors.New("--last: no directory for state; give --state DIR")
 	}
-	if x.Fabric, err = audits.ReadFabric(ctx, s.Runtime); err != nil {
-		return err
-	}
-	x.subnet = fabric.SubnetOf(x.Fabric, x.o.subnet)
-	if err := audit.CheckSubnet(s.StateDir, x.subnet); err != nil {
-		return &session.HostError{Err: fmt.Errorf("remedy: %w", err)}
-	}
-	job := x.o.job
-	if job == "" {
-		job = audit.LatestJob(s.StateDir, x.subnet, new(audit.Ack))
-	}
-	if job == "" {
-		return errors.New("remedy: --last: no run of audits has kept findings; run fabsh audit --over last --job NAME, or leave --last out")
-	}
-	st, err := audit.OpenState(s.StateDir, x.subnet, job)
+	f, err := audits.ReadFabric(ctx, r)
 	if err != nil {
-		return fmt.Errorf("remedy: --last: %w", err)
+		return nil, err
+	}
+	subnet := fabric.SubnetOf(f, o.subnet)
+	if err := audit.CheckSubnet(dir, subnet); err != nil {
+		return nil, &session.HostError{Err: err}
+	}
+	job := o.job
+	if job == "" {
+		job = audit.LatestJob(dir, subnet, new(audit.Ack))
+	}
+	if job == "" {
+		return nil, errors.New("--last: no run of audits has kept findings; run fabsh audit --over last --job NAME, or leave --last out")
+	}
+	st, err := audit.OpenState(dir, subnet, job)
+	if err != nil {
+		return nil, fmt.Errorf("--last: %w", err)
 	}
 	if st.Read(); st.Reset != nil {
-		return &session.HostError{Err: fmt.Errorf("remedy: --last: %w", st.Reset)}
+		return nil, &session.HostError{Err: fmt.Errorf("--last: %w", st.Reset)}
 	}
 	found, at := st.LastRun()
-	age := s.Clock.Now().Sub(at)
+	age := r.Clock.Now().Sub(at)
 	switch {
 	case at.IsZero():
-		return fmt.Errorf("remedy: --last: no run of job %s has kept findings; run fabsh audit --over last --job %[1]s", job)
+		return nil, fmt.Errorf("--last: no run of job %s has kept findings; run fabsh audit --over last --job %[1]s", job)
 	case age > oldestFindings, age < -oldestFindings:
-		return fmt.Errorf("remedy: --last: job %s last ran at %s, more than a day ago; run fabsh audit --job %[1]s", job, at.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("--last: job %s last ran at %s, more than a day ago; run fabsh audit --job %[1]s", job, at.UTC().Format(time.RFC3339))
 	}
 	var settled audit.Report
-	settled.Settle(found, audits.RunAcks(s.Runtime, s.StateDir, x.subnet), nil, s.Clock.Now())
-	x.Findings, x.Of = settled.Findings, at
-	return nil
+	settled.Settle(found, audits.RunAcks(r, dir, subnet), nil, r.Clock.Now())
+	return &faults{Input: remedies.Input{Fabric: f, Findings: settled.Findings, Of: at}, subnet: subnet}, nil
 }
 
-// readLog reads the log of the subnet. Without a log, budgets would not hold across runs, and
-// what a plan isolates would be unknown later: so --out needs one on a live fabric.
-func (x *remedyRun) readLog() (err error) {
-	x.State = new(remedy.State)
+// openRemedyLog reads the log of the subnet, of which dir has the states; nil: nothing is kept.
+// Without a log, budgets would not hold across runs, and what a plan isolates would be unknown later:
+// so a plan that is written needs one, except of a fabric of this process.
+func openRemedyLog(dir string, x *faults, written, inProcess bool, now time.Time) (log *remedy.Log, err error) {
 	switch {
-	case x.StateDir == "" && x.o.out != "" && !x.InProcess():
-		return errors.New("remedy: --out: no directory for state, which has the log of decisions; give --state DIR")
-	case x.StateDir != "" && x.o.out != "" && !x.subnet.IsKnown():
-		return errors.New("remedy: --out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME")
-	case x.StateDir == "" || !x.subnet.IsKnown():
-		return nil
+	case dir == "" && written && !inProcess:
+		return nil, errors.New("--out: no directory for state, which has the log of decisions; give --state DIR")
+	case dir != "" && written && !x.subnet.IsKnown():
+		return nil, errors.New("--out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME")
+	case dir == "" || !x.subnet.IsKnown():
+		return nil, nil
 	}
-	if err = audit.CheckSubnet(x.StateDir, x.subnet); err == nil {
-		x.log, err = remedy.Open(remedy.LogFile(x.StateDir, x.subnet), x.StateDir, x.Fabric, x.Clock.Now())
+	if err = audit.CheckSubnet(dir, x.subnet); err == nil {
+		log, err = remedy.Open(remedy.LogFile(dir, x.subnet), dir, x.Fabric, now)
 	}
 	if err != nil {
-		return &session.HostError{Err: fmt.Errorf("remedy: %w", err)}
+		return nil, &session.HostError{Err: err}
 	}
-	x.State = &x.log.State
-	return nil
+	return log, nil
 }
 
-// record adds the decisions to the log.
-func (x *remedyRun) record(result *remedies.Outcome) error {
-	if x.log == nil {
-		return nil
-	}
-	err := x.log.Keep(x.StateDir, x.Fabric, result.Decisions, result.Now, result.Of)
+// recordDecisions adds the decisions to the log.
+func recordDecisions(log *remedy.Log, dir string, x *faults, result *remedies.Outcome) error {
+	err := log.Keep(dir, x.Fabric, result.Decisions, result.Now, result.Of)
 	if err == nil {
-		err = audit.RecordSubnet(x.StateDir, x.subnet, x.Fabric.Complete())
+		err = audit.RecordSubnet(dir, x.subnet, x.Fabric.Complete())
 	}
 	if err != nil {
-		return &session.HostError{Err: fmt.Errorf("remedy: no plan written: %w", err)}
+		return &session.HostError{Err: fmt.Errorf("no plan written: %w", err)}
 	}
 	return nil
 }
 
-// completeRemedy proposes words for remedy.
-func completeRemedy(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	f := new(remedyOptions).flags()
-	if len(words) > 0 && takesValue(f, words[len(words)-1]) {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	var list []string
+// completeRemedy proposes remedies.
+func completeRemedy(_ *cobra.Command, words []string, typed string) (list []string, _ cobra.ShellCompDirective) {
 	for _, d := range script.Remedies.Shipped() {
 		if !slices.Contains(words, d.Name) {
 			list = append(list, d.Name+"\t"+d.Doc)
 		}
 	}
-	options := remedyFlags(words)
-	slices.Sort(options)
-	return slices.Concat(list, slices.Compact(options), session.FlagNames(f)), cobra.ShellCompDirectiveDefault
+	return check.Matching(list, typed), cobra.ShellCompDirectiveDefault
 }
 
 // remedyLogCommand shows the log of decisions.
@@ -384,19 +366,19 @@ known.
 Exit status: 0; 2 usage error; 3 fabric or host error, or the log is damaged.`,
 		Example: `  fabsh remedy log
   fabsh -o jsonl remedy log`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			return onFabric(p, "remedy", func(ctx context.Context, s *session.Session) error { return showRemedyLog(ctx, s, subnet) })
+			return onFabric(p, func(ctx context.Context, s *session.Session) error { return showRemedyLog(ctx, s, subnet) })
 		},
 	}
-	subnetFlag(c.Flags(), &subnet)
+	params{subnetParam(&subnet)}.addTo(c)
 	return c
 }
 
 // showRemedyLog shows the log of the subnet.
 func showRemedyLog(ctx context.Context, s *session.Session, given string) error {
 	if s.StateDir == "" {
-		return errors.New("remedy log: no directory for state; give --state DIR")
+		return errors.New("no directory for state; give --state DIR")
 	}
 	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
@@ -410,7 +392,7 @@ func showRemedyLog(ctx context.Context, s *session.Session, given string) error 
 		l, err = remedy.Current(path, s.StateDir)
 	}
 	if err != nil {
-		return &session.HostError{Err: fmt.Errorf("remedy log: %w", err)}
+		return &session.HostError{Err: err}
 	}
 	if len(l.Entries) == 0 && s.Format == lang.FormatText {
 		s.Print(fmt.Sprintf("no decisions (%s)\n", path))

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
 	"fabsh/builtins/audits"
+	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/program"
 	values "fabsh/builtins/routing"
@@ -29,9 +29,9 @@ import (
 	"fabsh/shell/session"
 )
 
-// routeCommand computes tables.
-func routeCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
+// routeCapability computes tables.
+func routeCapability(p *session.Program) *capability[*routeOptions] {
+	return &capability[*routeOptions]{command: &cobra.Command{
 		Use:   "route POLICY [policy's options]",
 		Short: "Compute forwarding tables by a routing policy; verify, compare and write them",
 		Long: `Compute forwarding tables by a routing policy.
@@ -47,36 +47,21 @@ and the new file was read back. --watch requires --write, and runs until Ctrl-C.
   fabsh -F ibsim route dmodk.star --verify --diff
   fabsh -F file:cluster.net -o json route updn --roots=roots.guids --verify
   fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid`,
-		Annotations:        map[string]string{atPrompt: ""},
-		DisableFlagParsing: true, // session flags are distinguishable only when the policy is known
-		ValidArgsFunction:  completePolicy,
-		RunE: func(c *cobra.Command, words []string) error {
-			words, err := takeRoute(p, words)
-			if err != nil {
-				return err
+		Annotations:       map[string]string{atPrompt: ""},
+		ValidArgsFunction: completePolicy,
+	},
+		options: fresh[routeOptions],
+		line:    (*routeOptions).take, scripts: script.Policies, missing: "policy",
+		start: func(o *routeOptions, c *cobra.Command, run func(context.Context, *session.Session) error) error {
+			if o.every > 0 && !wantsHelp(c) {
+				return watchRoutes(p, *o)
 			}
-			o, err := parseRoute(words)
-			switch {
-			case err != nil:
-				return fmt.Errorf("route: %w", err)
-			case o.list:
-				return writeDocs(p.Console.Out(), script.Policies.Shipped())
-			case o.policy == "" && o.help:
-				return c.Help()
-			case o.policy == "":
-				return errors.New(`route: missing policy; give a name ("fabsh route --list" lists the shipped ones) or a .star file`)
-			case strings.HasSuffix(o.policy, ".star"):
-				if err := CheckScript(c, o.policy); err != nil {
-					return err
-				}
-			}
-			if o.every > 0 {
-				return watchRoutes(p, o)
-			}
-			return onFabric(p, "route", func(ctx context.Context, s *session.Session) error { return runRoute(ctx, s, o) })
+			return onScript(p, wantsHelp(c), run)
+		},
+		run: func(ctx context.Context, s *session.Session, o *routeOptions) (starlark.Value, error) {
+			return nil, runRoute(ctx, s, *o)
 		},
 	}
-	return withFlags(c, new(routeOptions).flags())
 }
 
 // routeOptions are the options behind route on the command line.
@@ -88,26 +73,22 @@ type routeOptions struct {
 	adaptive                   verify.Adaptive
 	out                        string // file for OpenSM; with verify only written if the verdict is ok
 
-	list, help bool
-	every      time.Duration // of --watch; 0: not given
-	reload     string
+	every  time.Duration // of --watch; 0: not given
+	reload string
 }
 
-// flags declares the command's own flags, and sets o to their defaults.
-func (o *routeOptions) flags() *pflag.FlagSet {
-	f := newFlags("route")
-	f.BoolVar(&o.verify, "verify", false, "check the tables: do packets between all pairs arrive, without loops and deadlocks? Exit with 1 on findings")
-	f.BoolVar(&o.diff, "diff", false, "compare with the tables that the switches have")
-	f.BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
-	adaptiveFlagOf(f, &o.adaptive)
-	f.StringVar(&o.out, "out", "", "write the tables for OpenSM's engine file to `FILE`; with --verify only if the verdict is ok")
-	f.SetAnnotation("out", valueIs, []string{"the name of a file"})
-	f.BoolVar(&o.list, "list", false, "list the shipped policies")
-	f.Var((*watchFlag)(&o.every), "watch", "keep the file of --out up to date: sweep the fabric every `TIME`")
-	f.Lookup("watch").NoOptDefVal = "10s"
-	f.StringVar(&o.reload, "reload", "", "with --watch: then send SIGHUP to OpenSM so that it reads the tables: its process ID, or a file that contains it (`PID|FILE`)")
-	f.SetAnnotation("reload", valueIs, []string{"a process ID, or the name of a file that holds one"})
-	return f
+// params declares the parameters.
+func (o *routeOptions) params() params {
+	return params{
+		{name: "verify", to: &o.verify, doc: "check the tables: do packets between all pairs arrive, without loops and deadlocks? Exit with 1 on findings"},
+		{name: "diff", to: &o.diff, doc: "compare with the tables that the switches have"},
+		failEachLinkParam(&o.failEachLink),
+		adaptiveParam(&o.adaptive),
+		{name: "out", to: &o.out, doc: "write the tables for OpenSM's engine file to `FILE`; with --verify only if the verdict is ok"},
+		{name: "list", to: new(bool), doc: "list the shipped policies"},
+		{name: "watch", to: (*watchFlag)(&o.every), alone: "10s", doc: "keep the file of --out up to date: sweep the fabric every `TIME`"},
+		{name: "reload", to: &o.reload, doc: "with --watch: then send SIGHUP to OpenSM so that it reads the tables: its process ID, or a file that contains it (`PID|FILE`)"},
+	}
 }
 
 // watchFlag is --watch, which may have a value: the time between two sweeps.
@@ -125,38 +106,15 @@ func (f *watchFlag) Set(text string) error {
 	return nil
 }
 
-// parseRoute separates the command's own flags, which may stand anywhere, from
-// the policy's.
-func parseRoute(words []string) (o routeOptions, err error) {
-	words, err = extractOwn(words, finder(o.flags()), "--%s=%s: %w")
-	if err != nil {
-		return o, err
-	}
-	for _, w := range words {
-		switch isFlag := strings.HasPrefix(w, "-"); {
-		case o.policy != "" || isFlag && strings.Contains(w, "="):
-			o.args = append(o.args, w)
-		case w == "-h" || w == "--help":
-			o.help = true
-		case isFlag: // is the next word its value, or the policy?
-			return o, fmt.Errorf("%s: ambiguous before the policy; write %[1]s=VALUE, or write it after the policy", w)
-		default:
-			o.policy = w
-		}
+// take sets what the command line has besides the flags of the command.
+func (o *routeOptions) take(c *cobra.Command, words []string) error {
+	if len(words) > 0 {
+		o.policy, o.args = words[0], scriptWords(c, words)
 	}
 	if o.reload != "" && o.every == 0 {
-		return o, errors.New("--reload requires --watch")
+		return errors.New("--reload requires --watch")
 	}
-	return o, nil
-}
-
-// takeRoute takes the session flags out of the words behind route: those that neither
-// route nor the policy has. The options of a policy are read from its text.
-func takeRoute(p *session.Program, words []string) ([]string, error) {
-	own := new(routeOptions).flags()
-	o, _ := parseRoute(withoutSession(p.Settings, words, own))
-	policy := policyProgram(o.policy)
-	return extractSession(p.Settings, words, own, func(flag string) bool { return o.policy != "" && hasOption(policy, flag) })
+	return nil
 }
 
 // runRoute computes tables by a policy, checks them, writes them and prints the
@@ -219,7 +177,7 @@ func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
 // loadPolicy loads a policy. If its options request its help, that is printed, and it
 // returns no policy.
 func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*program.Policy, error) {
-	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args, session.FlagNames(new(routeOptions).flags()))
+	p, err := program.LoadPolicy(ctx, s.Interpreter, name, args)
 	if err != nil || p.Help == "" {
 		return p, err
 	}
@@ -227,40 +185,43 @@ func loadPolicy(ctx context.Context, s *session.Session, name string, args []str
 	return nil, err
 }
 
-// completePolicy proposes policies, then their options, and the command's own
-// flags.
-func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	switch o, err := parseRoute(words); {
-	case err != nil:
-	case o.policy != "":
-		names = policyProgram(o.policy).Options
-	default:
-		for _, p := range script.Policies.Shipped() {
-			names = append(names, p.Name+"\t"+p.Doc)
-		}
+// completePolicy proposes policies.
+func completePolicy(_ *cobra.Command, words []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+	if len(words) == 0 {
+		list = docWords(script.Policies)
 	}
-	return append(names, session.FlagNames(new(routeOptions).flags())...), cobra.ShellCompDirectiveDefault
+	return check.Matching(list, typed), cobra.ShellCompDirectiveDefault
+}
+
+// docWords returns the scripts of a folder, and their docs, for completion.
+func docWords(f script.Folder) (list []string) {
+	for _, d := range f.Shipped() {
+		list = append(list, d.Name+"\t"+d.Doc)
+	}
+	return list
 }
 
 // watchRoutes runs route --watch.
 func watchRoutes(p *session.Program, o routeOptions) error {
 	if err := checkWatch(p, o); err != nil {
-		return fmt.Errorf("route: %w", err)
+		return err
 	}
 	w := routeWatch{out: o.out, every: o.every, stderr: p.Console.Err()}
 	if o.reload != "" {
+		if err := checkReload(o.reload); err != nil {
+			return err
+		}
 		r, err := apply.FindOpenSM(o.reload)
 		if err != nil {
-			return fmt.Errorf("route: %w", &session.HostError{Err: err})
+			return &session.HostError{Err: err}
 		}
 		w.reload = r.Reload
 	}
-	return onFabric(p, "route", func(ctx context.Context, s *session.Session) error {
+	return onFabric(p, func(ctx context.Context, s *session.Session) error {
 		ctx, stop := s.Runner.Deadline.Within(ctx) // nothing is reported after it
 		defer stop()
 		if s.Engine == nil {
-			return s.NoLive("route", "--watch needs a live fabric: this session reads a file; choose one with -F")
+			return s.NoLive("--watch needs a live fabric: this session reads a file; choose one with -F")
 		}
 		policy, err := loadPolicy(ctx, s, o.policy, o.args)
 		if policy == nil || err != nil {

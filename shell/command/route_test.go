@@ -20,7 +20,6 @@ import (
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
-	"fabsh/shell/session"
 )
 
 // scene is a fabric that is watched: between two looks at it something
@@ -69,7 +68,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 		e := engine.New(transport, engine.Options{Write: true})
 		defer e.Close()
 		var stdout, stderr bytes.Buffer
-		s, err := builtins.NewSession(builtins.SessionOptions{Env: topology.Env{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
+		s, err := builtins.NewSession(builtins.SessionOptions{Facts: topology.Facts{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +80,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 			defer stderr.Reset()
 			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil, session.FlagNames(new(routeOptions).flags()))
+		p, err := program.LoadPolicy(ctx, s.Interpreter, policy, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,23 +69,23 @@ topology, a file for a job scheduler (fabsh topology).`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
-				return errors.New("new: missing kind; supported: " + strings.Join(kinds, ", "))
+				return errors.New("missing kind; supported: " + strings.Join(kinds, ", "))
 			case !slices.Contains(kinds, words[0]):
-				return fmt.Errorf("new: unknown kind %q%s; supported: %s", words[0], fabric.DidYouMean(words[0], kinds), strings.Join(kinds, ", "))
+				return fmt.Errorf("unknown kind %q%s; supported: %s", words[0], fabric.DidYouMean(words[0], kinds), strings.Join(kinds, ", "))
 			case len(words) == 1:
-				return fmt.Errorf("new %s: missing NAME", words[0])
+				return fmt.Errorf("%s: missing NAME", words[0])
 			case len(words) > 2:
-				return fmt.Errorf("new %s: unexpected argument %q; want one NAME", words[0], words[2])
+				return fmt.Errorf("%s: unexpected argument %q; want one NAME", words[0], words[2])
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			name, err := starterName(words[1])
 			if err != nil {
-				return fmt.Errorf("new %s: %w", words[0], err)
+				return fmt.Errorf("%s: %w", words[0], err)
 			}
 			if err := writeStarter(words[0], name); err != nil {
-				return fmt.Errorf("new %s: %w", words[0], format.FileError(err))
+				return fmt.Errorf("%s: %w", words[0], format.FileError(err))
 			}
 			i := slices.Index(kinds, words[0])
 			_, err = fmt.Fprintf(p.Console.Out(), "%[1]s.star, %[1]s_test.star\ntry: %s; fabsh test %[1]s_test.star\n", name, fmt.Sprintf(starterKinds[i].run, name+".star"))
@@ -165,8 +165,8 @@ Exit status: 0 no findings; 1 findings; 2 a file cannot be read.`,
   fabsh check scripts/*.star`,
 		Args: someFiles,
 		RunE: func(_ *cobra.Command, words []string) error {
-			return withoutFabric(p, "check", func(ctx context.Context, s *session.Session) error {
-				return eachFile(ctx, s, words, func(name string) (bool, error) { return checkScript(ctx, p.Stdin, s, name) })
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+				return eachFile(ctx, p, s, words, func(name string) (bool, error) { return checkScript(ctx, p.Stdin, s, name) })
 			})
 		},
 	}
@@ -205,8 +205,8 @@ status is 1. An invalid script makes the exit status 2, and is not changed.`,
   fabsh fmt - < links.star`,
 		Args: someFiles,
 		RunE: func(_ *cobra.Command, words []string) error {
-			return withoutFabric(p, "fmt", func(ctx context.Context, s *session.Session) error {
-				return eachFile(ctx, s, words, func(name string) (bool, error) {
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+				return eachFile(ctx, p, s, words, func(name string) (bool, error) {
 					changed, err := formatFile(ctx, p.Stdin, s, name, onlyDiff)
 					return changed && onlyDiff, err
 				})
@@ -296,15 +296,13 @@ func runTests(p *session.Program, paths []string, o testOptions) error {
 	filter, err := regexp.Compile(o.run)
 	switch {
 	case err != nil:
-		return fmt.Errorf("test: --run: %w", err)
-	case p.Settings.Given("command"):
-		return errors.New("-c: not supported by commands; leave it out")
+		return fmt.Errorf("--run: %w", err)
 	case p.Settings.Given("fabric"):
-		return errors.New(`test: -F: not supported: each test names its fabric, def test_x(sim="fattree:k=4")`)
+		return errors.New(`-F: not supported: each test names its fabric, def test_x(sim="fattree:k=4")`)
 	case p.Settings.Record != "":
-		return errors.New("test: --record: not supported: each test has its own fabric")
+		return errors.New("--record: not supported: each test has its own fabric")
 	}
-	if err := noTable(p, "test", "tests are selected with --run"); err != nil {
+	if err := noTable(p, "tests are selected with --run"); err != nil {
 		return err
 	}
 	if err := p.Settings.Check(); err != nil {
@@ -354,7 +352,7 @@ func (r *testRun) all(paths []string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("test: %w", err)
+		return err
 	}
 	for _, path := range files {
 		if err := r.script(path); err != nil {
@@ -365,9 +363,9 @@ func (r *testRun) all(paths []string) error {
 	case len(r.results) > 0:
 		return r.summary()
 	case r.found > 0:
-		return fmt.Errorf("test: --run %s: matches none of %s", r.options.run, plural.Count(r.found, "test", "tests"))
+		return fmt.Errorf("--run %s: matches none of %s", r.options.run, plural.Count(r.found, "test", "tests"))
 	}
-	return fmt.Errorf("test: %s: no function whose name begins with test_", strings.Join(paths, ", "))
+	return fmt.Errorf("%s: no function whose name begins with test_", strings.Join(paths, ", "))
 }
 
 // scriptsAt returns the scripts that paths name, in the order of paths and names, each
@@ -419,7 +417,7 @@ func (r *testRun) script(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
+	defer func() { r.status = session.Worse(r.status, r.program.Fail(s.Close())) }()
 	var tests []program.Test
 	message, err := r.attempt(s, func(ctx context.Context) (err error) {
 		tests, err = program.ListTests(ctx, s.Interpreter, path)
@@ -469,7 +467,7 @@ func (r *testRun) test(loaded *session.Session, t program.Test) (program.TestRes
 	if err != nil {
 		return result, err
 	}
-	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
+	defer func() { r.status = session.Worse(r.status, r.program.Fail(s.Close())) }()
 	message, err := r.attempt(s, func(ctx context.Context) error { return program.RunTest(ctx, s.Interpreter, t) })
 	if message != "" {
 		result.Outcome, result.Message = program.TestFailed, message
@@ -630,12 +628,12 @@ user's cache directory for the editor.
 Exit status: 0 the editor ended the session; 2 it ended otherwise.`,
 		Example: `  fabsh lsp -I lib
   nvim: vim.lsp.start_client({name = "fabsh", cmd = {"fabsh", "lsp"}, root_dir = vim.fn.getcwd()})`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if p.StdinIsTerminal() {
-				return errors.New("lsp: standard input is a terminal; an editor starts this command (fabsh help lsp)")
+				return errors.New("standard input is a terminal; an editor starts this command (fabsh help lsp)")
 			}
-			return withoutFabric(p, "lsp", func(ctx context.Context, s *session.Session) error {
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
 				server := &lsp.Server{Interpreter: s.Interpreter, Library: help.Of(s.Runtime), Version: session.Version()}
 				if cache, err := os.UserCacheDir(); err == nil {
 					server.Modules = filepath.Join(cache, "fabsh", "modules")

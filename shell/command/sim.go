@@ -68,7 +68,9 @@ of any release, dynamic or static, OpenSM, scripts, bash for a session, fabsh it
 words behind --run are the command's, and fabsh exits with its exit status. The command
 sees /dev/infiniband and /sys/class/infiniband of a host of the subnet: that of --host,
 or of SIM_HOST in the environment of each process. When it ends, what it started is
-terminated. It needs no privileges, and Linux 5.14 or newer.
+terminated. SIGTERM and SIGINT go to the command; one second after the second of them (of
+Ctrl-C at a terminal: two within 2 s) it is killed, with all that it started. fabsh keeps
+no state there without --state. It needs no privileges, and Linux 5.14 or newer.
 
 This is a view, not a sandbox: programs can do all that you can. These do not work under
 --run: cd into these folders (so not ibstatus), relative wildcards (sys/class/infini*), and
@@ -105,7 +107,7 @@ func simCommand(p *session.Program) *cobra.Command {
 				words = words[:max(0, c.ArgsLenAtDash())]
 			}
 			if len(words) > 1 {
-				return fmt.Errorf("sim: unexpected argument %q; want one SPEC", words[1])
+				return fmt.Errorf("unexpected argument %q; want one SPEC", words[1])
 			}
 			return nil
 		},
@@ -115,17 +117,17 @@ func simCommand(p *session.Program) *cobra.Command {
 				spec = words[0]
 			}
 			if serve.bare && serve.noSM {
-				return errors.New("sim: --bare and --no-sm exclude each other: a bare fabric has no tables")
+				return errors.New("--bare and --no-sm exclude each other: a bare fabric has no tables")
 			}
 			if serve.log != "" && serve.scenario == "" && serve.name == "" && !serve.run {
-				return errors.New("sim: --log requires --scenario FILE, --listen NAME or --run")
+				return errors.New("--log requires --scenario FILE, --listen NAME or --run")
 			}
 			if serve.run {
 				switch at := c.ArgsLenAtDash(); {
 				case c.Flags().Changed("out"), serve.console:
-					return errors.New("sim: --run excludes --out and --console")
+					return errors.New("--run excludes --out and --console")
 				case at < 0 || len(words) == at:
-					return errors.New("sim: --run: missing command")
+					return errors.New("--run: missing command")
 				case at == 0:
 					spec = ""
 					fallthrough
@@ -134,23 +136,23 @@ func simCommand(p *session.Program) *cobra.Command {
 				}
 			}
 			if c.Flags().Changed("host") {
-				return errors.New("sim: --host requires --run")
+				return errors.New("--host requires --run")
 			}
 			if c.Flags().Changed("out") && out == "" {
-				return errors.New("sim: --out: missing file name")
+				return errors.New("--out: missing file name")
 			}
 			if c.Flags().Changed("listen") {
 				if c.Flags().Changed("out") {
-					return errors.New("sim: --out and --listen exclude each other: one writes the topology, the other serves it")
+					return errors.New("--out and --listen exclude each other: one writes the topology, the other serves it")
 				}
 				return serve.logged(p, func(log *actionLog) error { return serveTopology(p, spec, &serve, log) })
 			}
 			if serve.bare || serve.noSM || serve.console || serve.anyUser {
-				return errors.New("sim: --bare and --no-sm require --listen NAME or --run, --console and --any-user --listen NAME")
+				return errors.New("--bare and --no-sm require --listen NAME or --run, --console and --any-user --listen NAME")
 			}
 			if serve.scenario != "" {
 				if out != "" {
-					return errors.New("sim: --out and --scenario exclude each other: one writes the topology, the other plays a scenario")
+					return errors.New("--out and --scenario exclude each other: one writes the topology, the other plays a scenario")
 				}
 				return serve.logged(p, func(log *actionLog) error { return rehearse(p, spec, serve.scenario, log) })
 			}
@@ -159,7 +161,7 @@ func simCommand(p *session.Program) *cobra.Command {
 			ctx := limit.Context()
 			f, err := bringUp(ctx, p, spec)
 			if err != nil {
-				return session.Late(fmt.Errorf("sim: %w", err))
+				return session.Late(err)
 			}
 			write := func(w io.Writer) error { return format.Dump(w, f, format.KindIbnetdiscover) }
 			if out == "" {
@@ -167,11 +169,11 @@ func simCommand(p *session.Program) *cobra.Command {
 			}
 			switch err := format.WriteFile(ctx, out, write); {
 			case errors.Is(err, syscall.EISDIR):
-				return fmt.Errorf("sim: --out %s: is a directory", out)
+				return fmt.Errorf("--out %s: is a directory", out)
 			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("sim: --out %s: no such directory", out)
+				return fmt.Errorf("--out %s: no such directory", out)
 			case err != nil:
-				return &session.HostError{Err: fmt.Errorf("sim: --out: %w", err)}
+				return &session.HostError{Err: fmt.Errorf("--out: %w", err)}
 			}
 			return nil
 		},
@@ -247,7 +249,7 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 	ctx := limit.Context()
 	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
-		return session.Late(fmt.Errorf("sim: %w", err))
+		return session.Late(err)
 	}
 	options.Bare, options.NoSM = o.bare, o.noSM
 	name := cmp.Or(o.name, os.Getenv("IBSIM_SOCKNAME"), server.DefaultName)
@@ -259,10 +261,10 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 	}
 	srv, err := server.Listen(subnet, f, server.Options{Name: name, Log: log, AnyUser: o.anyUser})
 	if errors.Is(err, server.ErrName) {
-		return fmt.Errorf("sim: %w", err)
+		return err
 	}
 	if err != nil {
-		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+		return &session.HostError{Err: err}
 	}
 	end, err := o.control(ctx, p, subnet, f, name, actions)
 	if err != nil {
@@ -285,7 +287,7 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 	case errors.Is(err, server.ErrQuit):
 		return nil
 	case err != nil:
-		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+		return &session.HostError{Err: err}
 	}
 	return ctx.Err()
 }
@@ -299,10 +301,10 @@ func counts(f *fabric.Fabric) string {
 // runFlag ends the flags of sim: what follows is the command to run.
 const runFlag = "--run"
 
-// SplitRun inserts -- behind the flag --run of sim, so that the flags that follow are
+// splitRun inserts -- behind the flag --run of sim, so that the flags that follow are
 // the command's flags. words are the arguments behind the program's name.
-func SplitRun(p *session.Program, words []string) []string {
-	i := firstWord(p, words)
+func splitRun(root *cobra.Command, words []string) []string {
+	i := firstWord(root, words)
 	if i == len(words) || words[i] != "sim" {
 		return words // of another command, or a script
 	}
@@ -314,13 +316,10 @@ func SplitRun(p *session.Program, words []string) []string {
 	return words
 }
 
-// isWhole reports whether a word is a flag alone, without a value at once behind it.
-func isWhole(word string) bool { return strings.HasPrefix(word, "--") || len(word) == 2 }
-
 // commandError reports that a command cannot be run, and returns the status of a shell
 // for it.
 func commandError(p *session.Program, status int, err error) error {
-	fmt.Fprintf(p.Console.Err(), "fabsh: %v\n", err)
+	p.Fail(err)
 	return session.Exit(status)
 }
 
@@ -329,9 +328,9 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	path, err := exec.LookPath(args[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return commandError(p, 127, fmt.Errorf("sim: --run %s: command not found", args[0]))
+		return commandError(p, 127, fmt.Errorf("--run %s: command not found", args[0]))
 	case err != nil && !errors.Is(err, exec.ErrDot):
-		return commandError(p, 126, fmt.Errorf("sim: --run %s: %w", args[0], errors.Unwrap(err)))
+		return commandError(p, 126, fmt.Errorf("--run %s: %w", args[0], errors.Unwrap(err)))
 	}
 	limit := p.StartTime()
 	defer p.StartDeadline(limit).Stop()
@@ -339,18 +338,18 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	defer cancel()
 	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
-		return session.Late(fmt.Errorf("sim: %w", err))
+		return session.Late(err)
 	}
 	options.Bare, options.NoSM = options.Bare || o.bare, o.noSM
 	subnet := sim.New(f, options)
-	log := func(text string) { fmt.Fprintln(p.Console.Err(), "fabsh: sim: "+text) }
+	log := func(text string) { fmt.Fprintln(p.Console.Err(), "sim: "+text) }
 	if o.name != "" {
 		srv, err := server.Listen(subnet, f, server.Options{Name: o.name, AnyUser: o.anyUser})
 		if errors.Is(err, server.ErrName) {
-			return fmt.Errorf("sim: %w", err)
+			return err
 		}
 		if err != nil {
-			return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+			return &session.HostError{Err: err}
 		}
 		served := make(chan struct{})
 		go func() {
@@ -371,12 +370,21 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	os.Setenv(session.ControlVariable, name)
 	status := 0
 	var r *run.Running
+	var requests endRequests
 	started := make(chan struct{})
 	p.Interrupts.Forward(func(sig os.Signal) {
 		<-started
+		s, ok := sig.(syscall.Signal)
+		if !ok || r == nil {
+			return
+		}
 		// What the terminal sends, the command has got from it.
-		if s, ok := sig.(syscall.Signal); ok && r != nil && !((s == syscall.SIGINT || s == syscall.SIGQUIT) && session.InForeground()) {
+		typed := (s == syscall.SIGINT || s == syscall.SIGQUIT) && session.InForeground()
+		if !typed {
 			r.Signal(s)
+		}
+		if requests.second(s, typed, time.Now()) {
+			time.AfterFunc(killAfter, r.Kill)
 		}
 	}, func() { // also Start: the command may be signalled as soon as it runs
 		r, err = run.Start(run.ProgramOptions{Subnet: subnet, Fabric: f, Node: o.host, Program: os.Args[0], Path: path, Args: args, Log: log})
@@ -387,15 +395,48 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 		}
 	})
 	if _, ok := errors.AsType[*run.NodeError](err); ok {
-		return fmt.Errorf("sim: --host: %w", err)
+		return fmt.Errorf("--host: %w", err)
 	}
 	switch {
 	case err != nil:
-		return &session.HostError{Err: fmt.Errorf("sim: --run: %w", err)}
+		return &session.HostError{Err: fmt.Errorf("--run: %w", err)}
 	case limit.Context().Err() != nil:
 		return session.Late(context.Cause(limit.Context()))
 	}
 	return session.Exit(status)
+}
+
+// endRequests are the signals that request the end of a command, which may ignore them. It is
+// safe for concurrent use.
+type endRequests struct {
+	mu    sync.Mutex
+	last  syscall.Signal // 0: none
+	at    time.Time
+	typed bool // it was Ctrl-C at a terminal
+}
+
+const (
+	// killAfter is how long the command may take to end after the second request.
+	killAfter = time.Second
+	// typedWithin is how soon a second Ctrl-C must follow: programs at a terminal use it for
+	// more than their end.
+	typedWithin = 2 * time.Second
+)
+
+// second reports whether a signal is a second request: SIGTERM or SIGINT after one of them.
+func (r *endRequests) second(sig syscall.Signal, typed bool, now time.Time) bool {
+	if sig != syscall.SIGTERM && sig != syscall.SIGINT {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since := now.Sub(r.at)
+	if sig == r.last && since < session.SameSignal {
+		return false
+	}
+	second := r.last != 0 && !(r.typed && since > typedWithin)
+	r.last, r.at, r.typed = sig, now, typed
+	return second
 }
 
 // scenarioLimit is how long a scenario without an end lasts where no program can attach.
@@ -422,7 +463,7 @@ func controlOf(p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, clock l
 	}
 	c := &simControl{engine: engine.New(t, engine.Options{Write: true})}
 	c.Session, err = builtins.NewSession(builtins.SessionOptions{
-		Env:    topology.Env{Engine: c.engine, Sim: subnet, Write: true},
+		Facts:  topology.Facts{Engine: c.engine, Sim: subnet, Write: true},
 		Stdout: p.Console.Err(), Stderr: p.Console.Err(), Quiet: p.Settings.Quiet, Clock: clock,
 	})
 	if err != nil {
@@ -487,7 +528,7 @@ func (c *simControl) load(ctx context.Context, name string, log *actionLog) (*sc
 func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.Subnet, f *fabric.Fabric, name string, log *actionLog) (end func(), err error) {
 	c, err := controlOf(p, subnet, f, nil)
 	if err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	log.begin = time.Now()
@@ -501,7 +542,7 @@ func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.
 		s, err := c.load(ctx, o.scenario, log)
 		if err != nil {
 			end()
-			return nil, fmt.Errorf("sim: --scenario: %w", err)
+			return nil, fmt.Errorf("--scenario: %w", err)
 		}
 		log.begin = s.Begin()
 		running.Go(func() {
@@ -513,7 +554,7 @@ func (o *simServe) control(ctx context.Context, p *session.Program, subnet *sim.
 	srv, err := server.ListenControl(name, c.call(ctx, log))
 	if err != nil {
 		end()
-		return nil, &session.HostError{Err: fmt.Errorf("sim: %w", err)}
+		return nil, &session.HostError{Err: err}
 	}
 	running.Go(func() { srv.Serve(ctx) })
 	return end, nil
@@ -527,11 +568,11 @@ func rehearse(p *session.Program, spec, name string, log *actionLog) error {
 	ctx := limit.Context()
 	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
-		return session.Late(fmt.Errorf("sim: %w", err))
+		return session.Late(err)
 	}
 	c, err := controlOf(p, sim.New(f, options), f, lang.NewVirtualClock())
 	if err != nil {
-		return fmt.Errorf("sim: %w", err)
+		return err
 	}
 	defer c.close()
 	s, err := c.load(ctx, name, log)
@@ -539,7 +580,7 @@ func rehearse(p *session.Program, spec, name string, log *actionLog) error {
 		err = s.Play(ctx, scenarioLimit)
 	}
 	if err != nil {
-		return fmt.Errorf("sim: --scenario: %w", err)
+		return fmt.Errorf("--scenario: %w", err)
 	}
 	return nil
 }
@@ -564,14 +605,14 @@ func (o *simServe) logged(p *session.Program, fn func(*actionLog) error) error {
 	case o.log == "":
 		return fn(&actionLog{out: p.Console.Out()})
 	}
-	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := format.Create(o.log, os.O_WRONLY)
 	if err != nil {
-		return fmt.Errorf("sim: --log: %w", err)
+		return fmt.Errorf("--log: %w", err)
 	}
 	log := &actionLog{out: f}
 	err = fn(log)
 	if bad := cmp.Or(log.err, f.Close()); err == nil && bad != nil {
-		err = &session.HostError{Err: fmt.Errorf("sim: --log: %w", bad)}
+		err = &session.HostError{Err: fmt.Errorf("--log: %w", bad)}
 	}
 	return err
 }

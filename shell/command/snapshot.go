@@ -28,13 +28,13 @@ import (
 )
 
 // snapshotOptions are what is read beside the forwarding tables.
-type snapshotOptions struct{ adaptive, all bool }
+type snapshotOptions struct{ adaptive, all, force bool }
 
 // snapshotCommand writes a fabric with its tables.
 func snapshotCommand(p *session.Program) *cobra.Command {
 	var o snapshotOptions
 	c := &cobra.Command{
-		Use:   "snapshot FILE [--adaptive] [--all]",
+		Use:   "snapshot FILE [--adaptive] [--all] [--force]",
 		Short: "Sweep the fabric, read its forwarding tables, and save all of it to a file",
 		Long: `Sweep the fabric, read the forwarding tables of all switches, and write the result to
 FILE, compressed and with a checksum; keys are left out. -F file:FILE and
@@ -44,7 +44,10 @@ routing, which replace the forwarding tables where it is on: for 11,664 hosts ab
 million datagrams. --all saves these too, and the input of audits: P_Key, SL2VL, VL
 arbitration and multicast tables, counters, the records of the subnet administrator,
 and what devices of NVIDIA report of the health of ports, virtual ports and routers.
-For 11,664 hosts that takes millions of datagrams.`,
+For 11,664 hosts that takes millions of datagrams.
+
+A FILE with more than twice as many nodes, of the same subnet, is not replaced without
+--force: a link may be down, and most of the fabric out of reach.`,
 		Example: `  fabsh snapshot monday.snap
   fabsh snapshot golden.snap --all
   fabsh -F file:monday.snap verify --lfts monday.snap`,
@@ -52,17 +55,18 @@ For 11,664 hosts that takes millions of datagrams.`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
-				return errors.New("snapshot: missing FILE")
+				return errors.New("missing FILE")
 			case len(words) > 1:
-				return fmt.Errorf("snapshot: unexpected argument %q; want one FILE", words[1])
+				return fmt.Errorf("unexpected argument %q; want one FILE", words[1])
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
-			return onFabric(p, "snapshot", func(ctx context.Context, s *session.Session) error { return writeSnapshot(ctx, s, words[0], o) })
+			return onFabric(p, func(ctx context.Context, s *session.Session) error { return writeSnapshot(ctx, s, words[0], o) })
 		},
 	}
 	c.Flags().BoolVar(&o.adaptive, "adaptive", false, "read the tables of adaptive routing too")
+	c.Flags().BoolVar(&o.force, "force", false, "replace FILE even if it has many more nodes of the same subnet")
 	c.Flags().BoolVar(&o.all, "all", false, "read all tables, counters and records too")
 	return c
 }
@@ -72,6 +76,9 @@ For 11,664 hosts that takes millions of datagrams.`,
 func writeSnapshot(ctx context.Context, s *session.Session, path string, o snapshotOptions) error {
 	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
+		return err
+	}
+	if err := mayReplace(ctx, s, path, f, o.force); err != nil {
 		return err
 	}
 	tables := "no tables: a topology does not contain them"
@@ -94,13 +101,35 @@ func writeSnapshot(ctx context.Context, s *session.Session, path string, o snaps
 		tables += ", " + plural.Count(n, "answer", "answers")
 	}
 	if err := session.WriteNamed(ctx, path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+		return err
 	}
 	s.Print(fmt.Sprintf("%s: %s, %s\n", path, f, tables))
 	if unread > 0 {
 		return &lang.ExitError{Code: lang.StatusFabric}
 	}
 	return nil
+}
+
+// mayReplace returns an error if f must not replace the file at path: a fabric with more than twice as
+// many nodes, of which f has some. What is not a fabric is replaced.
+func mayReplace(ctx context.Context, s *session.Session, path string, f *fabric.Fabric, force bool) error {
+	if force {
+		return nil
+	}
+	file, err := format.OpenRegular(path) // a pipe has no earlier content
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	old, err := format.Load(file, path, s.Included(ctx))
+	if err != nil || len(old.Nodes()) <= 2*len(f.Nodes()) {
+		return nil
+	}
+	same := slices.ContainsFunc(f.Nodes(), func(n fabric.Node) bool { return len(old.NodeByGUID(n.GUID())) > 0 })
+	if !same {
+		return nil
+	}
+	return &session.HostError{Err: fmt.Errorf("%s: it has %d nodes of this subnet, and the fabric %s; not replaced; check the fabric, or give --force", path, len(old.Nodes()), plural.Count(len(f.Nodes()), "node", "nodes"))}
 }
 
 // adaptiveOf returns the adaptive routing of r by node; nil: it was not read.
@@ -132,9 +161,9 @@ func rows(r *routes.Routes) [][]byte {
 	return tables
 }
 
-// diffCommand compares two fabrics.
-func diffCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
+// diffCapability compares two fabrics. server serves the tool.
+func diffCapability(p *session.Program, server func() *mcp.Server) *capability[*diffOptions] {
+	return &capability[*diffOptions]{command: &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Compare two files of a fabric, or a file with the live fabric",
 		Long: `Compare a fabric with an earlier state: cables moved, exchanged, removed and added,
@@ -146,8 +175,8 @@ Without NEW the fabric of the session is compared with OLD. What one of the form
 does not contain is not compared, which is reported once. What one side could not
 read is not a change, and makes the exit status 3.
 
-Exit status: 0 no difference; 1 differences; 2 usage error; 3 a file cannot be
-read, or a side is incomplete.`,
+Exit status: 0 no difference; 1 differences; 2 usage error, or a file cannot be read;
+3 a side is incomplete, or the fabric or this host failed.`,
 		Example: `  fabsh diff yesterday.snap today.snap
   fabsh -F ibsim diff yesterday.snap
   fabsh -o csv diff plan.topo today.snap`,
@@ -155,22 +184,62 @@ read, or a side is incomplete.`,
 		Args: func(_ *cobra.Command, words []string) error {
 			switch {
 			case len(words) == 0:
-				return errors.New("diff: missing files; give OLD and NEW, or OLD alone to compare the fabric with it")
+				return errors.New("missing files; give OLD and NEW, or OLD alone to compare the fabric with it")
 			case len(words) > 2:
-				return fmt.Errorf("diff: unexpected argument %q; want OLD and NEW", words[2])
+				return fmt.Errorf("unexpected argument %q; want OLD and NEW", words[2])
 			case len(words) == 2 && p.Line == nil && p.Settings.Given("fabric"):
-				return errors.New("diff: -F and NEW exclude each other")
+				return errors.New("-F and NEW exclude each other")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, words []string) error {
-			if len(words) == 1 {
-				return onFabric(p, "diff", func(ctx context.Context, s *session.Session) error { return diffSession(ctx, p, s, words[0]) })
+	},
+		options: fresh[diffOptions],
+		line: func(o *diffOptions, _ *cobra.Command, words []string) error {
+			o.files = words
+			return nil
+		},
+		start: func(o *diffOptions, _ *cobra.Command, run func(context.Context, *session.Session) error) error {
+			if len(o.files) == 2 {
+				return diffFiles(p, o.files...)
 			}
-			return diffFiles(p, words[0], words[1])
+			return onFabric(p, run)
+		},
+		run: func(ctx context.Context, s *session.Session, o *diffOptions) (shown starlark.Value, err error) {
+			if len(o.files) > 0 {
+				if o.old, err = sideOf(ctx, p, s, o.files[0]); err != nil {
+					return nil, err
+				}
+			}
+			return compare(ctx, s, o)
+		},
+		tool: "diff",
+		doc:  "Without old, the fabric is compared with the first complete sweep of this server.",
+		words: []mcp.Param{
+			{Name: "old", Kind: mcp.KindText, Doc: "a snapshot or a topology, the earlier state" + theFile},
+			{Name: "new", Kind: mcp.KindText, Doc: "the later state (default: the fabric, which is swept)" + theFile},
+		},
+		take: func(ctx context.Context, s *session.Session, a mcp.Arguments, o *diffOptions) (err error) {
+			o.old = server().First()
+			switch {
+			case a.Has("old"):
+				if o.old, err = sideOf(ctx, p, s, a.Text("old")); err != nil {
+					return err
+				}
+			case a.Has("new"):
+				return errors.New("new needs old, the earlier state")
+			case o.old == nil:
+				return errors.New("no call of this server has swept the whole fabric yet; call run with the script discover(), and diff later; or name a file as old")
+			}
+			if a.Has("new") {
+				o.now, err = sideOf(ctx, p, s, a.Text("new"))
+			}
+			return err
 		},
 	}
 }
+
+// params has no element: all options are words.
+func (o *diffOptions) params() params { return nil }
 
 // diffFiles compares two files. It needs no fabric and no session.
 func diffFiles(p *session.Program, paths ...string) error {
@@ -196,7 +265,7 @@ func diffFiles(p *session.Program, paths ...string) error {
 		}
 		r, err := diff.Compare(ctx, sides[0], sides[1])
 		if err != nil {
-			return fmt.Errorf("diff: %w", err)
+			return err
 		}
 		text, err := renderTable(p.Settings, p.Console.Err(), shownDiff(r, p.Settings.Output(), p.Warn), "diff")
 		if err != nil {
@@ -209,47 +278,45 @@ func diffFiles(p *session.Program, paths ...string) error {
 	})
 }
 
-// diffSession compares the fabric of the session with a file. Its tables, and what
-// snapshot --all reads, are read if the file has any.
-func diffSession(ctx context.Context, p *session.Program, s *session.Session, path string) error {
-	old, err := sideOf(ctx, p, s, path)
-	if err != nil {
-		return err
-	}
-	return diffLive(ctx, s, old)
+// diffOptions are the sides of a comparison.
+type diffOptions struct {
+	files    []string       // of the command line: the earlier state, and the later one
+	old, now *fabric.Fabric // now may be nil: the fabric of the session
 }
 
-// diffLive compares the fabric of the session with an earlier one.
-func diffLive(ctx context.Context, s *session.Session, old *fabric.Fabric) error {
+// compare returns the differences of two fabrics. Tables, and what snapshot --all reads, are read
+// if the earlier state has any.
+func compare(ctx context.Context, s *session.Session, o *diffOptions) (shown starlark.Value, err error) {
+	now := o.now
+	if now == nil {
+		if now, err = currentLike(ctx, s, o.old); err != nil {
+			return nil, err
+		}
+	}
+	r, err := diff.Compare(ctx, o.old, now)
+	if err != nil {
+		return nil, err
+	}
+	return shownDiff(r, s.Format, s.Warn), session.Exit(diffStatus(r))
+}
+
+// currentLike returns the fabric of the session, with what an earlier one has besides the topology.
+func currentLike(ctx context.Context, s *session.Session, old *fabric.Fabric) (*fabric.Fabric, error) {
 	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
 		live, err := audits.ReadRoutes(ctx, s.Runtime, f, old.HasAdaptive())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live), Adaptive: adaptiveOf(live)})
 	}
 	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
-		if f, err = audits.ReadAnswers(ctx, s.Runtime, f); err != nil {
-			return err
-		}
+		return audits.ReadAnswers(ctx, s.Runtime, f)
 	}
-	return showDiff(ctx, s, old, f)
-}
-
-// showDiff shows the differences of two fabrics.
-func showDiff(ctx context.Context, s *session.Session, old, now *fabric.Fabric) error {
-	r, err := diff.Compare(ctx, old, now)
-	if err != nil {
-		return fmt.Errorf("diff: %w", err)
-	}
-	if err := s.Show(shownDiff(r, s.Format, s.Warn)); err != nil {
-		return err
-	}
-	return session.Exit(diffStatus(r))
+	return f, nil
 }
 
 // sideOf is side for a file that the session may read.
@@ -264,8 +331,7 @@ func sideOf(ctx context.Context, p *session.Program, s *session.Session, path st
 	return loaded(f, session.Late(err), names)
 }
 
-// side reads a file to be compared. A file that cannot be read is not a usage error: it
-// may have been lost since.
+// side reads a file to be compared.
 func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
 	f, err := session.LoadFile(ctx, path, secrets)
 	return loaded(f, err, names)
@@ -277,7 +343,7 @@ func loaded(f *fabric.Fabric, err error, names map[mad.GUID]string) (*fabric.Fab
 	case errors.Is(err, lang.ErrInterrupted):
 		return nil, err
 	case err != nil:
-		return nil, &session.HostError{Err: fmt.Errorf("diff: %w", err)}
+		return nil, err
 	}
 	return f.Renamed(names), nil
 }
@@ -309,40 +375,6 @@ func diffStatus(r *diff.Report) int {
 		return lang.StatusFindings
 	}
 	return lang.StatusClean
-}
-
-// diffTool compares with an earlier state.
-func diffTool(p *session.Program, server func() *mcp.Server) *agentTool {
-	return &agentTool{
-		name: "diff", command: "diff",
-		doc: "Without old, the fabric is compared with the first complete sweep of this server.",
-		params: []mcp.Param{
-			{Name: "old", Kind: mcp.KindText, Doc: "a snapshot or a topology, the earlier state" + theFile},
-			{Name: "new", Kind: mcp.KindText, Doc: "the later state (default: the fabric, which is swept)" + theFile},
-		},
-		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			old := server().First()
-			switch {
-			case a.Has("old"):
-				var err error
-				if old, err = sideOf(ctx, p, s, a.Text("old")); err != nil {
-					return err
-				}
-			case a.Has("new"):
-				return errors.New("diff: new needs old, the earlier state")
-			case old == nil:
-				return errors.New("diff: no call of this server has swept the whole fabric yet; call run with the script discover(), and diff later; or name a file as old")
-			}
-			if !a.Has("new") {
-				return diffLive(ctx, s, old)
-			}
-			now, err := sideOf(ctx, p, s, a.Text("new"))
-			if err != nil {
-				return err
-			}
-			return showDiff(ctx, s, old, now)
-		},
-	}
 }
 
 // pictureFormats are what graph draws, by the value of its -o.
@@ -383,13 +415,13 @@ other ends are drawn.`,
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
 			case as == "":
-				return errors.New("graph: missing format; give -o svg or -o dot")
+				return errors.New("missing format; give -o svg or -o dot")
 			case !slices.Contains(pictureFormats, as):
-				return fmt.Errorf("graph: -o %q: want svg or dot", as)
+				return fmt.Errorf("-o %q: want svg or dot", as)
 			case c.Flags().Changed("out") && out == "":
-				return errors.New("graph: --out: missing file name")
+				return errors.New("--out: missing file name")
 			}
-			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out, reads) })
+			return onFabric(p, func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out, reads) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -411,7 +443,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 	for _, word := range words {
 		n, err := nodeNamed(f, word)
 		if err != nil {
-			return fmt.Errorf("graph: %w", err)
+			return err
 		}
 		if !slices.Contains(o.Around, n) {
 			o.Around = append(o.Around, n)
@@ -427,7 +459,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 	if reads || f.HasAdaptive() {
 		tables, err := audits.ReadRoutes(ctx, s.Runtime, f, true)
 		if err != nil {
-			return fmt.Errorf("graph: --adaptive: %w", err)
+			return fmt.Errorf("--adaptive: %w", err)
 		}
 		text := routes.DescribeAdaptive(tables)
 		if text == "" {
@@ -443,7 +475,7 @@ func drawGraph(ctx context.Context, s *session.Session, words []string, as, out 
 		return draw(s.Console.Out())
 	}
 	if err := session.WriteNamed(ctx, out, draw); err != nil {
-		return fmt.Errorf("graph: --out: %w", err)
+		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
 }

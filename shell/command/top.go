@@ -53,25 +53,25 @@ PageUp, PageDown, Home and End move; ? shows the keys. F4, F6 and F10 are those 
   fabsh top --by ber --tier spine
   fabsh -F sim:traffic=10GB/s top --rounds 3 | cat`,
 		Annotations: map[string]string{atPrompt: direct},
-		Args:        cobra.NoArgs,
+		Args:        atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			i := slices.Index(live.Words, by)
 			switch {
 			case i < 0:
-				return fmt.Errorf("top: --by %q: use one of %s", by, strings.Join(live.Words, ", "))
+				return fmt.Errorf("--by %q: use one of %s", by, strings.Join(live.Words, ", "))
 			case every.Value == 0:
 				every.Value = 5 * time.Second
 			case every.Value < audit.MinWindow:
-				return fmt.Errorf("top: --every %v: want %v or more: agents do not update counters at each read", every.Value, audit.MinWindow)
+				return fmt.Errorf("--every %v: want %v or more: agents do not update counters at each read", every.Value, audit.MinWindow)
 			}
 			if o.Tier != "" && !slices.Contains(picture.TierWords, o.Tier) {
-				return fmt.Errorf("top: --tier %q: use one of %s", o.Tier, strings.Join(picture.TierWords, ", "))
+				return fmt.Errorf("--tier %q: use one of %s", o.Tier, strings.Join(picture.TierWords, ", "))
 			}
 			if o.Rounds < 0 {
-				return fmt.Errorf("top: --rounds %d: want 1 or more", o.Rounds)
+				return fmt.Errorf("--rounds %d: want 1 or more", o.Rounds)
 			}
 			o.By, o.Every = live.By(i), every.Value
-			return onFabric(p, "top", func(ctx context.Context, s *session.Session) error { return runTop(ctx, p, s, o) })
+			return onFabric(p, func(ctx context.Context, s *session.Session) error { return runTop(ctx, p, s, o) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -125,7 +125,7 @@ func (r *ratesSource) Sent() uint64 { return r.sent() }
 // runTop shows the table until it is over.
 func runTop(ctx context.Context, p *session.Program, s *session.Session, o live.Options) error {
 	if s.Engine == nil {
-		return s.NoLive("top", "top needs a live fabric: this session reads a file; choose one with -F")
+		return s.NoLive("top needs a live fabric: this session reads a file; choose one with -F")
 	}
 	ctx, stop := s.Runner.Deadline.Within(ctx) // a round may take as long as the user waits
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/check"
@@ -26,9 +26,9 @@ import (
 	"fabsh/shell/session"
 )
 
-// topologyCommand writes topologies for schedulers.
-func topologyCommand(p *session.Program) *cobra.Command {
-	c := &cobra.Command{
+// topologyCapability writes topologies for schedulers.
+func topologyCapability(p *session.Program) *capability[*topologyOptions] {
+	return &capability[*topologyOptions]{command: &cobra.Command{
 		Use:   "topology KIND | FILE.star [HOST] [options of the kind]",
 		Short: "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, nfd, MPI",
 		Long: `Write the topology of the fabric for a job scheduler.
@@ -41,49 +41,40 @@ groups follow the number of tiers that packets climb. Adapters are named "HOST
 ADAPTER", as in "node-7 HCA-1". The text is read back and compared before it is shown
 or replaces a file.
 
---class sets the purpose of an adapter: only compute nodes (cn) are written; others are
-io, an, gateway, sm. By default "*storage*" is io, and so are login and management
-hosts: login*, *-login*, mgmt*, *-mgmt*, management*, admin*, headnode*, *ufm*.`,
-		Example: `  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
+--class sets the purpose of an adapter, or of all adapters at a switch: only compute nodes
+(cn) are written; others are io, an, gateway, sm. By default "*storage*" is io, and so are
+login and management hosts: login*, *-login*, mgmt*, *-mgmt*, management*, admin*,
+headnode*, *ufm*. A leaf that serves hosts of several groups, which have more adapters
+elsewhere, is inferred to be one of storage or management; if hosts have as many adapters
+there as elsewhere, its role is ambiguous: give the class.
+
+Adapters whose names identify no host, such as "localhost mlx5_0", are left out and listed.
+Hosts with the same name are an error.`,
+		Example: `  fabsh topology slurm --class 'storage-leaf*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
   fabsh -F file:cluster.net topology slurm-node node-0007
   fabsh topology hostfile --slots 8 > hosts`,
-		Annotations:        map[string]string{atPrompt: ""},
-		DisableFlagParsing: true, // session flags are distinguishable only when the kind is known
-		ValidArgsFunction:  completeTopology,
-		RunE: func(c *cobra.Command, words []string) error {
-			words, err := takeTopology(p, words)
-			if err != nil {
-				return err
-			}
-			o, err := parseTopology(words)
-			switch {
-			case err != nil:
-				return fmt.Errorf("topology: %w", err)
-			case o.list:
-				return writeDocs(p.Console.Out(), script.Topologies.Shipped())
-			case o.kind == "" && o.help:
-				return c.Help()
-			case o.kind == "":
-				return errors.New(`topology: missing kind; give a name ("fabsh topology --list" lists the shipped ones) or a .star file`)
-			case strings.HasSuffix(o.kind, ".star"):
-				if err := CheckScript(c, o.kind); err != nil {
-					return err
-				}
-			default:
-				if _, err := script.Topologies.Locate(o.kind); err != nil {
-					return fmt.Errorf("topology: %w", err)
-				}
-			}
-			run := func(ctx context.Context, s *session.Session) error { return writeTopology(ctx, p, s, o) }
-			if o.help {
-				return withoutFabric(p, "topology", run)
-			}
-			return onFabric(p, "topology", run)
+		Annotations:       map[string]string{atPrompt: ""},
+		ValidArgsFunction: completeTopology,
+	},
+		options: fresh[topologyOptions],
+		line:    (*topologyOptions).take, scripts: script.Topologies, missing: "kind",
+		run: func(ctx context.Context, s *session.Session, o *topologyOptions) (starlark.Value, error) {
+			return nil, writeTopology(ctx, p, s, *o)
 		},
+		tool: "topology",
+		doc:  "The value is the text of the file.",
+		words: []mcp.Param{
+			{Name: "kind", Kind: mcp.KindText, Required: true, Doc: "the kind of file: " + docsOf(script.Topologies) + "; or a .star file below a directory of -I"},
+			optionsParam("the kind, such as {\"slots\": 8} of hostfile"),
+		},
+		take: func(ctx context.Context, s *session.Session, a mcp.Arguments, o *topologyOptions) (err error) {
+			o.kind, o.args, err = clientScript(ctx, s, a, script.Topologies, a.Text("kind"), script.TopologyEntry)
+			return err
+		},
+		isText: func(a mcp.Arguments) bool { return a.Text("diff") == "" },
 	}
-	return withFlags(c, new(topologyOptions).flags())
 }
 
 // topologyOptions are the options behind topology on the command line.
@@ -94,80 +85,49 @@ type topologyOptions struct {
 	rules               []graph.Rule // of --class
 	levels              int
 	baseline, out, diff string
-	list, help, skip    bool
+	skip                bool
 }
 
-// flags declares the command's own flags, and sets o to their defaults.
-func (o *topologyOptions) flags() *pflag.FlagSet {
-	f := newFlags("topology")
-	f.Func("class", "purpose of adapters by name (with * and ?) or GUID, as `NAME=CLASS` (repeatable)", func(text string) error {
-		rule, err := classRule(text)
-		o.rules = append(o.rules, rule)
-		return err
-	})
-	f.StringVar(&o.baseline, "baseline", "", "keep parts that are absent now in the place that they have in `FILE`, a snapshot or topology")
-	f.Func("levels", "at most `N` levels of groups below the root; with 1 the network need not be a tree", func(text string) (err error) {
-		if o.levels, err = strconv.Atoi(text); err != nil || o.levels < 1 {
-			return fmt.Errorf("want a number from 1, got %q", text)
-		}
-		return nil
-	})
-	f.BoolVar(&o.skip, "skip-misplaced", false, "leave out the few hosts that are attached to spines")
-	f.StringVar(&o.out, "out", "", "write to `FILE`, completely or not at all, instead of standard output")
-	f.StringVar(&o.diff, "diff", "", "compare with `FILE`, such as the one in use; show differences, and exit with 1 if there are any")
-	f.BoolVar(&o.list, "list", false, "list the kinds")
-	return f
+// params declares the parameters.
+func (o *topologyOptions) params() params {
+	return params{
+		{name: "class", to: (*classRules)(&o.rules), doc: "purpose of adapters by name (with * and ?) or GUID, or by that of their switch, as `NAME=CLASS` (repeatable)"},
+		{name: "baseline", to: &o.baseline, file: true, doc: "keep parts that are absent now in the place that they have in `FILE`, a snapshot or topology"},
+		{name: "levels", to: &o.levels, doc: "at most `N` levels of groups below the root; with 1 the network need not be a tree"},
+		{name: "skip-misplaced", to: &o.skip, doc: "leave out the few hosts that are attached to spines"},
+		{name: "out", to: &o.out, doc: "write to `FILE`, completely or not at all, instead of standard output", withheld: writesFiles},
+		{name: "diff", to: &o.diff, file: true, doc: "compare with `FILE`, such as the one in use; show differences, and exit with 1 if there are any"},
+		{name: "list", to: new(bool), doc: "list the kinds", withheld: listsNames},
+	}
 }
 
-// takeTopology takes the session flags out of the words behind topology: those that
-// neither the command nor the kind has.
-func takeTopology(p *session.Program, words []string) ([]string, error) {
-	own := new(topologyOptions).flags()
-	var options []string
-	if o, err := parseTopology(withoutSession(p.Settings, words, own)); err == nil && o.kind != "" {
-		options = topologyKindOptions(o.kind)
+// take sets what the command line has besides the flags of the command.
+func (o *topologyOptions) take(c *cobra.Command, words []string) error {
+	if len(words) > 0 {
+		o.kind, o.args = words[0], scriptWords(c, words)
 	}
-	return extractSession(p.Settings, words, own, func(flag string) bool { return slices.Contains(options, flag) })
+	return nil
 }
 
-// topologyKindOptions are the options of a kind.
-func topologyKindOptions(name string) []string {
-	for _, d := range script.Topologies.Shipped() {
-		if d.Name == name {
-			return d.Options
-		}
-	}
-	return script.ProgramOf(name, sourceAt(name), script.TopologyEntry).Options
+// classRules is --class, which may be repeated.
+type classRules []graph.Rule
+
+func (l *classRules) Set(text string) error {
+	rule, err := classRule(text)
+	leaf := rule
+	leaf.Leaf = true
+	*l = append(*l, rule, leaf)
+	return err
 }
 
-// parseTopology separates the command's own flags, which may stand anywhere, from the
-// kind's.
-func parseTopology(words []string) (o topologyOptions, err error) {
-	words, err = extractOwn(words, finder(o.flags()), invalidValue)
-	if err != nil {
-		return o, err
-	}
-	for _, w := range words {
-		switch isFlag := strings.HasPrefix(w, "-"); {
-		case w == "-h" || w == "--help":
-			o.help = true
-			o.args = append(o.args, w)
-		case o.kind != "" || isFlag && strings.Contains(w, "="):
-			o.args = append(o.args, w)
-		case isFlag: // is the next word its value, or the kind?
-			return o, fmt.Errorf("%s: ambiguous before the kind; write it after the kind", w)
-		default:
-			o.kind = w
-		}
-	}
-	return o, nil
-}
+func (l *classRules) Type() string   { return "textArray" }
+func (l *classRules) String() string { return "" }
 
 // classRule reads NAME=CLASS, where NAME may be a GUID, and contain a =.
 func classRule(text string) (graph.Rule, error) {
 	i := strings.LastIndexByte(text, '=')
 	if i <= 0 {
-		return graph.Rule{}, fmt.Errorf("want NAME=CLASS, such as 'storage*=io', got %q", text)
+		return graph.Rule{}, errors.New("want NAME=CLASS, such as 'storage*=io'")
 	}
 	class, err := graph.ParseClass(text[i+1:])
 	if err == nil && class&graph.ClassSwitch != 0 {
@@ -184,7 +144,7 @@ func classRule(text string) (graph.Rule, error) {
 
 // writeTopology makes the text of a kind, compares it with a file and writes it.
 func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
-	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args, session.FlagNames(new(topologyOptions).flags()))
+	kind, err := program.LoadTopology(ctx, s.Interpreter, o.kind, o.args)
 	if err != nil {
 		return err
 	}
@@ -222,7 +182,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	}
 	g, err := hosts.Find(f, hosts.GroupOptions{Rules: slices.Concat(o.rules, hosts.ServiceRules(), graph.DefaultRules()), Baseline: baseline, Levels: o.levels, DNS: kind.DNS, SkipMisplaced: o.skip})
 	if err != nil {
-		return blameFabric(s, fmt.Errorf("topology: %w", err))
+		return &session.HostError{Err: err}
 	}
 	for _, note := range g.Notes {
 		s.Warn("topology: %s", note)
@@ -232,7 +192,7 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 		return err
 	}
 	if o.out != "" && o.baseline == "" && !f.Complete() {
-		return blameFabric(s, fmt.Errorf("topology: %s: not written: hosts may be missing (%s); --baseline FILE keeps absent ones", o.out, f.Missing()))
+		return &session.HostError{Err: fmt.Errorf("%s: not written: hosts may be missing (%s); --baseline FILE keeps absent ones", o.out, f.Missing())}
 	}
 	if o.out != "" {
 		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -255,54 +215,10 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	return nil
 }
 
-// blameFabric turns an error into one of the fabric, for the exit status.
-func blameFabric(s *session.Session, err error) error {
-	s.Console.Fail(&session.HostError{Err: err})
-	return &lang.ExitError{Code: lang.StatusFabric}
-}
-
-// completeTopology proposes kinds, then their options, and the command's own flags.
-func completeTopology(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	switch o, err := parseTopology(words); {
-	case err != nil:
-	case o.kind != "":
-		names = topologyKindOptions(o.kind)
-	default:
-		for _, d := range script.Topologies.Shipped() {
-			names = append(names, d.Name+"\t"+d.Doc)
-		}
+// completeTopology proposes kinds.
+func completeTopology(_ *cobra.Command, words []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+	if len(words) == 0 {
+		list = docWords(script.Topologies)
 	}
-	return check.Matching(append(names, session.FlagNames(new(topologyOptions).flags())...), typed), cobra.ShellCompDirectiveDefault
-}
-
-// topologyTool returns the file of a scheduler.
-func topologyTool(p *session.Program) *agentTool {
-	offered := []string{"class", "baseline", "levels", "skip-misplaced", "diff"}
-	return &agentTool{
-		name: "topology", command: "topology",
-		doc: "The value is the text of the file.",
-		params: []mcp.Param{
-			{Name: "kind", Kind: mcp.KindText, Required: true, Doc: "the kind of file: " + docsOf(script.Topologies) + "; or a .star file below a directory of -I"},
-			optionsParam("the kind, such as {\"slots\": 8} of hostfile"),
-		},
-		flags: new(topologyOptions).flags(), offered: offered,
-		withheld: map[string]string{"out": writesFiles, "list": listsNames},
-		isText:   func(a mcp.Arguments) bool { return a.Text("diff") == "" },
-		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			var o topologyOptions
-			if err := a.SetFlags(o.flags(), offered...); err != nil {
-				return fmt.Errorf("topology: %w", err)
-			}
-			names, err := clientScripts(ctx, s, script.Topologies, []string{a.Text("kind")})
-			if err != nil {
-				return err
-			}
-			o.kind = names[0]
-			if o.args, err = a.Words("options", topologyKindOptions(o.kind)); err != nil {
-				return fmt.Errorf("topology %s: %w", a.Text("kind"), err)
-			}
-			return writeTopology(ctx, p, s, o)
-		},
-	}
+	return check.Matching(list, typed), cobra.ShellCompDirectiveDefault
 }

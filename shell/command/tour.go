@@ -27,13 +27,13 @@ form. hint helps, skip continues, back goes back, again repeats, and quit leaves
 next fabsh tour continues there, or at STEP.`,
 		Example: `  fabsh tour
   fabsh tour 1    # from the beginning`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			from := 0
 			if len(words) > 0 {
 				var err error
 				if from, err = strconv.Atoi(words[0]); err != nil || from < 1 {
-					return fmt.Errorf("tour: %q: want the number of a step, from 1", words[0])
+					return fmt.Errorf("%q: want the number of a step, from 1", words[0])
 				}
 			}
 			status, err := Tour(p, newRoot, from)
@@ -49,21 +49,19 @@ next fabsh tour continues there, or at STEP.`,
 // program. Its clock is virtual: no user waits.
 func Tour(p *session.Program, newRoot func(*session.Program) *cobra.Command, from int) (status int, err error) {
 	switch {
-	case p.Settings.Given("command"):
-		return 0, errors.New("-c: not supported by commands; leave it out")
 	case p.Settings.Given("fabric"):
-		return 0, errors.New("tour: -F: not supported: the tour has its own fabric")
+		return 0, errors.New("-F: not supported: the tour has its own fabric")
 	case p.Settings.ReadOnly || p.Settings.PlanFile != "":
-		return 0, errors.New("tour: --read-only, --plan: not supported: one step changes the simulated fabric; leave them out")
+		return 0, errors.New("--read-only, --plan: not supported: one step changes the simulated fabric; leave them out")
 	case !p.AtTerminal():
-		return 0, errors.New("tour: needs a terminal")
+		return 0, errors.New("needs a terminal")
 	}
 	if err := p.Settings.Check(); err != nil {
 		return 0, err
 	}
 	dir, err := os.MkdirTemp("", "fabsh-tour-")
 	if err != nil {
-		return 0, &session.HostError{Err: fmt.Errorf("tour: %w", err)}
+		return 0, &session.HostError{Err: err}
 	}
 	defer os.RemoveAll(dir)
 	settings := *p.Settings
@@ -79,7 +77,7 @@ func Tour(p *session.Program, newRoot func(*session.Program) *cobra.Command, fro
 	if err != nil {
 		return 0, err
 	}
-	defer func() { status = session.Worse(status, p.Console.Fail(s.Close())) }()
+	defer func() { status = session.Worse(status, p.Fail(s.Close())) }()
 	s.Runner.Statement = p.Settings.Deadline.Value
 	var t *tour.Tour
 	status = prompt.Run(p, s, prompt.Options{Commands: AtPrompt(p, newRoot), Tour: func(at tour.Prompt) (*tour.Tour, error) {

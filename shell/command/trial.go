@@ -62,36 +62,38 @@ to events, which it ends. It sends at most --budget datagrams, prints that first
 a terminal, asks. A device that times out three times is not queried again; a device
 that an M_Key protects is not queried after the sweep, and no keys are used.
 
---out FILE saves the recording, without keys. Names, GUIDs, GIDs and serial numbers in it
-are replaced, each by the same everywhere; --identities keeps them. -F replay:FILE trial
-reproduces the report, without the comparisons with the host. CONTRIBUTING.md describes
-how to send a recording. Findings (differences, timeouts, malformed answers) make the
-exit status 1.`,
+--out FILE saves the recording, without keys, and the report in FILE.txt. Names, GUIDs,
+GIDs and serial numbers in both are replaced, each by the same everywhere, and what does
+not decode is zero; --identities keeps them. Both are then searched for each name, GUID
+and serial number, and not saved if one is left. Names of devices are shown only at a
+terminal. -F replay:FILE trial reproduces the report, without the comparisons with the
+host. CONTRIBUTING.md describes how to send a recording. Findings (differences, timeouts,
+malformed answers) make the exit status 1.`,
 		Example: `  fabsh trial --out trial.pcap
   fabsh -F sim trial --events 0
   fabsh trial -C mlx5_0 --budget 20000 --yes -o json`,
-		Args: cobra.NoArgs,
+		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			for _, x := range [][2]string{{"write", "a trial never writes"}, {"plan", "a trial never writes"}, {"keys", "a trial uses no keys"}, {"record", "give --out FILE"}} {
 				if p.Settings.Given(x[0]) {
-					return fmt.Errorf("trial: --%s: not supported: %s", x[0], x[1])
+					return fmt.Errorf("--%s: not supported: %s", x[0], x[1])
 				}
 			}
 			switch {
 			case o.budget <= 0:
-				return errors.New("trial: --budget must be positive")
+				return errors.New("--budget must be positive")
 			case o.events < 0 || o.events > time.Hour:
-				return errors.New("trial: --events must be between 0 and 1h")
+				return errors.New("--events must be between 0 and 1h")
 			}
 			return o.run(p)
 		},
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.out, "out", "", "write the recording to `FILE`")
+	c.Flags().StringVar(&o.out, "out", "", "write the recording to `FILE`, and the report to FILE.txt")
 	c.Flags().IntVar(&o.budget, "budget", o.budget, "send at most `N` datagrams")
 	c.Flags().DurationVar(&o.events, "events", time.Minute, "receive events for `DURATION`; 0: do not subscribe")
 	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	c.Flags().BoolVar(&o.identities, "identities", false, "keep names, GUIDs, GIDs and serial numbers in the recording")
+	c.Flags().BoolVar(&o.identities, "identities", false, "keep names, GUIDs, GIDs and serial numbers in the recording and the report")
 	c.MarkFlagFilename("out")
 	return c
 }
@@ -138,17 +140,18 @@ func (o *trialOptions) run(p *session.Program) error {
 	open := func(ctx context.Context) (*session.Session, error) {
 		return session.Open(ctx, p, session.Opening{NoKeys: true, Wrap: wrap})
 	}
-	return execute(p, task{name: "trial", time: p.StartTime(), open: open, run: func(ctx context.Context, s *session.Session) error {
+	return execute(p, task{time: p.StartTime(), open: open, run: func(ctx context.Context, s *session.Session) error {
 		switch {
 		case s.Engine == nil:
-			return s.NoLive("trial", "the session reads a file; a trial reads devices")
+			return s.NoLive("the session reads a file; a trial reads devices")
 		case replay != nil && o.out != "":
-			return errors.New("trial: --out: the session replays a recording; copy that file")
+			return errors.New("--out: the session replays a recording; copy that file")
 		}
 		if err := o.ask(ctx, p, s); err != nil {
 			return err
 		}
-		r, err := o.try(ctx, s, budget, replay)
+		named := o.out == "" || o.identities || p.Console.ErrIsTerminal() // else the messages may be sent with the recording
+		r, err := o.try(ctx, s, budget, replay, named)
 		if err != nil {
 			return session.Late(err)
 		}
@@ -161,7 +164,7 @@ func (o *trialOptions) run(p *session.Program) error {
 		if err := showTrial(s, r); err != nil {
 			return err
 		}
-		if err := o.save(ctx, file.bytes()); err != nil {
+		if err := o.save(ctx, s, r, file.bytes()); err != nil {
 			return err
 		}
 		if !r.Clean() || budget.Exhausted() {
@@ -197,7 +200,7 @@ func (o *trialOptions) ask(ctx context.Context, p *session.Program, s *session.S
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.New("trial: not confirmed; nothing was sent")
+	return errors.New("not confirmed; nothing was sent")
 }
 
 // note prints a line for the user, who sees names that the report does not have.
@@ -208,7 +211,7 @@ func (o *trialOptions) note(s *session.Session, format string, args ...any) {
 }
 
 // try runs the trial.
-func (o *trialOptions) try(ctx context.Context, s *session.Session, budget *trial.Budget, replay *capture.Replay) (*trial.Report, error) {
+func (o *trialOptions) try(ctx context.Context, s *session.Session, budget *trial.Budget, replay *capture.Replay, named bool) (*trial.Report, error) {
 	options := trial.RunOptions{
 		Client:   topology.EnvOf(s.Runtime).SA,
 		Events:   o.events,
@@ -216,7 +219,9 @@ func (o *trialOptions) try(ctx context.Context, s *session.Session, budget *tria
 		Progress: s.Runtime.Progress,
 		Chosen: func(_ *fabric.Fabric, devices []*trial.Device) {
 			for _, d := range devices {
-				o.note(s, "%s: %s", d.Name, lang.Harmless(d.Node.Label()))
+				if named {
+					o.note(s, "%s: %s", d.Name, lang.Harmless(d.Node.Label()))
+				}
 			}
 		},
 	}
@@ -236,25 +241,65 @@ func (o *trialOptions) try(ctx context.Context, s *session.Session, budget *tria
 	return trial.Run(ctx, options)
 }
 
-// save writes the recording to the file of --out.
-func (o *trialOptions) save(ctx context.Context, recording []byte) error {
+// save writes the recording to the file of --out, and the report beside it.
+func (o *trialOptions) save(ctx context.Context, s *session.Session, r *trial.Report, recording []byte) error {
 	if o.out == "" {
 		return nil
 	}
-	if !o.identities {
-		var err error
-		if recording, err = capture.Anonymize(recording); err != nil {
-			return fmt.Errorf("trial: --out: %w", err)
-		}
-	}
-	err := session.WriteNamed(ctx, o.out, func(w io.Writer) error {
-		_, err := w.Write(recording)
-		return err
-	})
+	err := o.write(ctx, s, r, recording)
 	if err != nil {
-		return fmt.Errorf("trial: --out: %w", err)
+		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
+}
+
+func (o *trialOptions) write(ctx context.Context, s *session.Session, r *trial.Report, recording []byte) error {
+	reportFile := o.out + ".txt"
+	names := func(n *fabric.Node) (string, mad.GUID) { return n.Name(), n.GUID() }
+	what := "with names, GUIDs, GIDs and serial numbers"
+	var anonymous *capture.Anonymous
+	if !o.identities {
+		var err error
+		if anonymous, err = capture.Anonymize(recording); err != nil {
+			return err
+		}
+		recording, what = anonymous.Recording, "without names, GUIDs, GIDs and serial numbers"
+		names = func(n *fabric.Node) (string, mad.GUID) { return anonymous.Node(n.Name(), n.GUID()) }
+	}
+	text := reportOf(r, names)
+	if anonymous != nil {
+		if err := anonymous.Check(reportFile, text); err != nil {
+			return err
+		}
+	}
+	write := func(path string, data []byte) error {
+		return session.WriteNamed(ctx, path, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
+	if st, err := os.Stat(o.out); err == nil && !st.Mode().IsRegular() { // beside a pipe is no place for a report
+		return write(o.out, recording)
+	}
+	if err := write(o.out, recording); err != nil {
+		return err
+	}
+	if err := write(reportFile, []byte(text)); err != nil {
+		return err
+	}
+	o.note(s, "saved %s and %s, %s", o.out, reportFile, what)
+	return nil
+}
+
+// reportOf returns the report as a text that names the devices, as messages do.
+func reportOf(r *trial.Report, names func(*fabric.Node) (string, mad.GUID)) string {
+	var b strings.Builder
+	for _, m := range r.Models {
+		for _, d := range m.Devices {
+			fmt.Fprintf(&b, "%s: %s\n", d.Name, lang.Harmless(fabric.NodeLabel(names(d.Node))))
+		}
+	}
+	return b.String() + "\n" + r.String()
 }
 
 // showTrial shows the report of a trial: as text, as one value in JSON, otherwise the results

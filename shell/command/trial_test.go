@@ -182,7 +182,7 @@ func TestTrialPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range [][]byte{file.bytes(), anonymous} {
+	for _, file := range [][]byte{file.bytes(), anonymous.Recording} {
 		recording, err := capture.Load(bytes.NewReader(file), "trial.pcap")
 		if err != nil {
 			t.Fatal(err)

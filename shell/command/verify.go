@@ -8,83 +8,84 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/remedies"
 	values "fabsh/builtins/routing"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/routing/opensm"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
-	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
 // verifyOptions are the options of verify on the command line.
 type verifyOptions struct {
-	tables       routes.Files // without LFTs: the tables that the switches have
-	failEachLink bool
-	adaptive     verify.Adaptive
+	tables        routes.Files // without LFTs: the tables that the switches have
+	failEachLink  bool
+	managerEngine string
+	adaptive      verify.Adaptive
 }
 
-// verifyCommand verifies existing tables.
-func verifyCommand(p *session.Program) *cobra.Command {
-	var o verifyOptions
-	c := &cobra.Command{
+// verifyCapability verifies existing tables.
+func verifyCapability() *capability[*verifyOptions] {
+	return &capability[*verifyOptions]{command: &cobra.Command{
 		Use:   "verify --lfts FILE [--sl FILE] [--sl2vl FILE] [--fail-each-link]",
 		Short: "Verify forwarding tables: do all packets arrive, without loops and deadlocks?",
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
 arrive, without loops and deadlocks? Findings make the exit status 1.
 
 The tables are those of the file of --lfts; without it, those of the switches, or of the
-snapshot that the session reads. With --sl alone, the virtual lanes are those of the
-switches, or of the snapshot, too.`,
+snapshot that the session reads. If those of switches close a credit loop on one virtual
+lane, their SL2VL and the path records of the subnet administrator decide: all of at most
+512 LIDs, else those of at most 4,096 paths that cover the loop. If they cannot be read,
+credit loops are not judged. --sl alone replaces the path records.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Annotations: map[string]string{atPrompt: ""},
-		Args:        cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return onFabric(p, "verify", func(ctx context.Context, s *session.Session) error { return runVerify(ctx, s, o) })
-		},
+		Args:        atMost(0),
+	},
+		options: fresh[verifyOptions],
+		run:     verifyTables,
+		tool:    "route_verify", doc: "The tables are those that the switches have, or those of files.",
 	}
-	c.Flags().SortFlags = false
-	c.Flags().AddFlagSet(o.flags())
-	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(verify.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
-	for _, name := range []string{"lfts", "sl", "sl2vl", "far"} {
-		c.MarkFlagFilename(name)
-	}
-	return c
 }
 
-// flags declares the flags of verify.
-func (o *verifyOptions) flags() *pflag.FlagSet {
-	f := newFlags("verify")
-	f.StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, output of ibroute or dump_fts, ibdiagnet2.far, or a snapshot")
-	f.StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
-	f.StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, output of smpquery sl2vl, or a snapshot made with --all")
-	f.StringVar(&o.tables.FAR, "far", "", "adaptive routing of switches in `FILE`: ibdiagnet2.far")
-	f.BoolVar(&o.failEachLink, "fail-each-link", false, "report what each single failure of a link would break")
-	adaptiveFlagOf(f, &o.adaptive)
-	f.StringVar(&o.tables.SL2VL, "slvl", "", "the former name of --sl2vl")
-	f.MarkHidden("slvl")
-	return f
+// params declares the parameters.
+func (o *verifyOptions) params() params {
+	engine := managerEngineParam(&o.managerEngine)
+	engine.doc = "with --fail-each-link: predict the tables of OpenSM's routing engine `NAME` after each failure: " + strings.Join(opensm.Engines(), ", ") + "; auto: the worst of all that could have made the tables"
+	return params{
+		{name: "lfts", to: &o.tables.LFTs, file: true, doc: "read " + docOf(&values.LoadRoutes, "path", "file", "FILE")},
+		{name: "sl", to: &o.tables.SL, file: true, doc: "read " + docOf(&values.LoadRoutes, "sl", "file", "FILE")},
+		{name: "sl2vl", to: &o.tables.SL2VL, file: true, doc: "read " + docOf(&values.LoadRoutes, "sl2vl", "file", "FILE")},
+		{name: "far", to: &o.tables.FAR, file: true, doc: "read " + docOf(&values.LoadRoutes, "far", "file", "FILE")},
+		failEachLinkParam(&o.failEachLink),
+		engine,
+		adaptiveParam(&o.adaptive),
+		{name: "slvl", to: &o.tables.SL2VL, file: true, former: true, withheld: "the former name of sl2vl", doc: "the former name of --sl2vl"},
+	}
 }
 
-// runVerify verifies tables of files, or those that the switches have.
-func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
+// verifyTables verifies tables of files, or those that the switches have.
+func verifyTables(ctx context.Context, s *session.Session, o *verifyOptions) (shown starlark.Value, err error) {
 	f, err := audits.ReadFabric(ctx, s.Runtime)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var r *routes.Routes
-	switch {
+	switch why := f.Unmanaged(); {
+	case s.Engine != nil && why != "" && o.tables.LFTs == "":
+		err = &session.HostError{Err: fmt.Errorf("%s: there are no LIDs and tables; start a subnet manager", why)}
 	case o.tables.LFTs != "":
 		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
 	case o.tables.FAR != "":
-		err = errors.New("verify: --far belongs to tables of a file; give --lfts FILE")
+		err = errors.New("--far belongs to tables of a file; give --lfts FILE")
 	case o.tables.SL2VL != "":
-		err = errors.New("verify: --sl2vl belongs to tables of a file; give --lfts FILE")
+		err = errors.New("--sl2vl belongs to tables of a file; give --lfts FILE")
 	default:
 		if r, err = audits.ReadRoutes(ctx, s.Runtime, f, true); err == nil && o.tables.SL != "" {
 			if err = audits.ReadLanes(ctx, s.Runtime, r); err == nil {
@@ -93,21 +94,58 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if o.managerEngine != "" && !o.failEachLink {
+		return nil, errors.New("--manager-engine requires --fail-each-link")
 	}
 	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive, progress: s.Runtime.Progress})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	shown := values.WrapVerdict(report.Verdict)
+	if o.tables.LFTs == "" {
+		if report.Verdict, err = audits.VerifyInLanes(ctx, s.Runtime, r, verify.Options{Adaptive: o.adaptive}, report.Verdict); err != nil {
+			return nil, err
+		}
+	}
+	if o.managerEngine != "" {
+		if err := predictFailures(ctx, s, r, report, o.managerEngine); err != nil {
+			return nil, err
+		}
+	}
+	shown = values.WrapVerdict(report.Verdict)
 	if o.failEachLink {
 		shown = values.WrapReport(report)
 	}
-	if err := s.Show(shown); err != nil {
+	if !report.Clean() {
+		err = session.Exit(lang.StatusFindings)
+	}
+	return shown, err
+}
+
+// predictFailures predicts what the subnet manager does after each failure.
+func predictFailures(ctx context.Context, s *session.Session, r *routes.Routes, report *verify.Report, engine string) error {
+	defer s.Runtime.Progress("")
+	o := change.PredictOptions{Managed: true}
+	var err error
+	if o.Manager.Engines, err = change.ParseManagerEngine(engine); err != nil {
 		return err
 	}
-	if !report.Clean() {
-		return session.Exit(lang.StatusFindings)
+	if sm := remedies.ManagerOf(r.Graph().Fabric()); sm != nil {
+		o.Manager.LID = sm.LID()
+	}
+	p, err := change.NewPredictor(ctx, r, o)
+	if err != nil {
+		return err
+	}
+	for i := range report.Failures {
+		s.Runtime.Progress(fmt.Sprintf("predicting failure %d of %d", i+1, len(report.Failures)))
+		f := &report.Failures[i]
+		e, err := p.Without(ctx, []*fabric.Port{f.Port})
+		if err != nil {
+			return err
+		}
+		f.Predicted = &verify.FailurePrediction{Rerouted: e.Rerouted, LoadAfter: e.LoadAfter, IdleLinks: int64(e.IdleLinks), Text: strings.TrimPrefix(e.String(), "prediction: ")}
 	}
 	return nil
 }
@@ -115,10 +153,14 @@ func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 // adaptiveFlag is --adaptive, which may have a value.
 type adaptiveFlag verify.Adaptive
 
-// adaptiveFlagOf declares --adaptive.
-func adaptiveFlagOf(f *pflag.FlagSet, to *verify.Adaptive) {
-	f.Var((*adaptiveFlag)(to), "adaptive", "the switches route adaptively: the verdict is unknown; with =minimal or =updown: check all choices among the minimal ports, or the legal up/down ports")
-	f.Lookup("adaptive").NoOptDefVal = "true"
+// adaptiveParam is the parameter of commands that judge tables of adaptive switches.
+func adaptiveParam(to *verify.Adaptive) param {
+	return param{name: "adaptive", to: (*adaptiveFlag)(to), alone: "true", values: verify.AdaptiveWords(), doc: "the switches route adaptively: the verdict is unknown; with =minimal or =updown: check all choices among the minimal ports, or the legal up/down ports"}
+}
+
+// failEachLinkParam is the parameter of commands that judge tables without each link in turn.
+func failEachLinkParam(to *bool) param {
+	return param{name: "fail-each-link", to: to, doc: "report what each single failure of a link would break"}
 }
 
 func (f *adaptiveFlag) String() string { return "" }
@@ -189,22 +231,4 @@ func assignedLIDs(f *fabric.Fabric) []string {
 		}
 	}
 	return notes
-}
-
-// verifyTool verifies tables.
-func verifyTool() *agentTool {
-	offered := []string{"lfts", "sl", "sl2vl", "far", "fail-each-link", "adaptive"}
-	return &agentTool{
-		name: "route_verify", command: "verify",
-		doc:   "The tables are those that the switches have, or those of files.",
-		flags: new(verifyOptions).flags(), offered: offered,
-		withheld: map[string]string{"slvl": "the former name of sl2vl"},
-		run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
-			var o verifyOptions
-			if err := a.SetFlags(o.flags(), offered...); err != nil {
-				return fmt.Errorf("verify: %w", err)
-			}
-			return runVerify(ctx, s, o)
-		},
-	}
 }

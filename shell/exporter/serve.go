@@ -8,12 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/prometheus/exporter-toolkit/web"
-	"golang.org/x/net/netutil"
 
 	"fabsh/fabric/format"
 )
@@ -27,8 +28,8 @@ const (
 	idleTime       = 5 * time.Second  // a new connection costs a scrape little, and places are few
 	maxConfig      = 1 << 20          // bytes
 	maxHeader      = 16 << 10         // bytes; the library allows 4096 more
-	maxConnections = 256              // more wait until one ends
-	leaveTime      = 2 * time.Second  // for scrapes under way when the program ends
+	maxConnections = 256
+	leaveTime      = 2 * time.Second // for scrapes under way when the program ends
 )
 
 // Listen listens at addresses, or uses the sockets that systemd passes
@@ -85,11 +86,13 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 		return err
 	}
 	failed := make(chan error, len(listeners))
-	places := new(slots)
+	open := new(connections)
 	var servers []*http.Server // one server each: the toolkit installs its own handler in front
 	for _, l := range listeners {
 		s := &http.Server{
-			Handler:           h,
+			Handler:           requested(h),
+			ConnContext:       withConnection,
+			ConnState:         answered,
 			ReadHeaderTimeout: headerTime,
 			ReadTimeout:       2 * headerTime,
 			WriteTimeout:      writeTime,
@@ -99,7 +102,7 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 		}
 		servers = append(servers, s)
 		go func() {
-			failed <- web.Serve(netutil.LimitListener(peerListener{l, places}, maxConnections), s, &web.FlagConfig{WebConfigFile: &config}, log)
+			failed <- web.Serve(peerListener{l, open}, s, &web.FlagConfig{WebConfigFile: &config}, log)
 		}()
 	}
 	select {
@@ -171,37 +174,127 @@ func peerOf(address string) string {
 	return host.String()
 }
 
-// peerListener closes the connections of a peer beyond peerConnections.
-type peerListener struct {
-	net.Listener
-	slots *slots
+// connections are the open connections of all listeners, the oldest first. The zero value has
+// none.
+type connections struct {
+	mu   sync.Mutex
+	list []*peerConn
 }
 
-// Accept waits for a connection of a peer below its limit.
+// add adds c. Where a limit is reached, it removes the oldest connection without a complete
+// request, and returns it: clients that only hold connections keep no one out. false: all have
+// one, and c is not added.
+func (o *connections) add(c *peerConn) (removed *peerConn, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ofPeer := 0
+	for _, x := range o.list {
+		if x.peer == c.peer {
+			ofPeer++
+		}
+	}
+	if ofPeer >= peerConnections || len(o.list) >= maxConnections {
+		i := slices.IndexFunc(o.list, func(x *peerConn) bool {
+			return !x.requested.Load() && (ofPeer < peerConnections || x.peer == c.peer)
+		})
+		if i < 0 {
+			return nil, false
+		}
+		removed = o.list[i]
+		o.list = slices.Delete(o.list, i, i+1)
+	}
+	o.list = append(o.list, c)
+	return removed, true
+}
+
+// remove removes c, which may have been removed.
+func (o *connections) remove(c *peerConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.Index(o.list, c); i >= 0 {
+		o.list = slices.Delete(o.list, i, i+1)
+	}
+}
+
+// peerListener limits the connections of a peer to peerConnections, and all to maxConnections.
+type peerListener struct {
+	net.Listener
+	open *connections
+}
+
+// Accept waits for a connection for which there is a place.
 func (l peerListener) Accept() (net.Conn, error) {
 	for {
-		c, err := l.Listener.Accept()
+		accepted, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		peer := peerOf(c.RemoteAddr().String())
-		if l.slots.take(peer, maxConnections, peerConnections) {
-			return &peerConn{Conn: c, release: sync.OnceFunc(func() { l.slots.release(peer) })}, nil
+		c := &peerConn{Conn: accepted, peer: peerOf(accepted.RemoteAddr().String()), open: l.open}
+		removed, ok := l.open.add(c)
+		if removed != nil {
+			removed.Close()
 		}
-		c.Close()
+		if ok {
+			return c, nil
+		}
+		accepted.Close()
 	}
 }
 
 // peerConn is a connection that holds a place.
 type peerConn struct {
 	net.Conn
-	release func()
+	peer      string
+	open      *connections
+	requested atomic.Bool // a complete request has arrived, and is not answered
 }
 
 // Close closes the connection, and releases its place.
 func (c *peerConn) Close() error {
-	c.release()
+	c.open.remove(c)
 	return c.Conn.Close()
+}
+
+// connectionOf returns the connection below c, which may be one of TLS.
+func connectionOf(c net.Conn) (*peerConn, bool) {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	p, ok := c.(*peerConn)
+	return p, ok
+}
+
+// connectionKey is the key of the connection in the context of a request.
+type connectionKey struct{}
+
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if p, ok := connectionOf(c); ok {
+		return context.WithValue(ctx, connectionKey{}, p)
+	}
+	return ctx
+}
+
+// requested notes that a request is complete, and passes it to h. It refuses one with a body: that
+// is not complete.
+func requested(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "requests with a body are not supported", http.StatusBadRequest)
+			return
+		}
+		if c, ok := r.Context().Value(connectionKey{}).(*peerConn); ok {
+			c.requested.Store(true)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// answered notes that all requests of a connection are answered.
+func answered(c net.Conn, state http.ConnState) {
+	if p, ok := connectionOf(c); ok && state == http.StateIdle {
+		p.requested.Store(false)
+	}
 }
 
 // progressWriter writes an answer piece by piece. It gives up a client that does not

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"fabsh/builtins/check"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 )
 
@@ -463,23 +465,10 @@ func (s *Server) copyOf(key, src string) (string, error) {
 	if old, err := os.ReadFile(file); err == nil && string(old) == src {
 		return file, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	if err := format.MakeDirectory(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(src)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o400) // the module is part of the program
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
+	// The mode: the module is part of the program.
+	err := format.WriteOwn(file, 0o400, func(w io.Writer) error { _, err := io.WriteString(w, src); return err })
 	return file, err
 }

@@ -19,6 +19,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/plural"
+	"fabsh/shell/session"
 )
 
 // call is a call of a tool that runs in the session.
@@ -97,7 +98,7 @@ func (s *Server) run(c *call, t *Tool, a Arguments) *Result {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
-		err := lang.Protect(t.Name, func() error { return t.Run(ctx, s.session, a) })
+		err := session.Named(t.Name, lang.Protect(t.Name, func() error { return t.Run(ctx, s.session, a) }))
 		if beyond := s.meter.err(); beyond != nil {
 			s.output.reset() // requests that were not sent are no faults of the fabric
 			return beyond

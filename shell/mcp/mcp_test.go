@@ -294,7 +294,7 @@ func TestUsedID(t *testing.T) {
 	if err := c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
-	if !c.(*connection).begin(id) {
+	if !c.(*connection).begin(id, []byte("7")) {
 		t.Error("the ID stays in use after the response")
 	}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,7 @@ type stdio struct {
 
 // Connect implements mcp.Transport.
 func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &connection{out: t.out, lines: make(chan line), closed: make(chan struct{}), ids: map[jsonrpc.ID]bool{}, inFlight: make(chan struct{}, maxInFlight)}
+	c := &connection{out: t.out, lines: make(chan line), closed: make(chan struct{}), ids: map[jsonrpc.ID]json.RawMessage{}, inFlight: make(chan struct{}, maxInFlight)}
 	go c.readLines(bufio.NewReader(t.in))
 	return c, nil
 }
@@ -45,8 +46,8 @@ type connection struct {
 	mu  sync.Mutex // keeps lines whole
 	out io.Writer
 
-	idsMu sync.Mutex          // guards ids
-	ids   map[jsonrpc.ID]bool // of requests without their response
+	idsMu sync.Mutex                     // guards ids
+	ids   map[jsonrpc.ID]json.RawMessage // of requests without their response, as they came
 
 	once   sync.Once
 	closed chan struct{}
@@ -118,16 +119,16 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if isBlank(l.text) && l.err == nil {
 			continue
 		}
-		message, err := decode(l)
-		if err != nil {
-			if err := c.writeLine(err); err != nil {
+		message, id, refused := decode(l)
+		if refused != nil {
+			if err := c.writeLine(refused); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		if r, isRequest := message.(*jsonrpc.Request); isRequest && r.IsCall() {
-			if !c.begin(r.ID) {
-				if err := c.writeLine(refusalOf(jsonrpc.CodeInvalidRequest, fmt.Sprintf("request ID %v is in use; use each ID once", r.ID.Raw()))); err != nil {
+			if !c.begin(r.ID, id) {
+				if err := c.writeLine(refusalOf(jsonrpc.CodeInvalidRequest, fmt.Sprintf("request ID %s is in use; use each ID once", id))); err != nil {
 					return nil, err
 				}
 				continue
@@ -166,27 +167,30 @@ func refusalOf(code int64, text string) *refusal {
 
 // begin notes a request; false: another one with its ID has no response yet. The SDK does not
 // answer such a request, which would be in flight for ever.
-func (c *connection) begin(id jsonrpc.ID) bool {
+func (c *connection) begin(id jsonrpc.ID, came json.RawMessage) bool {
 	c.idsMu.Lock()
 	defer c.idsMu.Unlock()
-	if c.ids[id] {
+	if c.ids[id] != nil {
 		return false
 	}
-	c.ids[id] = true
+	c.ids[id] = came
 	return true
 }
 
-// end forgets a request, whose ID the client may use again after it has read the response.
-func (c *connection) end(id jsonrpc.ID) {
+// end forgets a request, whose ID the client may use again after it has read the response. It
+// returns the ID as it came.
+func (c *connection) end(id jsonrpc.ID) (came json.RawMessage) {
 	c.idsMu.Lock()
 	defer c.idsMu.Unlock()
+	came = c.ids[id]
 	delete(c.ids, id)
+	return came
 }
 
-// decode returns the message in a line, or its refusal.
-func decode(l line) (jsonrpc.Message, *refusal) {
-	refuse := func(code int64, text string) (jsonrpc.Message, *refusal) {
-		return nil, refusalOf(code, text)
+// decode returns the message in a line and its ID as it came, or its refusal.
+func decode(l line) (jsonrpc.Message, json.RawMessage, *refusal) {
+	refuse := func(code int64, text string) (jsonrpc.Message, json.RawMessage, *refusal) {
+		return nil, nil, refusalOf(code, text)
 	}
 	switch {
 	case l.err != nil:
@@ -198,25 +202,29 @@ func decode(l line) (jsonrpc.Message, *refusal) {
 	if err != nil {
 		return refuse(jsonrpc.CodeInvalidRequest, "not a message of JSON-RPC 2.0; batches are not supported")
 	}
-	return message, nil
+	id, refused := idOf(message, l.text)
+	if refused != nil {
+		return nil, nil, refused
+	}
+	return message, id, nil
 }
 
 // Write sends a message.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
+	var text []byte
+	var err error
 	if r, isResponse := m.(*jsonrpc.Response); isResponse {
-		c.end(r.ID)
+		text, err = encodeResponse(r, c.end(r.ID))
 		defer func() {
 			select {
 			case <-c.inFlight:
 			default:
 			}
 		}()
+	} else {
+		text, err = jsonrpc.EncodeMessage(m)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	text, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
+	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return err
 	}
 	return c.write(text)

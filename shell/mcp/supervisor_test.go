@@ -24,7 +24,12 @@ const (
 func answersAs(name string, seen *[]string) *Process {
 	in, fromSupervisor := io.Pipe()
 	toSupervisor, out := io.Pipe()
-	ended := make(chan int, 1)
+	ended, killed := make(chan int, 1), make(chan struct{})
+	end := func(status int) {
+		in.Close()
+		out.Close()
+		ended <- status
+	}
 	go func() {
 		lines := bufio.NewScanner(in)
 		status := 0
@@ -36,16 +41,19 @@ func answersAs(name string, seen *[]string) *Process {
 			} else if err == nil && !strings.Contains(lines.Text(), "end") {
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"of":%q}}`+"\n", id, name)
 			}
+			if strings.Contains(lines.Text(), "hang") {
+				<-killed
+				end(-1)
+				return
+			}
 			if _, after, ok := strings.Cut(lines.Text(), "end "); ok {
 				time.Sleep(time.Second) // in virtual time
 				fmt.Sscan(after, &status)
 			}
 		}
-		in.Close()
-		out.Close()
-		ended <- status
+		end(status)
 	}()
-	return &Process{In: fromSupervisor, Out: toSupervisor, Wait: func() int { return <-ended }}
+	return &Process{In: fromSupervisor, Out: toSupervisor, Wait: func() int { return <-ended }, Kill: func() { close(killed) }}
 }
 
 // supervised is a running Supervisor.
@@ -56,15 +64,16 @@ type supervised struct {
 	from   io.Closer // what out reads
 	seen   []string  // what processes have received
 	starts []time.Duration
+	gone   chan struct{}
 	ended  chan int
 }
 
 func supervise(ctx context.Context, t *testing.T) *supervised {
 	in, toSupervisor := io.Pipe()
 	fromSupervisor, out := io.Pipe()
-	u := &supervised{t: t, in: toSupervisor, out: bufio.NewReader(fromSupervisor), from: fromSupervisor, ended: make(chan int, 1)}
+	u := &supervised{t: t, in: toSupervisor, out: bufio.NewReader(fromSupervisor), from: fromSupervisor, gone: make(chan struct{}), ended: make(chan int, 1)}
 	began := time.Now()
-	s := &Supervisor{Apart: time.Minute, Start: func() (*Process, error) {
+	s := &Supervisor{Apart: time.Minute, Gone: u.gone, Start: func() (*Process, error) {
 		u.starts = append(u.starts, time.Since(began))
 		return answersAs(fmt.Sprint("process", len(u.starts)), &u.seen), nil
 	}}
@@ -137,16 +146,63 @@ func TestSupervisor(t *testing.T) {
 	})
 }
 
-// TestSupervisorEnds: before the session has begun, after a signal and after the end of the input,
-// the end of the process is the end of the server.
+// TestSupervisorKilled: a process that is killed, or fails, without a request in flight is replaced
+// too, also before the session has begun.
+func TestSupervisorKilled(t *testing.T) {
+	const end = `{"jsonrpc":"2.0","method":"end `
+	for _, begin := range [][]string{{initializeLine, initializedLine}, {initializeLine}, nil} {
+		for _, status := range []string{"-1", "143", "2"} {
+			if status == "2" && len(begin) < 2 {
+				continue
+			}
+			synctest.Test(t, func(t *testing.T) {
+				u := supervise(t.Context(), t)
+				u.send(begin...)
+				io.WriteString(u.in, end+status+"\"}\n")
+				time.Sleep(2 * time.Second)
+				if got, want := u.send(callLine(2, "a")), `{"jsonrpc":"2.0","id":2,"result":{"of":"process2"}}`+"\n"; got != want {
+					t.Errorf("%v, %s: got %s, want %s", begin, status, got, want)
+				}
+				u.in.Close()
+				if status := <-u.ended; status != 0 || len(u.starts) != 2 {
+					t.Errorf("status %d after %d starts", status, len(u.starts))
+				}
+			})
+		}
+	}
+}
+
+// TestClientGone: when the client has closed one direction, a process that computes is ended within
+// a second, and no other is started.
+func TestClientGone(t *testing.T) {
+	for name, leave := range map[string]func(u *supervised){"input": func(u *supervised) { u.in.Close() }, "output": func(u *supervised) { close(u.gone) }} {
+		for _, last := range []string{"end hang", "end -1", ""} {
+			synctest.Test(t, func(t *testing.T) {
+				u := supervise(t.Context(), t)
+				u.send(initializeLine, initializedLine)
+				if last != "" {
+					io.WriteString(u.in, callLine(2, last)+"\n")
+				}
+				synctest.Wait()
+				began := time.Now()
+				leave(u)
+				if status, took := <-u.ended, time.Since(began); status != 0 || took > time.Second || len(u.starts) != 1 {
+					t.Errorf("%s, %s: status %d after %v and %d starts", name, last, status, took, len(u.starts))
+				}
+				u.in.Close()
+			})
+		}
+	}
+}
+
+// TestSupervisorEnds: before the session has begun, after a signal for both and after the end of the
+// input, the end of the process is the end of the server.
 func TestSupervisorEnds(t *testing.T) {
 	for name, x := range map[string]struct {
 		lines []string
 		want  int
 	}{
 		"at the begin": {[]string{initializeLine, callLine(2, "end 3")}, 3},
-		"a signal":     {[]string{initializeLine, initializedLine, callLine(2, "end 143")}, 143},
-		"no call":      {[]string{initializeLine, initializedLine, `{"jsonrpc":"2.0","method":"end 2"}`}, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			u := supervise(t.Context(), t)
@@ -157,6 +213,18 @@ func TestSupervisorEnds(t *testing.T) {
 			u.in.Close()
 		})
 	}
+	synctest.Test(t, func(t *testing.T) { // a terminal signals both, the process first
+		ctx, cancel := context.WithCancel(t.Context())
+		u := supervise(ctx, t)
+		u.send(initializeLine, initializedLine)
+		io.WriteString(u.in, callLine(2, "end 130")+"\n")
+		time.Sleep(time.Second + signalTime/2)
+		cancel()
+		if status := <-u.ended; status != 130 || len(u.starts) != 1 {
+			t.Errorf("status %d after %d starts", status, len(u.starts))
+		}
+		u.in.Close()
+	})
 	synctest.Test(t, func(t *testing.T) { // the input ends before the process
 		u := supervise(t.Context(), t)
 		u.send(initializeLine, initializedLine)

@@ -48,15 +48,17 @@ const (
 	KindOptions                  // an object: options of scripts, by name
 )
 
-// FlagParam returns the parameter that sets a flag of a command. A flag without a value becomes
-// KindBool, and a repeatable one KindTexts.
+// FlagParam returns the parameter that sets a flag of a command. Its kind is that of the flag's
+// type: bool, int, or for one that may be repeated, "...Array".
 func FlagParam(f *pflag.Flag) Param {
 	p := Param{Name: paramName(f.Name)}
 	_, p.Doc = pflag.UnquoteUsage(f)
-	switch {
-	case f.Value.Type() == "bool":
+	switch kind := f.Value.Type(); {
+	case kind == "bool":
 		p.Kind = KindBool
-	case strings.HasSuffix(p.Doc, "(repeatable)"):
+	case kind == "int":
+		p.Kind = KindNumber
+	case strings.HasSuffix(kind, "Array"):
 		p.Kind = KindTexts
 	}
 	return p
@@ -135,24 +137,25 @@ func (a Arguments) Texts(name string) (texts []string) {
 	return texts
 }
 
-// SetFlags sets the flags of f with these names that are given.
-func (a Arguments) SetFlags(f *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		v, ok := a[paramName(name)]
-		if !ok {
-			continue
+// SetFlags sets the flags of f that are given.
+func (a Arguments) SetFlags(f *pflag.FlagSet) (err error) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		v, ok := a[paramName(flag.Name)]
+		if !ok || err != nil {
+			return
 		}
 		values := []any{v}
 		if list, isList := v.([]any); isList {
 			values = list
 		}
 		for _, v := range values {
-			if err := f.Lookup(name).Value.Set(word(v)); err != nil {
-				return fmt.Errorf("%s: %w", paramName(name), err)
+			if failed := flag.Value.Set(word(v)); failed != nil {
+				err = fmt.Errorf("%s: %w", paramName(flag.Name), failed)
+				return
 			}
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // Words returns the options of a script as words of a command line. Each must be among declared,

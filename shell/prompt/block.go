@@ -26,9 +26,11 @@ const (
 	upKey      // within the block
 	downKey
 	pasteKey // pasted text is here
+	breakKey // a line end of pasted text
+	tabKey   // a tab of pasted text
 )
 
-func isPrivate(r rune) bool { return breakRune <= r && r <= pasteKey }
+func isPrivate(r rune) bool { return breakRune <= r && r <= tabKey }
 
 // indentUnit is one level of indentation, unless the text uses tabs.
 const indentUnit = "    "
@@ -182,6 +184,10 @@ func (b *block) correct(key rune, e edit) edit {
 			e.insert(b.pasted[0])
 			b.pasted = b.pasted[1:]
 		}
+	case breakKey:
+		e.insert("\n")
+	case tabKey:
+		e.insert("\t")
 	case upKey:
 		start := e.lineStart()
 		above := lineStart(e.text, start-1)

@@ -58,11 +58,8 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 			r.seen.Text = text
 			return true, r.showing(func() error { return r.runReport(ctx, word, words) })
 		}
-		if here := check.ToolEquivalent(word, words); here != check.ToolHint(word) {
-			_, err := fmt.Fprintf(r.Console.Out(), "%s: here, %s\n", text, here)
-			return true, err
-		}
-		topic, asked = word, true
+		_, err := fmt.Fprintln(r.Console.Out(), r.Fit(check.ToolAdvice(word, words)))
+		return true, err
 	}
 	if !asked {
 		return false, nil

@@ -40,12 +40,14 @@ func TestQuestions(t *testing.T) {
 		{"ibroute --multicast switch-1", "mlid  ports  next  mgids"},
 		{"ibtracert 3 nobody", `ibtracert: unknown node "nobody"; if it is new, run discover() again`},
 		{"ibtracert 3 'node", "ibtracert: missing closing quote '"},
-		{"ibhosts --up", "ibhosts: unknown option --up"},
-		{"help ibhosts", "ibhosts: here, discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},
-		{"ibdiagnet -r --ls 10", `ibdiagnet: here, audit; fabsh audit in a shell; get_routes().verify() judges the routing alone`},
-		{"smpquery nodeinfo 1", `smpquery nodeinfo 1: here, smp_get("NodeInfo", 1)`},
+		{"ibhosts --up", "ibhosts: --up: unknown flag"},
+		{"help ibhosts", "ibhosts: type discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},
+		{"ibdiagnet -r --ls 10", `ibdiagnet: -r: unknown flag`},
+		{"smpquery nodeinfo 1", `smpquery nodeinfo 1: type smp_get("NodeInfo", 1)`},
 		{"iblinkinfo switch-1", "a           a_lid  b                  b_lid  width  speed  state   best  a_guid              a_num  b_guid              b_num"},
-		{"ibnodes", "ibnodes: here, discover().nodes"},
+		{"ibnodes", "ibnodes: type discover().nodes"},
+		{"ibnetdiscover", `ibnetdiscover: type discover().dump("ibnetdiscover")`},
+		{"ibdiagui", "ibdiagui: no graphical interface; discover() returns the fabric, and help() lists what it has"},
 		{"jobs --jobs none.csv --placement", "jobs: load_jobs: none.csv: no such file"},
 		{"jobs = 3", ""},
 		{"jobs", "3"},
@@ -159,7 +161,7 @@ func TestShown(t *testing.T) {
 		{"select * from nodes", `there is no SQL; f.nodes.select("type == 'switch'"), sort, group and count do this`},
 		{"x = 4y", ""},
 		{"f.node(", ""},
-		{"1 +", ""},
+		{"1 +", "an expression is missing after +"},
 		{"for p in f.ports print(p)", ""},
 		{"import os", `there is no import; write load("file.star", "name"); json, math, re and time are predeclared`},
 	} {
@@ -205,7 +207,7 @@ Ca	1 "H-0000000000000021"		# "two words"
 	want := `<prompt>:1:10: syntax error: got identifier, want newline
     two words
              ^
-hint: 2 nodes are named "two words"; use a GUID, one of 0x0000000000100000, 0x0000000000100002
+hint: 2 nodes are named "two words"; use a GUID, one of 0x0000000000000011, 0x0000000000000021
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -222,5 +224,40 @@ func TestNodeWords(t *testing.T) {
 	r.loop()
 	if diff := cmp.Diff([]string{"node-0001", "node-0002", "switch-1", "switch-2"}, NodeWords(r.Session)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestHints: the hint for a line with an error names what to type.
+func TestHints(t *testing.T) {
+	r, out := openTest(t, "-F", "sim:ring:n=2")
+	r.commands.Names = map[string]bool{"audit": true, "verify": true}
+	r.Explainer.IsCommand = func(name string) bool { return r.commands.Names[name] }
+	for _, tt := range [][2]string{
+		{"audit(x)", "audit is a command; write words after it and no parentheses, as in a shell: audit counters"},
+		{`x = audit("counters")`, "audit is a command; write words after it and no parentheses, as in a shell: audit counters"},
+		{"print(verify())", "verify is a command; write words after it and no parentheses, as in a shell: verify; as code, get_routes().verify()"},
+		{"f.nodes", "define it first: f = discover()"},
+		{"f", "define it first: f = discover()"},
+		{"len(f.links)", "define it first: f = discover()"},
+		{"g.paths(1, 2)", "define it first: g = discover().graph()"},
+		{"3]", "] has no [ before it: type the whole expression, or remove it"},
+		{"sleep(1))", ") has no ( before it: type the whole expression, or remove it"},
+		{"discover().links[0].", "a name is missing after the dot; TAB lists the names, dir(discover().links[0]) too"},
+		{".nodes", "a value is missing before the dot: VALUE.nodes, or _.nodes for the last value"},
+		{"x =", "an expression is missing after ="},
+		{"1 +", "an expression is missing after +"},
+		{"1 ==", "an expression is missing after =="},
+		{"True and", "an expression is missing after and"},
+		{"not", "an expression is missing after not"},
+		{"== 3", "a value is missing before =="},
+		{"and True", "a value is missing before and"},
+		{`"abc`, "the closing quote is missing"},
+	} {
+		out.Reset()
+		r.read(newPlainReader(strings.NewReader(tt[0]+"\n")), true)
+		r.loop()
+		if _, got, _ := strings.Cut(out.String(), "hint: "); strings.TrimSpace(got) != tt[1] {
+			t.Errorf("%s: got %s, want %q", tt[0], out, tt[1])
+		}
 	}
 }

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+	"time"
 
 	"github.com/chzyer/readline"
 
@@ -233,15 +232,49 @@ func (k *keys) Read(p []byte) (int, error) {
 				continue
 			}
 		}
-		n, err := k.File.Read(p)
-		if err != nil {
-			return n, err
+		text, err := k.burst(p)
+		if text == "" && err != nil {
+			return 0, err
 		}
-		k.rest = k.paste.keys(string(p[:n]))
+		k.rest = k.paste.keys(text)
 	}
 	n := copy(p, k.rest)
 	k.rest = k.rest[n:]
 	return n, nil
+}
+
+// burstPause is longer than pauses between the bytes of text that a terminal sends at once, and
+// shorter than those between a person's keys.
+const burstPause = 50 * time.Millisecond
+
+// burst reads what the terminal has. After a line end or a tab, it waits a moment for what follows:
+// only pasted text goes on at once.
+func (k *keys) burst(p []byte) (text string, err error) {
+	for {
+		n, err := k.File.Read(p)
+		text += string(p[:n])
+		if n == 0 || err != nil || !strings.ContainsRune("\r\n\t", rune(text[len(text)-1])) || !session.FollowsWithin(k.File, burstPause) {
+			return text, err
+		}
+	}
+}
+
+// unbracketed matches a line end that text follows at once, and the tabs after it: they are pasted,
+// by a terminal without bracketed paste, such as a serial console.
+var unbracketed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(\r\n|\r|\n)(\t*)([^\x00-\x08\x0b\x0c\x0e-\x1f\x7f])`)
+})
+
+// withBreaks replaces the line ends and tabs of pasted text by keys that insert them.
+func withBreaks(text string) string {
+	for {
+		m := unbracketed().FindStringSubmatchIndex(text)
+		if m == nil {
+			return text
+		}
+		tabs := m[5] - m[4]
+		text = text[:m[0]] + string(breakKey) + strings.Repeat(string(tabKey), tabs) + text[m[6]:]
+	}
 }
 
 // A terminal puts these around pasted text if requested, so that a program can
@@ -281,7 +314,7 @@ func (p *paste) keys(text string) string {
 		if p.open {
 			p.text.WriteString(part)
 		} else {
-			b.WriteString(keyNames.Replace(withoutPrivate(part)))
+			b.WriteString(withBreaks(keyNames.Replace(withoutPrivate(part))))
 		}
 		if !found {
 			return b.String()
@@ -356,7 +389,7 @@ func openHistory(path string) *history {
 	if path == "" {
 		return h
 	}
-	data, _ := session.ReadOwn(path)
+	data, _ := readHistory(path)
 	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 	if n := len(lines); n > historyLimit {
 		lines = lines[n-historyLimit:]
@@ -369,6 +402,20 @@ func openHistory(path string) *history {
 	return h
 }
 
+// readHistory reads the file at path.
+func readHistory(path string) ([]byte, error) {
+	f, err := format.OpenPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := format.Bounded(f, path, session.MaxOwn)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 // add appends a statement, without keys, unless it equals the last one; several
 // sessions may do so at once.
 func (h *history) add(statement string) {
@@ -376,11 +423,10 @@ func (h *history) add(statement string) {
 		return
 	}
 	h.last = statement
-	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
+	if format.MakeDirectory(filepath.Dir(h.path), 0o700) != nil {
 		return
 	}
-	// If the path is a pipe, do not wait for its reader.
-	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
+	f, err := format.OpenPlain(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return
 	}
@@ -390,7 +436,7 @@ func (h *history) add(statement string) {
 
 // rewrite keeps the newest lines. The new file has the mode of the old one.
 func (h *history) rewrite(lines []string) {
-	format.WriteFile(context.Background(), h.path, func(w io.Writer) error {
+	format.WriteOwn(h.path, 0o600, func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})

@@ -112,9 +112,11 @@ func filesIn(dir string) []string {
 }
 
 func TestPaste(t *testing.T) {
-	const key = string(pasteKey)
+	const key, brk, tab = string(pasteKey), string(breakKey), string(tabKey)
 	tests := []struct{ name, in, want, pasted string }{
-		{"typed", "a\r\rb\r", "a\r\rb\r", ""},
+		{"typed", "a\r", "a\r", ""},
+		{"without brackets", "if a:\r\tb\r\n\n\t\tc\r", "if a:" + brk + tab + "b" + brk + brk + tab + tab + "c\r", ""},
+		{"line ends before keys", "a\r\x04\r\x1b[A\t", "a\r\x04\r\x1b[A\t", ""},
 		{"keys", "\x1b[1~\x03\x1b", "\x01\x07\x03\x1b", ""},
 		{"blank lines", pasteBegin + "def f():\r    a\r\r  \r    b\r" + pasteEnd + "\r", key + "\r\r", "def f():\n    a\n\n  \n    b|"},
 		{"line feeds", pasteBegin + "a\n\nb\r\n\r\nc" + pasteEnd, key, "a\n\nb\n\nc|"},
@@ -137,7 +139,7 @@ func TestPaste(t *testing.T) {
 			if got, pasted := keys(tt.in); got != tt.want || pasted != tt.pasted {
 				t.Errorf("got %q, %q, want %q, %q", got, pasted, tt.want, tt.pasted)
 			}
-			if tt.name == "keys" || tt.name == "the editor's own" {
+			if tt.name == "keys" || tt.name == "without brackets" || tt.name == "the editor's own" {
 				return // in pieces, names and runes break
 			}
 			// However the terminal's bytes come in: brackets are cut anywhere

@@ -28,6 +28,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
@@ -84,7 +85,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 		// While nothing runs, the loop waits for the writer of the pipe.
 		defer r.Runner.Deadline.WhenOver(func(err error) {
 			if r.waits.Load() {
-				p.Interrupts.Quit(func() { p.Console.Fail(&session.HostError{Err: err}) }, session.Worse(int(r.worst.Load()), lang.StatusFabric))
+				p.Interrupts.Quit(func() { p.Fail(&session.HostError{Err: err}) }, session.Worse(int(r.worst.Load()), lang.StatusFabric))
 			}
 		})()
 		return r.loop()
@@ -95,13 +96,13 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	}
 	in, err := newTerminalReader(p.Stdin, os.Stdout, p.Console.KeepAhead(p.Stdin), past, r.completer())
 	if err != nil {
-		return p.Console.Fail(err)
+		return p.Fail(err)
 	}
 	defer in.Close()
 	restore := session.SaveTerminal(p.Stdin)
 	r.title = openTitle(os.Stdout)
 	defer r.title.restore()
-	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); r.title.restore(); restore(); p.Console.Fail(s.CloseEngine()) })
+	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); r.title.restore(); restore(); p.Fail(s.CloseEngine()) })
 	defer p.Interrupts.AtPrompt()()
 	in.block.isLine = func(text string) bool { _, ok := r.command(text); return ok }
 	r.read(in, true)
@@ -110,7 +111,7 @@ func Run(p *session.Program, s *session.Session, o Options) int {
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so only at the prompt
 	if o.Tour != nil {
 		if r.tour, err = o.Tour(guided{r}); err != nil {
-			return p.Console.Fail(err)
+			return p.Fail(err)
 		}
 		return r.loop()
 	}
@@ -140,6 +141,8 @@ func (r *repl) read(in LineReader, interactive bool) {
 	r.Explainer.Shown = nil
 	if interactive {
 		r.Explainer.Shown = r.shown
+		r.Runtime.Shown = func(v starlark.Value) { r.interp.globals[lastValue] = v }
+		r.Whole = lastValue + ".blocks() shows all"
 	}
 	r.lines = &statements{in: in}
 }
@@ -163,14 +166,16 @@ func (r *repl) loop() int {
 		case err == io.EOF:
 			return r.exitStatus(nil)
 		case err != nil:
-			return r.Console.Fail(err)
+			return r.program.Fail(err)
 		}
 		if r.remember != nil {
 			r.remember(text)
 		}
 		r.Sources[r.file] = r.lines.source()
 		r.seen = tour.Seen{}
+		var found error
 		err = r.Runner.Attempt(func(ctx context.Context) error {
+			defer func() { found = r.reportFindings() }()
 			if asked, err := r.ask(ctx, text); asked {
 				return err
 			}
@@ -184,9 +189,12 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		if r.interactive {
-			r.Console.Fail(audits.WriteMetrics(r.Runtime))
+			r.program.Fail(audits.WriteMetrics(r.Runtime))
 		}
 		r.Runner.Report(err)
+		if status := r.Console.Fail(found); !r.interactive {
+			r.worst.Store(int64(session.Worse(int(r.worst.Load()), status)))
+		}
 		r.guide(err)
 		r.free(err)
 		var exit *lang.ExitError
@@ -235,9 +243,22 @@ func (r *repl) exitStatus(err error) int {
 	return lang.StatusClean
 }
 
-// show writes the value of an expression, in a pager if it is long.
+// reportFindings shows the findings of a statement. At the prompt they do not end the session.
+func (r *repl) reportFindings() error {
+	report := func() error { return audits.ReportFindings(r.Runtime) }
+	if !r.interactive {
+		return report()
+	}
+	return r.showing(report)
+}
+
+// show writes the value of an expression, in a pager if it is long, unless it is reported as a
+// finding.
 func (r *repl) show(v starlark.Value) error {
 	r.made(v)
+	if audits.WillReport(r.Runtime, v) {
+		return nil
+	}
 	if !r.interactive {
 		return r.Show(v)
 	}
@@ -260,7 +281,7 @@ func (r *repl) startup(path string) {
 	src, err := session.ReadOwn(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(r.Console.Err(), "fabsh: %v\n", format.FileError(err))
+			r.program.Fail(format.FileError(err))
 		}
 		return
 	}
@@ -546,7 +567,7 @@ func (t *title) restore() {
 func (r *repl) titleText() string {
 	text := "fabsh " + r.Name + " " + r.rights()
 	if r.fabric != nil {
-		text += fmt.Sprintf(", %d nodes", len(r.fabric.Nodes()))
+		text += ", " + plural.Count(len(r.fabric.Nodes()), "node", "nodes")
 	}
 	return text
 }

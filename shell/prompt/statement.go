@@ -267,12 +267,15 @@ func (x *interp) exec(thread *starlark.Thread, file string, line int, src string
 	return nil
 }
 
+// lastValue is the name of the value that was shown last.
+const lastValue = "_"
+
 func (x *interp) eval(thread *starlark.Thread, e syntax.Expr) error {
 	v, err := starlark.EvalExprOptions(x.opts, thread, e, x.globals)
 	if err != nil || v == starlark.None {
 		return err
 	}
-	x.globals["_"] = v
+	x.globals[lastValue] = v
 	return x.show(v)
 }
 

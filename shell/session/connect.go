@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
 	"fabsh/fabric/sim/spec"
+	"fabsh/mad"
 	"fabsh/mad/capture"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
@@ -31,14 +32,15 @@ import (
 
 // Connection is a fabric that was opened.
 type Connection struct {
-	Name      string           // in the prompt: the argument of -F, without directories
-	transport engine.Transport // nil: a file
-	sim       *sim.Subnet      // in this process; nil: none
-	control   *topology.Sim    // in another process; nil: none
-	loaded    *fabric.Fabric   // from a file, or of host
-	host      *localhost.Host  // that is judged; nil: a fabric is
-	clock     lang.Clock       // a recording's; nil: the real one
-	warnings  []error          // what is missing, or was skipped
+	Name      string               // in the prompt: the argument of -F, without directories
+	transport engine.Transport     // nil: a file
+	sim       *sim.Subnet          // in this process; nil: none
+	control   *topology.Sim        // in another process; nil: none
+	loaded    *fabric.Fabric       // from a file, or of host
+	host      *localhost.Host      // that is judged; nil: a fabric is
+	clock     lang.Clock           // a recording's; nil: the real one
+	ports     func() []engine.Port // the active ports of this host; nil: the fabric is reached otherwise
+	warnings  []error              // what is missing, or was skipped
 }
 
 // wrap replaces the transport; with an error, it is closed.
@@ -122,7 +124,7 @@ func (c connector) umad(arg string) (*Connection, error) {
 	case err != nil:
 		return nil, &HostError{err}
 	}
-	opened := &Connection{Name: "umad:" + t.String(), transport: t}
+	opened := &Connection{Name: "umad:" + t.String(), transport: t, ports: activePorts}
 	for _, err := range t.Skipped {
 		opened.warnings = append(opened.warnings, fmt.Errorf("skipped %w", err))
 	}
@@ -130,6 +132,17 @@ func (c connector) umad(arg string) (*Connection, error) {
 		opened.control = controlled(name)
 	}
 	return opened, nil
+}
+
+// activePorts returns the active ports of this host that send subnet management packets.
+func activePorts() (list []engine.Port) {
+	all, _ := umad.HostPorts(nil)
+	for _, p := range all {
+		if p.Link == "infiniband" && p.State == mad.PortStateActive && (p.Role == "smi" || p.Role == "both") {
+			list = append(list, p.Port)
+		}
+	}
+	return list
 }
 
 // ControlVariable names, in the environment of what fabsh sim --run runs, the subnet that sim
@@ -199,8 +212,11 @@ func (c connector) file(path string) (*Connection, error) {
 	return &Connection{Name: "file:" + filepath.Base(path), loaded: loaded}, nil
 }
 
-// LoadFile reads a saved fabric that the command line names, until ctx ends.
+// LoadFile reads a saved fabric that the command line names, a file or a directory, until ctx ends.
 func LoadFile(ctx context.Context, path string, secrets Secrets) (*fabric.Fabric, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return loadDir(path, secrets)
+	}
 	f, err := lang.OpenNamed(ctx, path)
 	if err != nil {
 		return nil, Late(err)
@@ -208,6 +224,16 @@ func LoadFile(ctx context.Context, path string, secrets Secrets) (*fabric.Fabric
 	defer f.Close()
 	loaded, err := format.Load(f, path, secrets.Open)
 	return loaded, Late(err)
+}
+
+// loadDir reads a fabric from the files of a directory. No link leads out of it.
+func loadDir(path string, secrets Secrets) (*fabric.Fabric, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, format.FileError(err)
+	}
+	defer root.Close()
+	return format.LoadDir(root.FS(), path, secrets.Open)
 }
 
 // OpenHost reads the ports of this host, and opens a session that judges them. A host without
@@ -221,7 +247,7 @@ func OpenHost(ctx context.Context, p *Program) (*Session, error) {
 	}
 	h, err := localhost.Read(ctx, o)
 	if err != nil {
-		return nil, &HostError{fmt.Errorf("audit host: %w", err)}
+		return nil, &HostError{fmt.Errorf("host: %w", err)}
 	}
 	return New(p, Base{Connection: &Connection{Name: "host " + h.Name, loaded: h.Fabric, host: h}})
 }
@@ -289,7 +315,7 @@ func (c connector) replay(path string) (*Connection, error) {
 		return nil, Late(err)
 	}
 	defer f.Close()
-	r, err := format.Bounded(f, path, maxRecording)
+	r, err := format.Unpack(f, path, maxRecording)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +388,7 @@ func createRecording(path string) (io.WriteCloser, error) {
 	r := &recordFile{path: target}
 	switch st, err := os.Stat(target); {
 	case err == nil && !st.Mode().IsRegular():
-		return format.Create(path)
+		return format.Create(path, os.O_RDWR)
 	case err == nil:
 		r.mode = st.Mode().Perm()
 	case !errors.Is(err, fs.ErrNotExist):

@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	changes "fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
@@ -193,7 +194,7 @@ func savedPlan(f *testing.F, read *fabric.Fabric) saved {
 	sw := &read.OfType(mad.NodeTypeSwitch)[0]
 	p := &changes.Plan{
 		From: "x.star", Base: changes.FingerprintOf(read, nil),
-		Sets: []changes.Set{{Attr: mad.AttrLinearForwardingTable, Target: changes.Target{GUID: sw.GUID(), Name: sw.Name(), Routes: []mad.DirectedRoute{{0, 1}}}, Old: make([]byte, 64), New: bytes.Repeat([]byte{1}, 64)}},
+		Sets: []certificate.Change{{Attr: mad.AttrLinearForwardingTable, Node: sw.GUID(), Name: sw.Name(), Routes: []mad.DirectedRoute{{0, 1}}, Old: make([]byte, 64), New: bytes.Repeat([]byte{1}, 64)}},
 	}
 	write := func(t testing.TB, p *changes.Plan) []byte {
 		var b bytes.Buffer

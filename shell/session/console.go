@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type Console struct {
 	stdout, stderr       io.Writer
 	stdoutTTY, stderrTTY bool
 	colorOut, colorErr   bool
+	noPager              bool
 	broken               func()    // called when a stream has lost its reader; may be nil
 	lastWords            io.Writer // receives the last message of a program that is ended by force
 
@@ -331,6 +333,9 @@ func (m ColorMode) on(isTTY bool) bool {
 	return isTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// DisablePager makes Page write to the terminal itself.
+func (c *Console) DisablePager() { c.noPager = true }
+
 // SetColor decides which streams have color. Formats for programs have none.
 func (c *Console) SetColor(mode ColorMode, format lang.Format) {
 	c.colorOut = format == lang.FormatText && mode.on(c.stdoutTTY)
@@ -358,84 +363,72 @@ var (
 	}
 )
 
-// Blocks reports whether cells of pictures may be half blocks in color, which the
-// locale's character set must contain.
-func (c *Console) Blocks() bool { return c.colorOut && isUTF8() }
-
-// isUTF8 reports whether the locale's characters are in UTF-8 (POSIX, environment
-// variables).
-func isUTF8() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(os.Getenv(name)); v != "" {
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
-}
+// Shaded reports whether cells of pictures may be in color.
+func (c *Console) Shaded() bool { return c.colorOut }
 
 // cellColors are the shades of cells from low to high, as 24-bit colors (viridis, which
 // color-blind users can distinguish), and the nearest of the 256 of xterm; then that of
 // unknown cells.
-var cellColors = [...]struct {
-	rgb   string
-	xterm string
-}{
-	{"68;1;84", "53"}, {"70;50;127", "60"}, {"54;92;141", "24"}, {"39;127;142", "30"},
-	{"31;161;135", "36"}, {"74;194;109", "71"}, {"160;218;57", "149"}, {"253;231;37", "226"},
-	{"128;128;128", "244"},
+var cellColors = [...]cellColor{
+	{"68;1;84", "53", false}, {"70;50;127", "60", false}, {"54;92;141", "24", false}, {"39;127;142", "30", false},
+	{"31;161;135", "36", true}, {"74;194;109", "71", true}, {"160;218;57", "149", true}, {"253;231;37", "226", true},
+	{"128;128;128", "244", true},
 }
 
-// colorCells replaces runes of lang.Cells by half blocks in color.
+type cellColor struct {
+	rgb   string
+	xterm string
+	light bool // a mark on it is black
+}
+
+// colorCells replaces runes of lang.Cell by the mark of the shade, on its color.
 func colorCells(text string) string {
-	if !strings.ContainsFunc(text, isCells) {
+	if !strings.ContainsFunc(text, isShade) {
 		return text
 	}
 	trueColor := os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit" || strings.HasSuffix(os.Getenv("TERM"), "-direct")
-	color := func(layer, shade int) string {
-		switch {
-		case shade >= len(cellColors):
-			return ""
-		case trueColor:
-			return fmt.Sprintf("\x1b[%d8;2;%sm", layer, cellColors[shade].rgb)
-		}
-		return fmt.Sprintf("\x1b[%d8;5;%sm", layer, cellColors[shade].xterm)
-	}
 	var b strings.Builder
-	last := [2]int{-1, -1} // the colors in force
+	last := -1 // the shade whose color is in force
 	for _, r := range text {
-		upper, lower, ok := lang.CellsOf(r)
-		if !ok {
-			if last != [2]int{-1, -1} {
+		shade, ok := lang.CellOf(r)
+		if !ok || shade >= len(cellColors) {
+			shade = -1
+		}
+		if shade != last {
+			if last >= 0 {
 				b.WriteString(sgrReset)
-				last = [2]int{-1, -1}
 			}
+			if shade >= 0 {
+				b.WriteString(cellColors[shade].sequence(trueColor))
+			}
+			last = shade
+		}
+		if s, ok := lang.CellOf(r); ok {
+			b.WriteString(lang.ShadeMark(s))
+		} else {
 			b.WriteRune(r)
-			continue
 		}
-		block, front, back := '▀', upper, lower
-		if upper == lang.ShadeNone {
-			block, front, back = '▄', lower, upper
-		}
-		if front == lang.ShadeNone {
-			block = ' '
-		}
-		if last != [2]int{front, back} {
-			if last != [2]int{-1, -1} {
-				b.WriteString(sgrReset)
-			}
-			b.WriteString(color(3, front) + color(4, back))
-			last = [2]int{front, back}
-		}
-		b.WriteRune(block)
 	}
-	if last != [2]int{-1, -1} {
+	if last >= 0 {
 		b.WriteString(sgrReset)
 	}
 	return b.String()
 }
 
-func isCells(r rune) bool {
-	_, _, ok := lang.CellsOf(r)
+// sequence returns the control sequence for a mark on the color.
+func (c cellColor) sequence(trueColor bool) string {
+	ink := 97 // white
+	if c.light {
+		ink = 30 // black
+	}
+	if trueColor {
+		return fmt.Sprintf("\x1b[%d;48;2;%sm", ink, c.rgb)
+	}
+	return fmt.Sprintf("\x1b[%d;48;5;%sm", ink, c.xterm)
+}
+
+func isShade(r rune) bool {
+	_, ok := lang.CellOf(r)
 	return ok
 }
 
@@ -491,11 +484,11 @@ func (c *Console) Complain(text string) {
 	w.write([]byte(sgrRed + c.wrapMessage(first) + sgrReset + "\n" + c.wrapMessage(rest)))
 }
 
-// Page writes text to c, in a pager if c is a terminal and the text is longer than two
-// screens.
+// Page writes text to c, in a pager if c is a terminal and the text is longer than its
+// screen.
 func (c *Console) Page(i *Interrupts, text string) error {
 	text = lang.Harmless(text) // less -R and others pass on control sequences
-	if out := c.Terminal(); out == nil || fits(text, out) {
+	if out := c.Terminal(); out == nil || c.noPager || fits(text, out) {
 		_, err := io.WriteString(c.Out(), text)
 		return err
 	}
@@ -504,18 +497,19 @@ func (c *Console) Page(i *Interrupts, text string) error {
 
 // PageAlways writes text to the terminal of c in a pager, even if it is short.
 func (c *Console) PageAlways(i *Interrupts, text string) error {
-	if c.Terminal() == nil {
-		_, err := io.WriteString(c.Out(), text)
+	if c.Terminal() == nil || c.noPager {
+		_, err := io.WriteString(c.Out(), lang.Harmless(text))
 		return err
 	}
 	return c.page(i, lang.Harmless(text), "less -RSX")
 }
 
+// PagerVariable is the pager of fabsh, before PAGER.
+const PagerVariable = "FABSH_PAGER"
+
 // page runs the pager of the environment, else the given one. Meanwhile it handles Ctrl-C.
 func (c *Console) page(i *Interrupts, text, pager string) error {
-	if own := os.Getenv("PAGER"); own != "" {
-		pager = own
-	}
+	pager = cmp.Or(os.Getenv(PagerVariable), os.Getenv("PAGER"), pager)
 	out := c.Terminal()
 	cmd := exec.Command("sh", "-c", pager)
 	paged := text
@@ -537,7 +531,7 @@ func (c *Console) page(i *Interrupts, text, pager string) error {
 	return err
 }
 
-// fits reports whether text and the prompt fit on two screens.
+// fits reports whether text and the prompt fit on the screen.
 func fits(text string, f *os.File) bool {
 	columns, rows := TerminalSize(f)
 	used := 0
@@ -545,5 +539,5 @@ func fits(text string, f *os.File) bool {
 		width := len([]rune(strings.TrimSuffix(line, "\n")))
 		used += 1 + max(0, width-1)/columns
 	}
-	return used < 2*rows
+	return used < rows
 }

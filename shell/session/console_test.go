@@ -83,17 +83,28 @@ func TestColorIsHarmless(t *testing.T) {
 	}
 }
 
-// TestColorCells: two cells are a half block in their colors, and runs share these.
+// TestColorCells: a cell is the mark of its shade on the color of the shade, so that cells differ
+// without color too; runs share colors.
 func TestColorCells(t *testing.T) {
-	cells := func(upper, lower int) string { return string(lang.Cells(upper, lower)) }
-	text := "a " + cells(0, 7) + cells(0, 7) + cells(9, 8) + cells(9, 9) + cells(1, 9) + " b\U000f00aa"
+	text := "a "
+	for _, shade := range []int{0, 0, 7, lang.ShadeUnknown, lang.ShadeNone, 1} {
+		text += string(lang.Cell(shade))
+	}
+	text += " b\U000f00aa"
 	for _, test := range []struct{ colorTerm, want string }{
-		{"truecolor", "a \x1b[38;2;68;1;84m\x1b[48;2;253;231;37m▀▀\x1b[0m\x1b[38;2;128;128;128m▄\x1b[0m \x1b[0m\x1b[38;2;70;50;127m▀\x1b[0m b\U000f00aa"},
-		{"", "a \x1b[38;5;53m\x1b[48;5;226m▀▀\x1b[0m\x1b[38;5;244m▄\x1b[0m \x1b[0m\x1b[38;5;60m▀\x1b[0m b\U000f00aa"},
+		{"truecolor", "a \x1b[97;48;2;68;1;84m..\x1b[0m\x1b[30;48;2;253;231;37m@\x1b[0m\x1b[30;48;2;128;128;128m?\x1b[0m \x1b[97;48;2;70;50;127m:\x1b[0m b\U000f00aa"},
+		{"", "a \x1b[97;48;5;53m..\x1b[0m\x1b[30;48;5;226m@\x1b[0m\x1b[30;48;5;244m?\x1b[0m \x1b[97;48;5;60m:\x1b[0m b\U000f00aa"},
 	} {
 		t.Setenv("COLORTERM", test.colorTerm)
 		if got := colorCells(text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.colorTerm, got, test.want)
 		}
+	}
+	marks := map[string]bool{}
+	for shade := range lang.ShadeNone + 1 {
+		marks[lang.ShadeMark(shade)] = true
+	}
+	if len(marks) != lang.ShadeNone+1 {
+		t.Errorf("shades share marks: %v", marks)
 	}
 }

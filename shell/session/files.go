@@ -379,11 +379,14 @@ func (s *Settings) stateDir(c *Connection) string {
 }
 
 // StateDir returns the directory for state kept between runs: --state, else the directory of the
-// system for root, and of the user for others. It is empty without one.
+// system for root, and of the user for others. It is empty without one, and under fabsh sim
+// --run, where the devices and the fabric of this host are simulated.
 func (s *Settings) StateDir() string {
 	switch {
 	case s.State != "":
 		return s.State
+	case os.Getenv(ControlVariable) != "":
+		return ""
 	case os.Geteuid() == 0:
 		return filepath.Join(cmp.Or(s.Root, "/"), systemState)
 	}

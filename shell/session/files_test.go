@@ -219,6 +219,15 @@ func TestStateDir(t *testing.T) {
 	if got := (&Settings{State: "here"}).StateDir(); got != "here" {
 		t.Errorf("got %s", got)
 	}
+	t.Setenv(ControlVariable, "fabsh-run-7") // below fabsh sim --run
+	for _, o := range []Settings{{}, {State: "here"}} {
+		if got := o.StateDir(); got != o.State {
+			t.Errorf("got %s, want %s", got, o.State)
+		}
+		if got := o.stateDir(&Connection{}); got != o.State { // of a file, or the ports of the host
+			t.Errorf("got %s, want %s", got, o.State)
+		}
+	}
 	for script, want := range map[string]string{
 		"": "shell", "x/links.star": "links", "../..": "_.", "a b\n.star": "a_b_", ".star": "shell", strings.Repeat("x", 200): strings.Repeat("x", 111) + "-6ee14c8caecd5c45",
 	} {

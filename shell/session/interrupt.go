@@ -88,7 +88,7 @@ func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 		i.end()
 		return false
 	}
-	if i.count > 0 && sig == i.last && time.Since(i.came) < sameSignal {
+	if i.count > 0 && sig == i.last && time.Since(i.came) < SameSignal {
 		return false
 	}
 	i.last, i.came = sig, time.Now()
@@ -108,9 +108,9 @@ func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	return false
 }
 
-// sameSignal is how soon after a signal another one counts as a copy of it: timeout(1)
+// SameSignal is how soon after a signal another one counts as a copy of it: timeout(1)
 // sends it to the program and to its group.
-const sameSignal = 100 * time.Millisecond
+const SameSignal = 100 * time.Millisecond
 
 // endsWithin is how long an evaluation may go on after a signal that ends the program,
 // or after its deadline.

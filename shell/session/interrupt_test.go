@@ -46,12 +46,12 @@ func testSignals(t *testing.T) {
 		if out.Len() > 0 {
 			t.Errorf("after the same once more: %q", out)
 		}
-		time.Sleep(sameSignal)
+		time.Sleep(SameSignal)
 		i.handle(os.Interrupt)
 		if got := out.String(); !strings.HasPrefix(got, "still busy, at the following place (Ctrl-C again ends fabsh):\n") || !strings.Contains(got, "TestInterrupts") {
 			t.Errorf("after the second: %s", got)
 		}
-		time.Sleep(sameSignal)
+		time.Sleep(SameSignal)
 		i.handle(os.Interrupt)
 		return nil
 	})
@@ -116,7 +116,7 @@ func TestFits(t *testing.T) {
 	}
 	defer f.Close()
 	for line, rows := range map[string]int{"": 1, "x": 1, strings.Repeat("x", 80): 1, strings.Repeat("x", 81): 2, strings.Repeat("x", 160): 2, strings.Repeat("x", 161): 3} {
-		rest := strings.Repeat("\n", 2*24-1-rows)
+		rest := strings.Repeat("\n", 24-1-rows)
 		if !fits(line+"\n"+rest, f) || fits(line+"\n"+rest+"\n", f) {
 			t.Errorf("a line of %d does not take %d rows", len(line), rows)
 		}

@@ -36,6 +36,7 @@ type Program struct {
 	// engine; nil: changes are not possible.
 	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
 	Words      []string // of the command line, without the program
+	Operation  string   // the command, which its errors name: "change plan"; "": none, so fabsh
 	// Line is the command typed at the prompt; nil: the command opens its own session.
 	Line *Line
 	// Help returns the pages of help on commands; nil: none.
@@ -94,15 +95,15 @@ func (p *Program) Evaluate(l TimeLimit, what string, open func(context.Context) 
 	if err != nil {
 		return lang.StatusClean, err
 	}
-	defer func() { status = Worse(status, p.Console.Fail(s.Close())) }()
+	defer func() { status = Worse(status, p.Fail(s.Close())) }()
 	s.Runner.LimitTo(d)
 	return p.finish(s, evaluate(s), what), nil
 }
 
 // finish writes what a session has left to write, and returns its exit status.
 func (p *Program) finish(s *Session, status int, what string) int {
-	status = s.endPlan(status, what)
-	status = Worse(status, p.Console.Fail(audits.WriteMetrics(s.Runtime)))
+	status = s.endPlan(p.Operation, status, what)
+	status = Worse(status, p.Fail(audits.WriteMetrics(s.Runtime)))
 	s.Runner.Summary()
 	return status
 }
@@ -127,7 +128,7 @@ func (p *Program) Profiled(run func() (status int, err error)) error {
 	if status == lang.StatusClean {
 		return err
 	}
-	return Exit(Worse(status, p.Console.Fail(err)))
+	return Exit(Worse(status, p.Fail(err)))
 }
 
 // WriteAround writes a file while run runs. The time of run starts when the file is
@@ -204,7 +205,6 @@ func Version() string {
 type Line struct {
 	Context context.Context // ends when the command must stop
 	Session *Session
-	Words   []string
 
 	// Results, for the tour.
 	Named  string        // the report that ran; "": none
@@ -271,13 +271,8 @@ type fixed struct {
 	flag string
 }
 
-func (f fixed) Set(string) error { return &FixedError{f.flag} }
-
-// FixedError reports a flag that an open session does not change.
-type FixedError struct{ Flag string }
-
-func (e *FixedError) Error() string {
-	return fmt.Sprintf("--%s: cannot be changed in an open session; start another one with fabsh --%[1]s", e.Flag)
+func (f fixed) Set(string) error {
+	return fmt.Errorf("cannot be changed in an open session; start another one with fabsh --%s", f.flag)
 }
 
 // A Runner evaluates code of a session within its limits, one evaluation at a time, and
@@ -313,11 +308,15 @@ func (r *Runner) LimitTo(d *Deadline) {
 	d.Limit(r.engine, r.session.Activity)
 }
 
-// Evaluate runs code or a script, reports errors, and returns the exit status.
+// Evaluate runs code or a script, reports its findings and errors, and returns the exit status.
 func (r *Runner) Evaluate(fn func(context.Context) error) int {
-	err := r.Attempt(fn)
+	found := error(nil)
+	err := r.Attempt(func(ctx context.Context) error {
+		defer func() { found = audits.ReportFindings(r.session.Runtime) }()
+		return fn(ctx)
+	})
 	r.Report(err)
-	return r.FinalStatus(lang.StatusClean, err)
+	return Worse(r.FinalStatus(lang.StatusClean, err), r.console.Fail(found))
 }
 
 // FinalStatus returns the exit status of a session whose last evaluation ended with
@@ -424,77 +423,10 @@ func (r *Runner) Report(err error) {
 	switch {
 	case err == nil, errors.As(err, &exit), r.interrupts.Ended() == syscall.SIGPIPE:
 	case errors.As(err, &limit):
-		fmt.Fprintf(r.console.Err(), "fabsh: %v\n", limit)
+		fmt.Fprintln(r.console.Err(), Named("", limit))
 	case errors.As(err, &stop):
-		fmt.Fprintln(r.console.Err(), stop)
+		fmt.Fprintln(r.console.Err(), Named("", stop))
 	default:
 		r.console.Complain(r.session.Explain(err))
 	}
-}
-
-// HostError is a failure of the host or of the fabric, not of the command.
-type HostError struct{ Err error }
-
-func (e *HostError) Error() string { return e.Err.Error() }
-func (e *HostError) Unwrap() error { return e.Err }
-
-// Late makes the end of the time a failure of the host: the writer of a pipe was late.
-func Late(err error) error {
-	var d *lang.DeadlineError
-	if errors.As(err, &d) {
-		return &HostError{d}
-	}
-	return err
-}
-
-// Exit returns the error by which a command ends with a status and no further message;
-// nil for status 0.
-func Exit(status int) error {
-	if status == lang.StatusClean {
-		return nil
-	}
-	return &lang.ExitError{Code: status}
-}
-
-// Worse returns the exit status that counts when both apply: 130 before 2 before 3
-// before all others.
-func Worse(a, b int) int {
-	rank := func(status int) int {
-		switch status {
-		case lang.StatusClean:
-			return 0
-		case lang.StatusFabric:
-			return 2
-		case lang.StatusUsage:
-			return 3
-		case lang.StatusInterrupted:
-			return 4
-		}
-		return 1
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
-}
-
-// Fail writes an error of the command line or of opening the fabric, and returns its
-// exit status; it does not write the errors that Exit returns.
-func (c *Console) Fail(err error) (status int) {
-	var exit *lang.ExitError
-	var host *HostError
-	switch {
-	case err == nil:
-		return lang.StatusClean
-	case errors.As(err, &exit):
-		return exit.Code
-	case errors.Is(err, lang.ErrInterrupted):
-		fmt.Fprintln(c.Err(), lang.ErrInterrupted)
-		return lang.StatusInterrupted
-	}
-	fmt.Fprintf(c.Err(), "fabsh: %v\n", err)
-	if errors.As(err, &host) {
-		return lang.StatusFabric
-	}
-	return lang.StatusUsage
 }

@@ -51,6 +51,8 @@ type Opening struct {
 	Changing bool
 	// Serving is set if the session runs code of clients of a server.
 	Serving *Serving
+	// Proof are the options for the proof of the plan of --plan.
+	Proof changes.ProofOptions
 	// Replace returns the fabric to open if none is named, and the host has no device
 	// because of absent. If it is nil the session has no fabric, and functions that
 	// need one report that.
@@ -64,7 +66,7 @@ type Opening struct {
 // Open opens the fabric that the settings of p name, and a session on it.
 func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	spec, given := p.Settings.FabricSpec()
-	b := Base{Script: o.Script, Changing: o.Changing, Serving: o.Serving}
+	b := Base{Script: o.Script, Changing: o.Changing, Serving: o.Serving, Proof: o.Proof}
 	var err error
 	if b.Keys, b.Secrets, err = p.ReadKeys(ctx); err != nil {
 		return nil, Late(err)
@@ -75,7 +77,7 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	}
 	settings := *p.Settings
 	site := readSite(settings.siteFolder(), kind, &settings, p.Warn)
-	b.Keys, b.Secrets, b.plainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
+	b.Keys, b.Secrets, b.PlainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
 	if o.NoKeys || o.Serving != nil {
 		b.Keys = nil
 	}
@@ -104,18 +106,27 @@ func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
 	return New(p, b)
 }
 
-// Base is the base of a session.
+// Base is the base of a session. New completes its facts from the settings and the connection.
 type Base struct {
-	Connection *Connection // nil: no fabric
-	Absent     error       // why there is no fabric
+	topology.Facts
+
+	Connection *Connection // nil: no fabric, because of Absent
 	Keys       *engine.Keys
 	Secrets    Secrets
-	Names      map[mad.GUID]string
 	Script     string // what runs; names its state. "": no script
 	Changing   bool   // a command on changes, which reports open changes itself
 	Serving    *Serving
+	Proof      changes.ProofOptions // of --plan
+}
 
-	plainSpeeds bool // no requests for vendors' speeds
+// facts returns the facts of a session with the settings s and the engine e.
+func (b *Base) facts(s *Settings, c *Connection, e *engine.Engine, client *sa.Client) topology.Facts {
+	f := b.Facts
+	f.Engine, f.SA, f.Sim, f.Control, f.Loaded, f.Host, f.HostPorts = e, client, c.sim, c.control, c.loaded, c.host, c.ports
+	f.Write, f.ReadOnly, f.OverrideSM, f.TrapAgent = e != nil && e.Write(), s.ReadOnly, s.OverrideSM, s.TrapAgent
+	f.BesideManager = e != nil && e.Traits().Name == "umad" && c.control == nil
+	f.State, f.Job, f.User, f.Version = s.stateDir(c), jobOf(b.Script), Login(), Version()
+	return f
 }
 
 // New makes a session on b.
@@ -125,6 +136,9 @@ func New(p *Program, b Base) (*Session, error) {
 		c = &Connection{Name: "no fabric"}
 	}
 	p.Console.SetColor(settings.Color, settings.Output())
+	if settings.NoPager {
+		p.Console.DisablePager()
+	}
 	if err := c.record(settings.Record); err != nil {
 		return nil, err
 	}
@@ -150,21 +164,7 @@ func New(p *Program, b Base) (*Session, error) {
 	}
 	s.Runner = &Runner{engine: s.Engine, console: p.Console, interrupts: p.Interrupts, settings: settings, began: time.Now()}
 	o := builtins.SessionOptions{
-		Env: topology.Env{
-			Engine:      s.Engine,
-			Absent:      b.Absent,
-			Sim:         c.sim,
-			Control:     c.control,
-			ReadOnly:    settings.ReadOnly,
-			Loaded:      c.loaded,
-			Host:        c.host,
-			Names:       b.Names,
-			PlainSpeeds: b.plainSpeeds,
-			SA:          client,
-			Write:       s.Engine != nil && s.Engine.Write(),
-			OverrideSM:  settings.OverrideSM,
-			TrapAgent:   settings.TrapAgent,
-		},
+		Facts:   b.facts(settings, c, s.Engine, client),
 		Stdout:  p.Console.Out(),
 		Stderr:  p.Console.Err(),
 		Format:  settings.Output(),
@@ -175,14 +175,10 @@ func New(p *Program, b Base) (*Session, error) {
 		Flags:   settings.Names(),
 		Quiet:   settings.Quiet,
 		Verbose: settings.Verbose,
-		State:   s.StateDir,
-		User:    Login(),
-		Job:     jobOf(b.Script),
-		Version: Version(),
 		Help:    p.Help,
 		Clock:   clock,
 		Width:   p.Console.Width,
-		Blocks:  p.Console.Blocks,
+		Shaded:  p.Console.Shaded,
 	}
 	if !settings.Quiet {
 		s.Runner.progress = &progress{console: p.Console, idle: s.Runner.doing}
@@ -197,6 +193,11 @@ func New(p *Program, b Base) (*Session, error) {
 		b.Serving.options(&o)
 	}
 	s.options = o
+	if settings.Out != "" {
+		if err := format.CheckDirectory(settings.Out); err != nil {
+			return nil, errors.Join(fmt.Errorf("--out: %w", err), s.CloseEngine())
+		}
+	}
 	var err error
 	if s.Session, err = builtins.NewSession(o); err != nil {
 		return nil, errors.Join(err, s.CloseEngine())
@@ -207,7 +208,7 @@ func New(p *Program, b Base) (*Session, error) {
 		s.warnUnended()
 	}
 	if settings.PlanFile != "" {
-		if err := s.startPlan(settings.PlanFile); err != nil {
+		if err := s.startPlan(settings.PlanFile, b.Proof); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -260,7 +261,7 @@ func (s *Session) Close() error {
 // subscriptions and places until they are released.
 func (s *Session) Leave() {
 	s.Session.Unsubscribe()
-	s.Console.Fail(s.CloseEngine())
+	s.Console.Fail(Named("", s.CloseEngine()))
 }
 
 // CloseEngine closes only the transport.
@@ -280,11 +281,11 @@ func (s *Session) InProcess() bool { return s.Engine != nil && s.Engine.Traits()
 
 // NoLive returns the error of a command that needs a live fabric, in a session without
 // one: the host has no device, or ofFile.
-func (s *Session) NoLive(command, ofFile string) error {
+func (s *Session) NoLive(ofFile string) error {
 	if absent := topology.EnvOf(s.Runtime).Absent; absent != nil {
-		return &HostError{fmt.Errorf("%s: %w: %w", command, topology.ErrNoFabric, absent)}
+		return &HostError{fmt.Errorf("%w: %w", topology.ErrNoFabric, absent)}
 	}
-	return fmt.Errorf("%s: %s", command, ofFile)
+	return errors.New(ofFile)
 }
 
 // plan is the plan that --plan makes of the writes of a session.
@@ -294,18 +295,18 @@ type plan struct {
 }
 
 // startPlan records the writes of the session instead of sending them.
-func (s *Session) startPlan(file string) error {
+func (s *Session) startPlan(file string, proof changes.ProofOptions) error {
 	if s.Engine == nil {
-		return s.NoLive("plan", "this session has no fabric that can be changed; a plan needs a live or a simulated one (-F)")
+		return s.NoLive("this session has no fabric that can be changed; a plan needs a live or a simulated one (-F)")
 	}
-	planning, err := changes.StartRecording(context.Background(), s.Runtime)
+	planning, err := changes.StartRecording(context.Background(), s.Runtime, proof)
 	s.plan = &plan{file, planning}
 	return err
 }
 
 // endPlan writes the plan, if one is being made, and reports its verdict. what is what
 // ran, and status its exit status; the result is the status of both.
-func (s *Session) endPlan(status int, what string) int {
+func (s *Session) endPlan(operation string, status int, what string) int {
 	if s.plan == nil {
 		return status
 	}
@@ -314,18 +315,18 @@ func (s *Session) endPlan(status int, what string) int {
 		return status
 	}
 	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
-		return lang.Protect("plan", func() error { return s.writePlan(ctx, what) })
+		return Named(operation, lang.Protect("plan", func() error { return s.writePlan(ctx, what) }))
 	}))
 }
 
 // PlanWhile records the writes of run in a plan file instead of sending them. what is
-// the origin of the plan.
-func (s *Session) PlanWhile(ctx context.Context, file, what string, run func() error) error {
+// the origin of the plan, which is proven with options.
+func (s *Session) PlanWhile(ctx context.Context, file, what string, proof changes.ProofOptions, run func() error) error {
 	if s.plan != nil {
 		return errors.New("--plan: this session already records its changes in " + s.plan.file)
 	}
 	defer func() { s.plan = nil }()
-	if err := s.startPlan(file); err != nil {
+	if err := s.startPlan(file, proof); err != nil {
 		return err
 	}
 	var exit *lang.ExitError

@@ -65,6 +65,7 @@ type Settings struct {
 	Format  OutputFormat
 	Color   ColorMode
 	Quiet   bool
+	NoPager bool
 	Verbose int
 }
 
@@ -121,6 +122,7 @@ func (s *Settings) AddFlags(f, all *pflag.FlagSet) {
 	output.Var(&s.Color, "color", "color output `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	output.BoolVar(&s.CSVRaw, "csv-raw", false, "with -o csv: do not escape cells that a spreadsheet could run as formulas")
 	output.BoolVarP(&s.Quiet, "quiet", "q", false, "print no warnings, progress or banner")
+	output.BoolVar(&s.NoPager, "no-pager", false, "at the prompt: do not open a pager for output longer than the screen")
 	output.CountVarP(&s.Verbose, "verbose", "v", "print the number of MADs; -vv: print a stack trace on internal errors")
 
 	for _, g := range s.groups {

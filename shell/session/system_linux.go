@@ -69,3 +69,25 @@ func InForeground() bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
+
+// WaitHangup waits until the last reader of f, a pipe, a socket or a terminal, is gone (poll(2),
+// POLLERR and POLLHUP), and reports whether it is. For other files it may never return.
+func WaitHangup(f *os.File) bool {
+	c, err := f.SyscallConn() // f.Fd() would make it block for all processes that have it
+	fds := make([]unix.PollFd, 1)
+	if err != nil || c.Control(func(fd uintptr) { fds[0].Fd = int32(fd) }) != nil {
+		return false
+	}
+	for {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case err == unix.EINTR, err == unix.EAGAIN:
+		case err != nil:
+			return false
+		case fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
+			return true
+		case fds[0].Revents != 0: // closed
+			return false
+		}
+	}
+}

@@ -27,3 +27,6 @@ func readTyped(f *os.File, p []byte) (int, error) { return f.Read(p) }
 // InForeground reports whether the terminal sends its signals to this process. It is used
 // on Linux only.
 func InForeground() bool { return false }
+
+// WaitHangup is known on Linux only.
+func WaitHangup(*os.File) bool { return false }

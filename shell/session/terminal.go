@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -33,6 +34,12 @@ func SaveTerminal(f *os.File) (restore func()) {
 		return func() {}
 	}
 	return func() { term.Restore(int(f.Fd()), state) }
+}
+
+// FollowsWithin reports whether more input of f comes within a time.
+func FollowsWithin(f *os.File, d time.Duration) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}, int(d.Milliseconds()))
+	return err == nil && n > 0
 }
 
 // Keyboard is what is typed at a terminal, or another input, until a context ends.

@@ -179,7 +179,7 @@ func verifies(t *Tour, s Seen) error {
 	case judged:
 		return &partError{"Good that you checked: these tables must not be used. Try another engine: \"updn\" or \"ftree\"."}
 	case kept:
-		return &partError{"These tables route nothing over that link. Now verify them: .verify()"}
+		return &partError{"These tables route nothing over that link. Now verify them: t.verify()"}
 	case s.some(avoiding):
 		return &partError{"These tables route nothing over that link. Give them a name, t = ..., and verify them: t.verify()"}
 	}

@@ -15,11 +15,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -56,8 +57,9 @@ type Tour struct {
 	width   func() int // of the terminal
 	path    string     // of the state; "": not kept
 	at      int        // the step, from 0; the number of steps: complete
-	tries   int        // statements that did not complete it
+	tries   int        // lines since it began that did not complete it
 	hints   int        // hints that were given
+	offered bool       // it has said what helps
 	unsaved bool       // a failure to keep the state was reported
 }
 
@@ -92,20 +94,13 @@ func Open(p Prompt, out io.Writer, width func() int, path string, from int) (*To
 }
 
 // say writes paragraphs, with lines no wider than the terminal and than is comfortable
-// to read. Indented lines stay unchanged.
+// to read.
 func (t *Tour) say(words string) {
-	width := min(t.width(), readable) - 1
-	var b strings.Builder
-	b.WriteByte('\n')
-	for line := range strings.SplitSeq(strings.TrimSpace(words), "\n") {
-		if !strings.HasPrefix(line, " ") && width > 0 {
-			line = text.WrapSoft(line, width)
-		}
-		for part := range strings.SplitSeq(line, "\n") {
-			b.WriteString(strings.TrimRight(part, " ") + "\n")
-		}
+	text := "\n" + strings.TrimSpace(words) + "\n"
+	if width := min(t.width(), readable) - 1; width > 0 {
+		text = lang.Prose(text, width)
 	}
-	io.WriteString(t.out, b.String())
+	io.WriteString(t.out, text)
 }
 
 // readable is the maximum width of lines of text.
@@ -113,7 +108,7 @@ const readable = 90
 
 // ask prints the current step.
 func (t *Tour) ask() {
-	t.tries, t.hints = 0, 0
+	t.tries, t.hints, t.offered = 0, 0, false
 	if t.at == len(script().steps) {
 		t.say(script().outro)
 	} else {
@@ -203,15 +198,16 @@ func (t *Tour) See(seen Seen) {
 	case errors.As(err, &part):
 		t.say(part.Error())
 	default:
-		t.tries++
-		switch {
-		case t.tries < 3:
-			t.hint()
-		case t.tries == 3: // no hint to a user who has completed a step and explores
-			t.say("Not yet. You can also type hint, skip, back, again or quit.")
+		// Any line may be typed: the tour says once what helps, and judges none.
+		if t.tries++; !t.offered && (seen.Failed || t.tries == linesToHint) {
+			t.offered = true
+			t.say(fmt.Sprintf("Step %d of %d: hint helps, skip goes on.", t.at+1, len(script().steps)))
 		}
 	}
 }
+
+// linesToHint is the number of lines that do not complete a step until the tour says what helps.
+const linesToHint = 5
 
 // Left prints where the tour continues, at the end of the program.
 func (t *Tour) Left() {
@@ -331,7 +327,7 @@ func load(path string) (int, error) {
 	if path == "" {
 		return 0, nil
 	}
-	f, err := format.OpenRegular(path)
+	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -344,8 +340,11 @@ func load(path string) (int, error) {
 		return 0, err
 	}
 	var s state
-	if err := json.Unmarshal(data, &s); err != nil || s.Schema != schema || s.Step < 1 || s.Step > len(script().steps)+1 {
-		return 0, fmt.Errorf("%s: cannot be read", path)
+	if err := jsonfile.New[state](jsonfile.Limits{Unknown: true}).Unmarshal(data, &s); err != nil {
+		return 0, fmt.Errorf("%s: %w; remove it to begin the tour again", path, err)
+	}
+	if s.Schema != schema || s.Step < 1 || s.Step > len(script().steps)+1 {
+		return 0, fmt.Errorf("%s: unknown step or schema; remove it to begin the tour again", path)
 	}
 	return s.Step - 1, nil
 }
@@ -355,9 +354,9 @@ func save(path string, at int) error {
 	if path == "" {
 		return errors.New("there is no home directory")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := format.MakeDirectory(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return json.NewEncoder(w).Encode(state{schema, at + 1}) }
-	return format.WriteOwn(path, write)
+	return format.WriteOwn(path, 0o644, write)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
-	"fabsh/fabric/device"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -18,11 +18,11 @@ const maxCalls = 8192
 // access reads and writes cells over an engine.
 type access struct {
 	engine *engine.Engine
-	cells  []*Cell
+	cells  []*certificate.Change
 	way    map[mad.GUID]int // which of a node's routes is answered
 }
 
-func newAccess(e *engine.Engine, cells []*Cell) *access {
+func newAccess(e *engine.Engine, cells []*certificate.Change) *access {
 	return &access{engine: e, cells: cells, way: map[mad.GUID]int{}}
 }
 
@@ -34,7 +34,8 @@ type exchange struct {
 }
 
 // read reads cells, after it has checked that the nodes at their addresses are the
-// intended ones. The result of each is in its exchange. The error is the end of ctx.
+// intended ones. The result of each is in its exchange. The error is an *AccessError if some
+// could not be read, or the end of ctx.
 func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 	var nodes []exchange
 	seen := map[mad.GUID]int{}
@@ -74,16 +75,16 @@ func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
 			all[i], open = open[0], open[1:]
 		}
 	}
-	return all, nil
+	return all, exchangeError(all)
 }
 
-// readEach is read, with an error for each cell that could not be read.
-func (a *access) readEach(ctx context.Context, cells []int) ([]exchange, error) {
-	read, err := a.read(ctx, cells)
-	if err == nil {
-		err = exchangeError(read)
+// tryRead is read, without an error for cells that could not be read.
+func (a *access) tryRead(ctx context.Context, cells []int) ([]exchange, error) {
+	all, err := a.read(ctx, cells)
+	if errors.As(err, new(*AccessError)) {
+		err = nil
 	}
-	return read, err
+	return all, err
 }
 
 // all returns all cells.
@@ -100,32 +101,46 @@ func (a *access) all() []int {
 // other route, which stays in use if it is answered.
 func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
 	for batch := range slices.Chunk(all, maxCalls) {
-		if err := a.once(ctx, m, attr, batch); err != nil {
-			return err
-		}
-		var again []exchange
-		var of []int
-		turned := map[mad.GUID]bool{} // true: the other route is better
+		open := make([]*exchange, len(batch))
 		for i := range batch {
-			if c := a.cells[batch[i].cell]; errors.Is(batch[i].err, engine.ErrTimeout) && len(c.Routes) > 1 {
-				again, of = append(again, exchange{cell: batch[i].cell, data: batch[i].data}), append(of, i)
-				turned[c.Node] = false
+			open[i] = &batch[i]
+		}
+		turned := map[mad.GUID]bool{} // by node that is queried over its other route: it is better
+		for range 2 {
+			calls := make([]*engine.Call, len(open))
+			for i, x := range open {
+				calls[i] = a.call(m, attr, x)
 			}
-		}
-		if len(again) == 0 {
-			continue
-		}
-		for node := range turned {
-			a.way[node]++
-		}
-		if err := a.once(ctx, m, attr, again); err != nil {
-			return err
-		}
-		for n, i := range of {
-			if again[n].err == nil {
-				batch[i] = again[n]
-				turned[a.cells[batch[i].cell].Node] = true
+			if err := a.engine.Do(ctx, calls...); err != nil {
+				return err
 			}
+			var again []*exchange
+			for i, x := range open {
+				c := a.cells[x.cell]
+				_, second := turned[c.Node]
+				if second && calls[i].Err != nil {
+					continue
+				}
+				switch x.err = calls[i].Err; {
+				case x.err == nil:
+					x.data = slices.Clone(calls[i].Data()[:mad.ClassSubn.DataSize()])
+					if second {
+						turned[c.Node] = true
+					}
+				case !second && errors.Is(x.err, engine.ErrTimeout) && len(c.Routes) > 1:
+					again = append(again, x)
+				}
+			}
+			if len(turned) > 0 || len(again) == 0 {
+				break
+			}
+			for _, x := range again {
+				turned[a.cells[x.cell].Node] = false
+			}
+			for node := range turned {
+				a.way[node]++
+			}
+			open = again
 		}
 		for node, better := range turned {
 			if !better {
@@ -136,40 +151,28 @@ func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all 
 	return nil
 }
 
-// once sends each request over one route.
-func (a *access) once(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
-	calls, open := make([]engine.Call, len(all)), make([]*engine.Call, len(all))
-	for i := range all {
-		c := a.cells[all[i].cell]
-		if attr != nil {
-			calls[i].PutSMP(m, attr.ID, 0, nil)
-		} else {
-			modifier := c.Modifier
-			if m == mad.MethodGet && c.Attr == mad.AttrPortInfo {
-				modifier &^= device.ExtendedSpeeds // of Sets
-			}
-			calls[i].PutSMP(m, c.Attr.ID, modifier, all[i].data)
+// call returns the request of an exchange.
+func (a *access) call(m mad.Method, attr *mad.Attribute, x *exchange) *engine.Call {
+	c, call := a.cells[x.cell], new(engine.Call)
+	if attr != nil {
+		call.PutSMP(m, attr.ID, 0, nil)
+	} else {
+		modifier := c.Modifier
+		if m == mad.MethodGet && c.Attr == mad.AttrPortInfo {
+			modifier &^= mad.ExtendedSpeeds // of Sets
 		}
-		calls[i].Guard = engine.Guard{Port: c.PortGUID, Node: c.Node}
-		if route := a.route(c); route != nil {
-			calls[i].SetRoute(route)
-		} else {
-			calls[i].SetLID(c.LID)
-		}
-		open[i] = &calls[i]
+		call.PutSMP(m, c.Attr.ID, modifier, x.data)
 	}
-	if err := a.engine.Do(ctx, open...); err != nil {
-		return err
+	call.Guard = engine.Guard{Port: c.PortGUID, Node: c.Node}
+	if route := a.route(c); route != nil {
+		call.SetRoute(route)
+	} else {
+		call.SetLID(c.LID)
 	}
-	for i := range all {
-		if all[i].err = calls[i].Err; all[i].err == nil {
-			all[i].data = slices.Clone(calls[i].Data()[:mad.ClassSubn.DataSize()])
-		}
-	}
-	return nil
+	return call
 }
 
-func (a *access) route(c *Cell) mad.DirectedRoute {
+func (a *access) route(c *certificate.Change) mad.DirectedRoute {
 	if len(c.Routes) == 0 {
 		return nil
 	}
@@ -177,7 +180,7 @@ func (a *access) route(c *Cell) mad.DirectedRoute {
 }
 
 // address returns the address at which c's node is queried, for messages.
-func (a *access) address(c *Cell) string {
+func (a *access) address(c *certificate.Change) string {
 	if route := a.route(c); route != nil {
 		return fmt.Sprint(route)
 	}
@@ -200,10 +203,10 @@ func exchangeError(all []exchange) error {
 	return &e
 }
 
-func cellsOf(steps []Step) []int {
-	cells := make([]int, len(steps))
-	for i, s := range steps {
-		cells[i] = s.Cell
+func cellsOf(writes []certificate.Write) []int {
+	cells := make([]int, len(writes))
+	for i, w := range writes {
+		cells[i] = w.Change
 	}
 	return cells
 }

@@ -16,6 +16,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
 	route "fabsh/fabric/routing/engines"
@@ -33,7 +34,7 @@ type rig struct {
 	subnet  *sim.Subnet
 	f       *fabric.Fabric
 	node    int
-	cells   []*apply.Cell
+	cells   []*certificate.Change
 	path    string
 	retries int // 0: the usual
 	guards  sync.WaitGroup
@@ -94,7 +95,7 @@ func (r *rig) engine(dies int64, die func()) *engine.Engine {
 
 // swap are cells of a change that has every switch swap two of its ports in the
 // first block of its table.
-func (r *rig) swap(e *engine.Engine) (cells []*apply.Cell) {
+func (r *rig) swap(e *engine.Engine) (cells []*certificate.Change) {
 	ways := apply.NewRoutes(r.f)
 	for i := range r.f.Nodes() {
 		n := &r.f.Nodes()[i]
@@ -116,7 +117,7 @@ func (r *rig) swap(e *engine.Engine) (cells []*apply.Cell) {
 			}
 		}
 		if !slices.Equal(old, changed) {
-			cells = append(cells, &apply.Cell{Node: n.GUID(), Name: n.Label(), Routes: ways.To(n), Attr: mad.AttrLinearForwardingTable, Old: old, New: changed})
+			cells = append(cells, &certificate.Change{Node: n.GUID(), Name: n.Label(), Routes: ways.To(n), Attr: mad.AttrLinearForwardingTable, Old: old, New: changed})
 		}
 	}
 	return cells
@@ -137,7 +138,7 @@ func (r *rig) tables() (all [][]byte) {
 }
 
 // are says whether the switches have what of makes of each cell.
-func (r *rig) are(of func(*apply.Cell) []byte) bool {
+func (r *rig) are(of func(*certificate.Change) []byte) bool {
 	for i, data := range r.tables() {
 		if !slices.Equal(data, of(r.cells[i])) {
 			return false
@@ -146,29 +147,30 @@ func (r *rig) are(of func(*apply.Cell) []byte) bool {
 	return true
 }
 
-func before(c *apply.Cell) []byte { return c.Old }
-func after(c *apply.Cell) []byte  { return c.New }
+func before(c *certificate.Change) []byte { return c.Old }
+func after(c *certificate.Change) []byte  { return c.New }
 
-func (r *rig) change(e *engine.Engine, j *apply.Journal) *apply.Change {
-	return &apply.Change{Engine: e, Journal: j, Order: byTwos, Sleep: func(context.Context, time.Duration) error { return nil }}
+func (r *rig) change(e *engine.Engine, j *apply.Journal) *apply.Writer {
+	return &apply.Writer{Engine: e, Journal: j, Prove: byTwos, Sleep: func(context.Context, time.Duration) error { return nil }}
 }
 
 // byTwos is an order of small rounds, with blocks that are written twice.
-func byTwos(_ context.Context, now, want [][]byte) (rounds []apply.Round, err error) {
-	var all []apply.Step
+func byTwos(_ context.Context, now, want [][]byte) (*apply.Proven, error) {
+	var rounds []certificate.Round
+	var all []certificate.Write
 	for i := range now {
 		if !bytes.Equal(now[i], want[i]) {
-			all = append(all, apply.Step{Cell: i, Data: want[i]})
+			all = append(all, certificate.Write{Change: i, Data: want[i]})
 		}
 	}
 	for steps := range slices.Chunk(all, 2) {
 		half := slices.Clone(steps)
 		for i, s := range half {
-			half[i].Data = slices.Concat(s.Data[:5], now[s.Cell][5:])
+			half[i].Data = slices.Concat(s.Data[:5], now[s.Change][5:])
 		}
-		rounds = append(rounds, apply.Round{Steps: half}, apply.Round{Steps: steps})
+		rounds = append(rounds, certificate.Round{Writes: half}, certificate.Round{Writes: steps})
 	}
-	return rounds, nil
+	return apply.Unproven(rounds), nil
 }
 
 // TestMakeAndTakeBack: a change is made, and taken back from its journal.
@@ -177,7 +179,7 @@ func TestMakeAndTakeBack(t *testing.T) {
 		r := newRig(t, "fattree:k=4")
 		e := r.engine(-1, nil)
 		defer e.Close()
-		j, err := apply.NewJournal(r.path, &apply.Begin{Cells: r.cells})
+		j, err := apply.NewJournal(r.path, &apply.Begin{Cells: r.cells}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestMakeAndTakeBack(t *testing.T) {
 			t.Error("the change is not made")
 		}
 		j.Close()
-		if j, err = apply.OpenJournal(r.path); err != nil {
+		if j, err = apply.OpenJournal(r.path, clock{}); err != nil {
 			t.Fatal(err)
 		}
 		defer j.Close()
@@ -224,19 +226,19 @@ func TestKilled(t *testing.T) {
 			r := newRig(t, spec)
 			kills := 0
 			for at := int64(0); ; at += step {
-				done := r.killed(at, func(c *apply.Change, ctx context.Context) error { return c.Make(ctx) }, true)
+				done := r.killed(at, func(c *apply.Writer, ctx context.Context) error { return c.Make(ctx) }, true)
 				if done {
 					break
 				}
 				kills++
 				// A second process is killed too, and a third one ends it.
-				r.killed(at/2, func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "killed") }, false)
+				r.killed(at/2, func(c *apply.Writer, ctx context.Context) error { return c.Revert(ctx, "killed") }, false)
 				if at%2 == 0 {
-					r.finish(func(c *apply.Change, ctx context.Context) error { return c.Resume(ctx) }, after)
+					r.finish(func(c *apply.Writer, ctx context.Context) error { return c.Resume(ctx) }, after)
 				}
-				r.finish(func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "killed") }, before)
+				r.finish(func(c *apply.Writer, ctx context.Context) error { return c.Revert(ctx, "killed") }, before)
 			}
-			r.finish(func(c *apply.Change, ctx context.Context) error { return c.Revert(ctx, "end") }, before)
+			r.finish(func(c *apply.Writer, ctx context.Context) error { return c.Revert(ctx, "end") }, before)
 			if kills < 20 {
 				t.Errorf("%d kills", kills)
 			}
@@ -246,7 +248,7 @@ func TestKilled(t *testing.T) {
 }
 
 // killed runs fn in a process that dies after so many datagrams; true: it did not.
-func (r *rig) killed(at int64, fn func(*apply.Change, context.Context) error, fresh bool) bool {
+func (r *rig) killed(at int64, fn func(*apply.Writer, context.Context) error, fresh bool) bool {
 	r.t.Helper()
 	ctx, die := context.WithCancel(context.Background())
 	defer die()
@@ -255,9 +257,9 @@ func (r *rig) killed(at int64, fn func(*apply.Change, context.Context) error, fr
 	var j *apply.Journal
 	var err error
 	if fresh {
-		j, err = apply.NewJournal(r.path, &apply.Begin{Cells: r.cells})
+		j, err = apply.NewJournal(r.path, &apply.Begin{Cells: r.cells}, clock{})
 	} else {
-		j, err = apply.OpenJournal(r.path)
+		j, err = apply.OpenJournal(r.path, clock{})
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -271,7 +273,7 @@ func (r *rig) killed(at int64, fn func(*apply.Change, context.Context) error, fr
 }
 
 // finish runs fn in a process that lives: the switches are then as of says.
-func (r *rig) finish(fn func(*apply.Change, context.Context) error, of func(*apply.Cell) []byte) {
+func (r *rig) finish(fn func(*apply.Writer, context.Context) error, of func(*certificate.Change) []byte) {
 	r.t.Helper()
 	if !r.killed(-1, fn, false) {
 		r.t.Fatal("killed")
@@ -287,7 +289,7 @@ func TestForeign(t *testing.T) {
 		r := newRig(t, "fattree:k=4")
 		e := r.engine(-1, nil)
 		defer e.Close()
-		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
+		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,6 +323,35 @@ func TestForeign(t *testing.T) {
 	})
 }
 
+// TestMovedBack: a block that another writer has written back is not stated to be neither as before
+// nor as after the change.
+func TestMovedBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "fattree:k=4")
+		e := r.engine(-1, nil)
+		defer e.Close()
+		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells}, clock{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := r.cells[0]
+		c := r.change(e, j)
+		c.Log = func(string) {
+			for lid, port := range first.Old {
+				if port != first.New[lid] {
+					if err := r.subnet.Edit.LFT(first.Node, mad.LID(lid), port); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		want := "1 block is not as the change wrote or found it; blocks of another writer are not overwritten: " + first.Name + ": old"
+		if err := c.Make(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	})
+}
+
 // TestDiskFull: without a journal nothing is sent; a disk that fills up on the way
 // keeps nothing from being taken back.
 func TestDiskFull(t *testing.T) {
@@ -329,7 +360,7 @@ func TestDiskFull(t *testing.T) {
 		e := r.engine(-1, nil)
 		defer e.Close()
 		for writes := range 6 {
-			j, err := apply.NewJournal(r.path, &apply.Begin{Cells: r.cells})
+			j, err := apply.NewJournal(r.path, &apply.Begin{Cells: r.cells}, clock{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -395,7 +426,7 @@ func (r *rig) uplinks() {
 				changed[at] = up[0]
 			}
 		}
-		r.cells = append(r.cells, &apply.Cell{Node: n.GUID(), Name: n.Label() + " LinearForwardingTable block 0", Routes: ways.To(n), PortGUID: n.Info().PortGUID, Attr: mad.AttrLinearForwardingTable, Old: old, New: changed})
+		r.cells = append(r.cells, &certificate.Change{Node: n.GUID(), Name: n.Label() + " LinearForwardingTable block 0", Routes: ways.To(n), PortGUID: n.Info().PortGUID, Attr: mad.AttrLinearForwardingTable, Old: old, New: changed})
 	}
 	if len(r.cells) != 4 {
 		r.t.Fatal(len(r.cells), "leaf switches")
@@ -424,7 +455,7 @@ func (r *rig) confirmed(dir string, begin *apply.Begin) []byte {
 		begin.Manager = sm.Info.GUID
 	}
 	os.MkdirAll(dir, 0o700)
-	j, err := apply.NewJournal(apply.JournalIn(dir), begin)
+	j, err := apply.NewJournal(apply.JournalIn(dir), begin, clock{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -521,7 +552,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 	target = target.On(live.Graph())
 	ways := apply.NewRoutes(f)
-	var cells, back []*apply.Cell
+	var cells, back []*certificate.Change
 	for _, sd := range target.Diff(live).Switches {
 		n := live.Graph().Switches()[sd.Switch]
 		way := ways.To(n)
@@ -531,7 +562,7 @@ func BenchmarkApply(b *testing.B) {
 			return data
 		}
 		for _, number := range sd.Blocks {
-			c := apply.Cell{Node: n.GUID(), Name: n.Label(), Routes: way, Attr: mad.AttrLinearForwardingTable, Modifier: uint32(number), Old: block(live, number), New: block(target, number)}
+			c := certificate.Change{Node: n.GUID(), Name: n.Label(), Routes: way, Attr: mad.AttrLinearForwardingTable, Modifier: uint32(number), Old: block(live, number), New: block(target, number)}
 			d := c
 			d.Old, d.New = c.New, c.Old
 			cells, back = append(cells, &c), append(back, &d)

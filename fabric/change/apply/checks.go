@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -25,29 +26,27 @@ type Checks struct {
 	planned map[*fabric.Port]bool
 	tables  map[mad.GUID]bool   // nodes whose forwarding tables the change writes
 	routes  []mad.DirectedRoute // by node: a route that uses no disabled port; nil: the route of the sweep
-	sampled []sample
+	watched []watch
+	next    int // the first written node that the next check while waiting reads
+	missed  int // how often in succession the subnet manager did not answer
 }
 
-// sample is a port whose counters are compared.
-type sample struct {
+// watch is a port whose counters are compared.
+type watch struct {
 	port             *fabric.Port
 	dropped, expired uint64 // VL15Dropped, discards for HOQLife
-	hasDrop, hasHOQ  bool   // whether they can be read
+	hasDrop, hasHOQ  bool   // whether they can be read, and can rise
 }
 
-// maxSampled is the largest number of ports whose counters are read after each round, and
-// maxRead the largest number of switches whose ports are read.
-const (
-	maxSampled = 64
-	maxRead    = 64
-)
+// maxWaiting is the largest number of switches whose ports are read by each check while a
+// change waits: the next check reads the next ones.
+const maxWaiting = 64
 
 // NewChecks records the state of f, which was just swept, and of its subnet manager,
 // before the change of cells.
-func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
-	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}, tables: map[mad.GUID]bool{}}
+func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*certificate.Change) (*Checks, error) {
+	c := &Checks{client: client, f: f, manager: manager, planned: portsOf(f, cells, anyCell), tables: map[mad.GUID]bool{}}
 	for _, cell := range cells {
-		cell.ports(f, c.planned)
 		c.tables[cell.Node] = c.tables[cell.Node] || cell.Attr == mad.AttrLinearForwardingTable
 	}
 	c.routes = routesAroundCells(f, cells)
@@ -61,33 +60,72 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 	if c.marked, err = c.marks(ctx); err != nil {
 		return nil, err
 	}
-	seen := map[*fabric.Node]bool{}
-	for _, cell := range cells {
-		for _, n := range f.NodeByGUID(cell.Node) {
-			if seen[n] || !n.IsSwitch() {
-				continue
-			}
-			seen[n] = true
-			for p := range n.Ports() {
-				if p.Peer() != nil && len(c.sampled) < maxSampled {
-					c.sampled = append(c.sampled, sample{port: p})
-				}
-			}
+	c.watch(cells)
+	return c, c.counters(ctx, func(w *watch, drop, hoq *uint64) error {
+		if w.hasDrop = drop != nil && *drop < vl15Dropped.Max(); w.hasDrop {
+			w.dropped = *drop
 		}
-	}
-	for i := range c.sampled {
-		c.sampled[i].hasDrop, c.sampled[i].hasHOQ = true, true
-	}
-	return c, c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
-		if s.hasDrop, s.hasHOQ = drop != nil, hoq != nil; s.hasDrop {
-			s.dropped = *drop
-		}
-		if s.hasHOQ {
-			s.expired = *hoq
+		if w.hasHOQ = hoq != nil && *hoq < hoqDiscards.Max(); w.hasHOQ {
+			w.expired = *hoq
 		}
 		return nil
 	})
 }
+
+// watch adds the ports with a link of the nodes that cells write, and the other ends of their
+// links, except hosts whose link the change itself may take down.
+func (c *Checks) watch(cells []*certificate.Change) {
+	seen := map[*fabric.Port]bool{}
+	add := func(p *fabric.Port) {
+		if !seen[p] {
+			seen[p] = true
+			c.watched = append(c.watched, watch{port: p, hasDrop: true, hasHOQ: true})
+		}
+	}
+	for _, guid := range nodesOf(cells) {
+		for _, n := range c.f.NodeByGUID(guid) {
+			for p := range n.Ports() {
+				if p.Peer() == nil {
+					continue
+				}
+				if add(p); p.Peer().Node().IsSwitch() || !c.planned[p.Peer()] {
+					add(p.Peer())
+				}
+			}
+		}
+	}
+}
+
+// Cost describes what the counters of the watched ports cost after each round, and which
+// ports are not watched, because their counters cannot be read, or cannot rise.
+func (c *Checks) Cost() string {
+	var not []string
+	calls := 0
+	for i := range c.watched {
+		w := &c.watched[i]
+		if w.hasDrop {
+			calls++
+		}
+		if w.hasHOQ {
+			calls++
+		}
+		if !w.hasDrop {
+			not = append(not, w.port.Name())
+		}
+	}
+	text := fmt.Sprintf("after each round the counters of %s are read, by %s", plural.Count(len(c.watched)-len(not), "port", "ports"), plural.Count(calls, "datagram", "datagrams"))
+	if not != nil {
+		text += fmt.Sprintf("; VL15Dropped of %s cannot be read or is at its maximum, so it is not watched: %s", plural.Count(len(not), "port", "ports"), firstOf(5, not))
+	}
+	return text
+}
+
+// The counters that are watched: a packet of subnet management was dropped, or another
+// waited longer than HOQLife.
+var (
+	vl15Dropped = mad.AttrPortCounters.Field("vl15_dropped")
+	hoqDiscards = mad.AttrPortXmitDiscardDetails.Field("port_sw_hoq_lifetime_limit_discards")
+)
 
 // route returns a directed route to n.
 func (c *Checks) route(n *fabric.Node) mad.DirectedRoute {
@@ -112,25 +150,36 @@ func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
 	if err := c.state(ctx, changed); err != nil {
 		return err
 	}
-	return c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
+	return c.counters(ctx, func(w *watch, drop, hoq *uint64) error {
 		switch {
-		case drop != nil && s.hasDrop && *drop > s.dropped:
-			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", s.port.Name(), *drop-s.dropped)}
-		case hoq != nil && s.hasHOQ && *hoq > s.expired:
-			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.expired)}
+		case drop != nil && w.hasDrop && *drop > w.dropped:
+			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", w.port.Name(), *drop-w.dropped)}
+		case hoq != nil && w.hasHOQ && *hoq > w.expired:
+			return &CheckError{fmt.Sprintf("%s has dropped %s that waited longer than HOQLife", w.port.Name(), plural.Count(int(*hoq-w.expired), "packet", "packets"))}
 		}
 		return nil
 	})
 }
 
 // Waiting checks the fabric while the change waits to be confirmed: like Between, without
-// the counters, which rise with load in the hours that this may take.
-func (c *Checks) Waiting(ctx context.Context, cells []*Cell) error {
-	return c.state(ctx, nodesOf(cells))
+// the counters, which rise with load in the hours that this may take. Of many written nodes
+// each check reads the next ones.
+func (c *Checks) Waiting(ctx context.Context, cells []*certificate.Change) error {
+	nodes := nodesOf(cells)
+	if len(nodes) > maxWaiting {
+		first := c.next % len(nodes)
+		c.next = first + maxWaiting
+		nodes = append(nodes, nodes...)[first : first+maxWaiting]
+	}
+	return c.state(ctx, nodes)
 }
 
-// watchEvery is how often a change that waits for confirmation is checked.
-const watchEvery = 2 * time.Second
+// watchEvery is how often a change that waits for confirmation is checked, and maxMissed how
+// often in succession the subnet manager may fail to answer: it may be busy.
+const (
+	watchEvery = 2 * time.Second
+	maxMissed  = int(silentFor / watchEvery)
+)
 
 // Manager checks that the subnet manager in charge is the one before the change, or that
 // there is still no manager.
@@ -144,8 +193,19 @@ func (c *Checks) Manager(ctx context.Context) error {
 
 // state checks the subnet manager and administrator, and the ports.
 func (c *Checks) state(ctx context.Context, changed []mad.GUID) error {
-	if err := c.Manager(ctx); err != nil {
+	manager, err := c.findManager(ctx)
+	switch {
+	case err != nil:
 		return err
+	case manager != nil:
+		if err := c.sameManager(manager); err != nil {
+			return err
+		}
+		c.missed = 0
+	case c.manager != nil && c.manager.Info != nil:
+		if c.missed++; c.missed >= maxMissed {
+			return &CheckError{managerMissing(c.manager.Info.GUID)}
+		}
 	}
 	if c.admin {
 		answers, err := c.answers(ctx)
@@ -214,7 +274,7 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	chosen := map[*fabric.Node]bool{}
 	var nodes []*fabric.Node
 	add := func(n *fabric.Node) {
-		if n.IsSwitch() && n.Route() != nil && !chosen[n] && len(nodes) < maxRead {
+		if n.IsSwitch() && n.Route() != nil && !chosen[n] {
 			chosen[n], nodes = true, append(nodes, n)
 		}
 	}
@@ -257,31 +317,31 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	return nil
 }
 
-// counters reads the counters of the sampled ports, and passes them to take. Counters
+// counters reads the counters of the watched ports, and passes them to take. Counters
 // that cannot be read are nil, and are not judged.
-func (c *Checks) counters(ctx context.Context, take func(s *sample, drop, hoq *uint64) error) error {
+func (c *Checks) counters(ctx context.Context, take func(w *watch, drop, hoq *uint64) error) error {
 	e := c.client.Engine
 	local, err := e.Port()
-	if err != nil || local.LID == 0 || len(c.sampled) == 0 {
-		for i := range c.sampled {
-			c.sampled[i].hasDrop, c.sampled[i].hasHOQ = false, false
+	if err != nil || local.LID == 0 || len(c.watched) == 0 {
+		for i := range c.watched {
+			c.watched[i].hasDrop, c.watched[i].hasHOQ = false, false
 		}
 		return err
 	}
 	attrs := []*mad.Attribute{mad.AttrPortCounters, mad.AttrPortXmitDiscardDetails}
-	calls := make([]engine.Call, len(attrs)*len(c.sampled))
+	calls := make([]engine.Call, len(attrs)*len(c.watched))
 	var open []*engine.Call
-	for i := range c.sampled {
-		s := &c.sampled[i]
+	for i := range c.watched {
+		w := &c.watched[i]
 		for a, attr := range attrs {
-			if has := []bool{s.hasDrop, s.hasHOQ}[a]; !has || s.port.LID() == 0 {
+			if has := []bool{w.hasDrop, w.hasHOQ}[a]; !has || w.port.LID() == 0 {
 				continue
 			}
 			call := &calls[i*len(attrs)+a]
 			data := make([]byte, mad.ClassPerf.DataSize())
-			attr.Field("port_select").SetUint(data, uint64(s.port.Num()))
+			attr.Field("port_select").SetUint(data, uint64(w.port.Num()))
 			call.PutPerf(mad.MethodGet, attr.ID, 0, data)
-			if err := c.client.PutGMP(call, &local, s.port.LID()); err != nil {
+			if err := c.client.PutGMP(call, &local, w.port.LID()); err != nil {
 				return err
 			}
 			open = append(open, call)
@@ -290,16 +350,16 @@ func (c *Checks) counters(ctx context.Context, take func(s *sample, drop, hoq *u
 	if err := e.Do(ctx, open...); err != nil {
 		return err
 	}
-	value := func(i, a int, field string) *uint64 {
+	value := func(i, a int, field *mad.Field) *uint64 {
 		call := &calls[i*len(attrs)+a]
 		if call.Err != nil || call.Attempts == 0 {
 			return nil
 		}
-		v := attrs[a].Field(field).Uint(call.Data())
+		v := field.Uint(call.Data())
 		return &v
 	}
-	for i := range c.sampled {
-		if err := take(&c.sampled[i], value(i, 0, "vl15_dropped"), value(i, 1, "port_sw_hoq_lifetime_limit_discards")); err != nil {
+	for i := range c.watched {
+		if err := take(&c.watched[i], value(i, 0, vl15Dropped), value(i, 1, hoqDiscards)); err != nil {
 			return err
 		}
 	}
@@ -371,7 +431,7 @@ func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
 }
 
 // nodesOf returns the nodes that cells write, each once.
-func nodesOf(cells []*Cell) (nodes []mad.GUID) {
+func nodesOf(cells []*certificate.Change) (nodes []mad.GUID) {
 	seen := map[mad.GUID]bool{}
 	for _, c := range cells {
 		if !seen[c.Node] {
@@ -387,15 +447,14 @@ type Ports struct {
 	Node  mad.GUID `json:"node"`
 	Name  string   `json:"name"` // of the node, for people
 	Ports []int    `json:"ports"`
+	// Rates are the widths and speeds in use of written ports, "4x hdr", by port; "": unknown.
+	Rates []string `json:"rates,omitempty" optional:"written before 0.10, or the change does not write the ports"`
 }
 
 // linksOf returns the ports with an active link of the switches that cells write, except
 // ports whose state the change writes.
-func linksOf(f *fabric.Fabric, cells []*Cell) (links []Ports) {
-	planned := map[*fabric.Port]bool{}
-	for _, c := range cells {
-		c.ports(f, planned)
-	}
+func linksOf(f *fabric.Fabric, cells []*certificate.Change) (links []Ports) {
+	planned := portsOf(f, cells, anyCell)
 	for _, guid := range nodesOf(cells) {
 		for _, n := range f.NodeByGUID(guid) {
 			at := Ports{Node: guid, Name: n.Label()}
@@ -413,13 +472,28 @@ func linksOf(f *fabric.Fabric, cells []*Cell) (links []Ports) {
 }
 
 // checkLinks returns a *CheckError if ports that were active before the change are no
-// longer active, or another subnet manager is in charge.
+// longer active, or the subnet manager that was in charge is missing, or not in charge.
 func (r *Run) checkLinks(ctx context.Context, b *Begin) error {
 	checks := Checks{client: r.Host.SA, f: new(fabric.Fabric), manager: b.manager()}
-	if err := checks.Manager(ctx); err != nil {
-		return err
+	for start := r.Host.Clock.Now(); ; {
+		manager, err := checks.findManager(ctx)
+		if err == nil && manager != nil {
+			err = checks.sameManager(manager)
+		}
+		if err != nil {
+			return err
+		}
+		if manager != nil || b.Manager == 0 {
+			break
+		}
+		if r.Host.Clock.Now().Sub(start) >= silentFor {
+			return &CheckError{managerMissing(b.Manager)}
+		}
+		if err := r.Host.Clock.Sleep(ctx, settleEvery); err != nil {
+			return err
+		}
 	}
-	cells := map[mad.GUID]*Cell{}
+	cells := map[mad.GUID]*certificate.Change{}
 	for _, c := range b.Cells {
 		cells[c.Node] = c
 	}
@@ -431,7 +505,7 @@ func (r *Run) checkLinks(ctx context.Context, b *Begin) error {
 			return errors.New("the journal has links of a switch that the change does not write")
 		}
 		for _, port := range link.Ports {
-			at.cells = append(at.cells, &Cell{Node: link.Node, Name: fmt.Sprintf("%s port %d", link.Name, port), Routes: cell.Routes, LID: cell.LID, PortGUID: cell.PortGUID, Attr: mad.AttrPortInfo, Modifier: uint32(port)})
+			at.cells = append(at.cells, &certificate.Change{Node: link.Node, Name: fmt.Sprintf("%s port %d", link.Name, port), Routes: cell.Routes, LID: cell.LID, PortGUID: cell.PortGUID, Attr: mad.AttrPortInfo, Modifier: uint32(port)})
 			all = append(all, exchange{cell: len(all)})
 		}
 	}

@@ -89,7 +89,10 @@ func (r *Run) RevertFromFabric(ctx context.Context, f *fabric.Fabric, p *change.
 	if err := r.revertAll(ctx, j, f, whyRequested, true); err != nil {
 		return nil, err
 	}
-	return r.left(ctx, j)
+	if left, err = r.left(ctx, j); err != nil || len(left) > 0 {
+		return left, err
+	}
+	return nil, r.checkPorts(ctx, j.Begin(), silentFor)
 }
 
 // beginOf returns the change of a journal, or the change of p if the first line is damaged.
@@ -125,7 +128,7 @@ func (r *Run) beginOf(ctx context.Context, j *Journal, f *fabric.Fabric, p *chan
 // of a change, which beginOf returns for the lines that verify. The caller holds the lock.
 func (r *Run) openReplacing(beginOf func(*Journal) (*Begin, error)) (*Journal, error) {
 	path := JournalIn(r.Dir)
-	j, err := OpenJournal(path)
+	j, err := OpenJournal(path, r.Host.Clock)
 	var damage *DamageError
 	if !errors.As(err, &damage) {
 		return j, err
@@ -145,10 +148,10 @@ func (r *Run) openReplacing(beginOf func(*Journal) (*Begin, error)) (*Journal, e
 	if b == old.Begin() {
 		begin.At = old.Records[0].At
 	}
-	if j, err = newJournal(path, begin); err != nil {
+	if j, err = newJournal(path, begin, r.Host.Clock); err != nil {
 		return nil, err
 	}
-	os.Remove(j.before()) // the damaged one
+	j.DropPrevious() // the damaged one
 	for _, rec := range old.Records {
 		if rec.Kind == KindRound { // its Sets are not foreign
 			if err := j.Append(rec); err != nil {
@@ -211,26 +214,13 @@ func copyJournal(path string) (name string, err error) {
 	if there, err := os.Lstat(name); err == nil && there.Mode().IsRegular() && there.Size() == st.Size() {
 		return name, nil
 	}
-	os.Remove(name + ".new") // left by a process that was killed
-	out, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
-	defer out.Close()
-	if _, err = in.Seek(0, io.SeekStart); err == nil {
-		_, err = io.Copy(out, in)
+	if err := format.WriteOwn(name, 0o600, func(w io.Writer) error { _, err := io.Copy(w, in); return err }); err != nil {
+		return "", err
 	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if err == nil {
-		err = os.Rename(name+".new", name)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(name))
-	}
-	if err != nil {
-		os.Remove(name + ".new")
+	if err := syncFolder(filepath.Dir(name)); err != nil {
 		return "", err
 	}
 	return name, nil

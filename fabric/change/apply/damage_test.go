@@ -38,11 +38,11 @@ func flip(journal []byte, n int) []byte {
 func TestJournalDamaged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "change.journal")
-	j, err := apply.NewJournal(path, &apply.Begin{Summary: "test", Port: 1})
+	j, err := apply.NewJournal(path, &apply.Begin{Summary: "test", Port: 1}, clock{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rec := range []apply.Record{{Kind: apply.KindRound, Round: 1}, {Kind: apply.KindDone, Round: 1}, {Kind: apply.KindApplied}, {Kind: apply.KindConfirmed}} {
+	for _, rec := range []apply.Record{{Kind: apply.KindRound, Number: 1}, {Kind: apply.KindDone, Number: 1}, {Kind: apply.KindApplied}, {Kind: apply.KindConfirmed}} {
 		if err := j.Append(rec); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestJournalDamaged(t *testing.T) {
 			if !errors.As(err, &damage) || !strings.HasPrefix(err.Error(), "journal "+path+" "+x.want+"; the file is unchanged") || damage.Last != x.last {
 				t.Errorf("got %v (last %q), want %s (last %q)", err, damage.Last, x.want, x.last)
 			}
-			if _, err := apply.OpenJournal(path); !errors.As(err, &damage) {
+			if _, err := apply.OpenJournal(path, clock{}); !errors.As(err, &damage) {
 				t.Errorf("it opens: %v", err)
 			}
 			run := apply.Run{Dir: dir}
@@ -126,18 +126,18 @@ func olderFormat(journal []byte) (older []byte) {
 // TestOlderJournal: a journal of the older format is gone on with in the newer one.
 func TestOlderJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "change.journal")
-	j, err := apply.NewJournal(path, &apply.Begin{ID: "x"})
+	j, err := apply.NewJournal(path, &apply.Begin{ID: "x"}, clock{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Append(apply.Record{Kind: apply.KindRound})
+	j.Append(apply.Record{Kind: apply.KindRound, Number: 1})
 	j.Close()
 	text, _ := os.ReadFile(path)
 	older := olderFormat(text)
 	if err := os.WriteFile(path, append(older, "0123"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if j, err = apply.OpenJournal(path); err != nil {
+	if j, err = apply.OpenJournal(path, clock{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Append(apply.Record{Kind: apply.KindReverted}); err != nil {
@@ -157,11 +157,11 @@ func TestHiddenChange(t *testing.T) {
 	for _, folder := range []string{"sm-1", "port-0x0000000000000001", "port-0x0000000000000002"} {
 		sub := filepath.Join(dir, folder)
 		os.Mkdir(sub, 0o700)
-		j, err := apply.NewJournal(apply.JournalIn(sub), &apply.Begin{Port: 1})
+		j, err := apply.NewJournal(apply.JournalIn(sub), &apply.Begin{Port: 1}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Append(apply.Record{Kind: apply.KindRound})
+		j.Append(apply.Record{Kind: apply.KindRound, Number: 1})
 		j.Append(apply.Record{Kind: apply.KindConfirmed})
 		j.Close()
 		text, err := os.ReadFile(apply.JournalIn(sub))
@@ -470,7 +470,7 @@ func FuzzJournalDamage(f *testing.F) {
 				var s *apply.Status
 				if s, err = run.Status(t.Context()); err == nil {
 					for i, b := range s.Blocks {
-						if is := r.cells[i].Classify(was[i]); b.State != is && !(b.State == apply.Between && is == apply.Foreign) {
+						if is := apply.Classify(r.cells[i], was[i]); b.State != is && !(b.State == apply.Between && is == apply.Foreign) {
 							t.Errorf("%s is %v, and status has it as %v", b.Text, is, b.State)
 						}
 					}
@@ -491,7 +491,7 @@ func FuzzJournalDamage(f *testing.F) {
 				if wrote = true; err == nil {
 					n := 0
 					for i, data := range r.tables() {
-						if r.cells[i].Classify(data) != apply.Old {
+						if apply.Classify(r.cells[i], data) != apply.Old {
 							n++
 						}
 					}
@@ -504,7 +504,7 @@ func FuzzJournalDamage(f *testing.F) {
 				if left, err = run.Abandon(t.Context()); err == nil {
 					n := 0
 					for i, data := range was {
-						if r.cells[i].Classify(data) != apply.Old {
+						if apply.Classify(r.cells[i], data) != apply.Old {
 							n++
 						}
 					}

@@ -12,15 +12,22 @@ import (
 	"fabsh/fabric/sa"
 )
 
-// ForeignError reports blocks that are neither as before nor as after the change. They
-// were not overwritten.
+// ForeignError reports blocks that are neither as before nor as after the change, or not as it
+// wrote or found them. They were not overwritten.
 type ForeignError struct {
 	Cells []string // names and contents
+	Moved bool     // some are as before or after the change, and should be the other
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s neither as before nor as after the change; blocks of another writer are not overwritten: %s",
-		plural.Count(len(e.Cells), "block is", "blocks are"), firstOf(5, e.Cells))
+	state := "neither as before nor as after the change"
+	if e.Moved {
+		state = "not as the change wrote or found them"
+		if len(e.Cells) == 1 {
+			state = "not as the change wrote or found it"
+		}
+	}
+	return fmt.Sprintf("%s %s; blocks of another writer are not overwritten: %s", plural.Count(len(e.Cells), "block is", "blocks are"), state, firstOf(5, e.Cells))
 }
 
 // CheckError reports a failed check between two rounds.
@@ -55,7 +62,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("change apply: %s is stale: the fabric has changed since it was made: %s; make the plan again", e.Plan, firstOf(8, e.Since))
+	return fmt.Sprintf("%s is stale: the fabric has changed since it was made: %s; make the plan again", e.Plan, firstOf(8, e.Since))
 }
 
 // firstOf joins the first few items of a list, and states how many more exist.
@@ -78,12 +85,12 @@ func checkFingerprint(p *change.Plan, f *fabric.Fabric, manager *sa.SM, name str
 
 // checkCells returns the reason that a change is not started: its cells differ from the
 // state when it was planned. It returns errNothing if all cells are as after the change.
-func checkCells(cells []*Cell, states []State) error {
+func checkCells(blocks []Block) error {
 	var changed []string
 	made := true
-	for i, s := range states {
-		if made = made && s == New; s != Old {
-			changed = append(changed, fmt.Sprintf("%s is %v", cells[i].Name, s))
+	for _, b := range blocks {
+		if made = made && b.State == New; b.State != Old {
+			changed = append(changed, fmt.Sprintf("%s is %v", b.Text, b.State))
 		}
 	}
 	switch {

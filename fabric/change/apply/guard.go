@@ -56,7 +56,9 @@ func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
 func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 	defer k.seen.close()
 	defer k.alive.Release()
-	var due time.Time
+	// Time is counted by the waits: the clock may be set meanwhile.
+	var waited, within time.Duration
+	applied := false
 	for {
 		j, err := k.seen.read()
 		var damage *DamageError
@@ -69,14 +71,14 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 		}
 		why := ""
 		last := j.Records[len(j.Records)-1]
-		if last.Kind == KindApplied && due.IsZero() {
-			due = time.Now().Add(last.Within)
+		if last.Kind == KindApplied && !applied {
+			applied, waited, within = true, 0, last.Within
 		}
 		select {
 		case <-gone:
 			why = whyGone
 		default:
-			if !due.IsZero() && !time.Now().Before(due) {
+			if applied && waited >= within {
 				why = whyExpired
 			}
 		}
@@ -87,13 +89,14 @@ func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
 			why = whyDamaged
 		}
 		if why != "" {
-			if _, err := k.run.revert(ctx, j.Begin(), why, nil); !errors.Is(err, format.ErrLockHeld) {
+			if _, err := k.run.revert(ctx, j.Begin(), why); !errors.Is(err, format.ErrLockHeld) {
 				return err
 			}
 		}
 		if err := k.run.Host.Clock.Sleep(ctx, poll); err != nil {
 			return err
 		}
+		waited += poll
 	}
 }
 
@@ -112,9 +115,9 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 		return Unresolved, err
 	}
 	defer seen.close()
-	revert := "" // why
-	var checked time.Time
-	var failing error // the reason recorded in the journal if the change has failed
+	revert := ""            // why
+	unchecked := watchEvery // time since the last check
+	var failing error       // the reason recorded in the journal if the change has failed
 	for {
 		j, err := seen.read()
 		var damage *DamageError
@@ -129,9 +132,7 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 			last := &j.Records[len(j.Records)-1]
 			if last.Kind == KindReverted {
 				r.Host.log("reverted: " + last.Why)
-				if err := r.checkReverted(stay, j); err != nil {
-					return Unresolved, err
-				}
+				return r.reverted(stay, j, failed)
 			}
 			return outcomeOf(last, failed)
 		case j.Records[len(j.Records)-1].Kind == KindStopped:
@@ -150,12 +151,12 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 			failed = cmp.Or(failed, error(&CheckError{whyUnguarded}))
 		default:
 		}
-		if failed == nil && failing == nil && ctx.Err() == nil && time.Since(checked) >= watchEvery {
+		if failed == nil && failing == nil && ctx.Err() == nil && unchecked >= watchEvery {
 			if err := checks.Waiting(ctx, begun.Begin().Cells); err != nil && ctx.Err() == nil {
 				failing = err
 				r.Host.log(fmt.Sprintf("%v: reverting the change", err))
 			}
-			checked = time.Now()
+			unchecked = 0
 		}
 		if failing != nil { // the guard process reverts it
 			if err := r.fail(failing); !errors.Is(err, format.ErrLockHeld) {
@@ -163,8 +164,14 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 			}
 		}
 		if revert != "" {
-			if outcome, err := r.revert(stay, begun.Begin(), revert, failed); !errors.Is(err, format.ErrLockHeld) {
-				return outcome, err
+			j, err := r.revert(stay, begun.Begin(), revert)
+			switch {
+			case err == nil && j.Last(KindReverted) != nil:
+				return r.reverted(stay, j, failed)
+			case err == nil:
+				return outcomeOf(&j.Records[len(j.Records)-1], failed)
+			case !errors.Is(err, format.ErrLockHeld):
+				return Unresolved, err
 			}
 		}
 		if ctx.Err() != nil && !released {
@@ -176,6 +183,7 @@ func (r *Run) await(ctx context.Context, begun *Journal, guard Guard, checks *Ch
 		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
 			return Unresolved, err
 		}
+		unchecked += poll
 	}
 }
 
@@ -215,29 +223,24 @@ func (r *Run) fail(why error) error {
 	return j.Append(Record{Kind: KindFailed, Why: why.Error()})
 }
 
-// revert reverts the change b in this process, whether or not its journal is damaged.
-func (r *Run) revert(ctx context.Context, b *Begin, why string, failed error) (Outcome, error) {
+// revert reverts the change b in this process, whether or not its journal is damaged. It
+// returns the journal after that.
+func (r *Run) revert(ctx context.Context, b *Begin, why string) (*Journal, error) {
 	held, err := r.lock()
 	if err != nil {
-		return Unresolved, err
+		return nil, err
 	}
 	defer held.Release()
 	j, err := r.openReplacing(func(*Journal) (*Begin, error) { return b, nil })
 	if err != nil {
-		return Unresolved, err
+		return nil, err
 	}
 	defer j.Close()
-	switch {
-	case j.Begin().ID != b.ID:
-		return Unresolved, &CheckError{"the journal belongs to another change"}
-	case j.Open():
-		if err := r.revertJournal(ctx, j, nil, why); err != nil {
-			return Unresolved, err
-		}
-	case j.Last(KindReverted) != nil: // by another process
-		if err := r.checkReverted(ctx, j); err != nil {
-			return Unresolved, err
-		}
+	if j.Begin().ID != b.ID {
+		return nil, &CheckError{"the journal belongs to another change"}
 	}
-	return outcomeOf(&j.Records[len(j.Records)-1], failed)
+	if j.Open() {
+		err = r.revertJournal(ctx, j, nil, why)
+	}
+	return j, err
 }

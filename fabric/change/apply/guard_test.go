@@ -21,7 +21,7 @@ func TestGuardOfOne(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		run := &apply.Run{Host: &apply.Host{Clock: clock{}}, Dir: dir}
-		first, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{ID: "first"})
+		first, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{ID: "first"}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestGuardOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(gone)
-		next, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{ID: "next"})
+		next, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{ID: "next"}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestLate(t *testing.T) {
 			}
 			r.subnet, r.retries = sim.New(f, o), 12
 			e := r.engine(-1, nil)
-			j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
+			j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells}, clock{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,10 +2,13 @@
 // round, under a journal, with a check of the fabric between the rounds.
 //
 // Host.Make applies the change of a plan. It refuses first what must not be applied (a stale
-// plan, a subnet manager that would not know of the change), then begins the Journal, and
-// starts a Run. A Prover orders the Cells, each of which is written by one Set, in rounds,
-// and proves them. A Change writes the rounds, and Checks compare the fabric with its state
-// before. Host.Latest finds the Run by which the change is confirmed, resumed, reverted or
+// plan, a subnet manager that would not know of the change), then begins the Journal of a
+// Run. A Prover plans the rounds in which its cells are written: the changes of the plan (a
+// certificate.Change), each written by one Set. The rounds
+// are those of the plan, if its certificate holds for the tables in force, else those of a new
+// order with a certificate of its own: the very rounds that are Proven are recorded and sent.
+// A Writer writes them, in the mode that the change requires, and Checks compare the fabric
+// with its state before. Host.Latest finds the Run by which the change is confirmed, resumed, reverted or
 // abandoned, also from another process.
 //
 // Rules: a record is on the disk before the Sets that it describes are sent, so each process
@@ -60,6 +63,9 @@ type Host struct {
 	OverrideSM bool
 	// StartGuard starts the guard process of a journal, and returns when it is ready.
 	StartGuard StartGuard
+	// Manager returns what is known of the routing of the subnet manager, for predictions, by
+	// the engine that the user states ("": none), its LID and the LID of this host; nil: nothing.
+	Manager func(engine string, sm, local mad.LID) (change.ManagerRouting, error)
 }
 
 // Clock measures the time that changes wait.
@@ -75,7 +81,7 @@ type StartGuard func(ctx context.Context, journal string) (Guard, error)
 // MayWrite returns an error if no change may be applied from this host.
 func (h *Host) MayWrite() error {
 	if !h.Engine.Write() {
-		return errors.New("change: it would change the fabric, which requires --write (before the word change)")
+		return errors.New("it would change the fabric, which requires --write (before the word change)")
 	}
 	return nil
 }
@@ -88,7 +94,7 @@ func (h *Host) inProcess() bool { return h.Engine.Traits().Name == "sim" }
 // port.
 func (h *Host) place() (dir string, port engine.Port, err error) {
 	if h.State == "" {
-		return "", port, errors.New("change: no directory for the journal; give --state DIR")
+		return "", port, errors.New("no directory for the journal; give --state DIR")
 	}
 	if dir, err = filepath.Abs(h.State); err == nil {
 		port, err = h.Engine.Port()
@@ -133,6 +139,9 @@ type ChangeOptions struct {
 	Levels string
 	// AcceptCreditLoops applies the change even if packets may deadlock meanwhile.
 	AcceptCreditLoops bool
+	// ManagerEngine is the routing engine of the subnet manager, as the user states it, for
+	// predictions.
+	ManagerEngine string
 }
 
 // Make applies the change of a plan to f, which was just swept, and waits until it is
@@ -166,15 +175,19 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *change.Plan, o *Ch
 	}
 	cells, err := Planned(p, f)
 	if err != nil {
-		return Unresolved, fmt.Errorf("change apply: %w", err)
+		return Unresolved, err
 	}
 	static, err := h.static(ctx, p, f, o)
 	if err != nil {
 		return Unresolved, err
 	}
-	cells = slices.DeleteFunc(cells, func(c *Cell) bool { return c.rewrites() && !slices.Contains(static, c.Node) })
+	all := len(cells)
+	cells = slices.DeleteFunc(cells, func(c *certificate.Change) bool { return c.Rewrites() && !slices.Contains(static, c.Node) })
 	if len(cells) == 0 {
 		return Nothing, nil
+	}
+	if len(cells) == all { // else its numbers are of other changes
+		r.plan = p.Certificate
 	}
 	if o.Stage != "" || p.NeedsTables(f) || p.Certificate != nil || linkByLink {
 		if r.Live, err = readTables(ctx, h.Engine, f); err != nil {
@@ -183,40 +196,42 @@ func (h *Host) Make(ctx context.Context, f *fabric.Fabric, p *change.Plan, o *Ch
 	}
 	b, err := h.prepare(ctx, p, f, r.Live, manager, cells, linkByLink, o)
 	if err != nil {
-		return Unresolved, fmt.Errorf("change apply: %w", err)
+		return Unresolved, err
 	}
 	b.Static = static
-	if p.Certificate != nil {
-		r.certify = func(ctx context.Context) error { return h.checkCertificate(ctx, p, r.Live, b) }
+	held, j, err := r.begin(f, b)
+	if err != nil {
+		return Unresolved, err
 	}
-	return r.Apply(ctx, f, manager, b)
+	defer j.Close()
+	return r.forward(ctx, held, j, f, manager, true)
 }
 
 // manager returns the subnet manager of f, which was just swept; nil: there is no
 // manager. The error is the reason that a change must not be applied beside it.
 func (h *Host) manager(ctx context.Context, f *fabric.Fabric, how coexistence) (*sa.SM, error) {
 	if !f.Complete() {
-		return nil, &FabricError{fmt.Errorf("change: incomplete sweep; nothing was sent: %s", f.FirstMissing())}
+		return nil, &FabricError{fmt.Errorf("incomplete sweep; nothing was sent: %s", f.FirstMissing())}
 	}
 	manager, err := h.SA.FindSM(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	if how == stagedTables && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
-		return nil, &FabricError{errors.New("change: no subnet manager is MASTER, so no process would write staged tables")}
+		return nil, &FabricError{errors.New("no subnet manager is MASTER, so no process would write staged tables")}
 	}
 	if manager == nil || h.Engine.Traits().Simulated && !h.OverrideSM {
 		return manager, nil
 	}
 	switch {
 	case how == onlyLinks && !h.OverrideSM:
-		return nil, fmt.Errorf("change: %v is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", manager)
+		return nil, fmt.Errorf("%v is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", manager)
 	case how == onlyLinks && (manager.Info == nil || manager.Info.SMState != mad.SMStateMaster):
-		return nil, &FabricError{fmt.Errorf("change: %v does not answer as MASTER; nothing was sent: no subnet manager would write new tables", manager)}
+		return nil, &FabricError{fmt.Errorf("%v does not answer as MASTER; nothing was sent: no subnet manager would write new tables", manager)}
 	case how == exclusive && h.OverrideSM && !h.Engine.Traits().Simulated:
-		return nil, fmt.Errorf("change: %v is active; nothing was sent: --override-sm applies only changes of port states and link speeds. %s", manager, letItWrite)
+		return nil, fmt.Errorf("%v is active; nothing was sent: --override-sm applies only changes of port states and link speeds. %s", manager, letItWrite)
 	case how == exclusive && !h.Engine.Traits().Simulated:
-		return nil, fmt.Errorf("change: %v is active; nothing was sent: OpenSM neither detects nor repairs writes of others. %s", manager, letItWrite)
+		return nil, fmt.Errorf("%v is active; nothing was sent: OpenSM neither detects nor repairs writes of others. %s", manager, letItWrite)
 	}
 	return manager, nil
 }
@@ -236,8 +251,8 @@ const (
 
 // coexistenceOf returns how the change of cells, or its reversal (back), goes with a subnet
 // manager.
-func coexistenceOf(cells []*Cell, isStaged, back bool) coexistence {
-	switch only := !slices.ContainsFunc(cells, func(c *Cell) bool { return !change.OfLinks(c.Attr, c.Fields) }); {
+func coexistenceOf(cells []*certificate.Change, isStaged, back bool) coexistence {
+	switch only := !slices.ContainsFunc(cells, func(c *certificate.Change) bool { return !c.OfLink() }); {
 	case isStaged:
 		return stagedTables
 	case only && back:
@@ -250,7 +265,7 @@ func coexistenceOf(cells []*Cell, isStaged, back bool) coexistence {
 
 // prepare returns the head of the journal of a change that may be applied. live are the
 // tables of f; nil: p changes no tables.
-func (h *Host) prepare(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*Cell, linkByLink bool, o *ChangeOptions) (*Begin, error) {
+func (h *Host) prepare(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, manager *sa.SM, cells []*certificate.Change, linkByLink bool, o *ChangeOptions) (*Begin, error) {
 	port, err := h.Engine.Port()
 	if err != nil {
 		return nil, err
@@ -260,28 +275,13 @@ func (h *Host) prepare(ctx context.Context, p *change.Plan, f *fabric.Fabric, li
 		return nil, err
 	}
 	b.LinkByLink = linkByLink
-	if err := h.provePorts(ctx, p, f, live, &port, b); err != nil {
+	if err := h.provePorts(ctx, p, f, live, &port, o.ManagerEngine, b); err != nil {
 		return nil, err
 	}
 	if o.Stage != "" {
 		b.Staged, err = newStaged(o.Stage, o.Reload, live, cells)
 	}
 	return b, err
-}
-
-// checkCertificate checks the certificate of a plan, in addition to the proof of the
-// order in which the change is applied.
-func (h *Host) checkCertificate(ctx context.Context, p *change.Plan, live *routes.Routes, b *Begin) error {
-	t := &change.Tables{Live: live}
-	h.levels(b.Levels).InForce(t, h.Engine)
-	if _, err := readAdaptivity(ctx, h.Engine, t); err != nil {
-		return err
-	}
-	_, err := p.CheckCertificate(ctx, t)
-	if failed := new(certificate.FailureError); errors.As(err, &failed) {
-		return &order.Refusal{Round: -1, Reason: failed.Error()}
-	}
-	return err
 }
 
 // If no time to confirm is given, a change waits for defaultWithin plus defaultDrains
@@ -292,7 +292,7 @@ const (
 )
 
 // begin returns the head of the journal of a change.
-func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *ChangeOptions) (b *Begin, err error) {
+func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*certificate.Change, o *ChangeOptions) (b *Begin, err error) {
 	b = &Begin{
 		ID: fmt.Sprintf("%s-%d-%s", h.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid(), rand.Text()[:8]), Summary: o.Summary, By: h.User,
 		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.Within, Cells: cells, AcceptCreditLoops: o.AcceptCreditLoops,
@@ -313,9 +313,9 @@ func (h *Host) begin(port *engine.Port, manager *sa.SM, cells []*Cell, o *Change
 
 // provePorts verifies a plan that writes PortInfo again: ports that it disables may cut
 // paths of tables that it does not change. live are the tables of f; nil: provePorts
-// reads them.
-func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, b *Begin) error {
-	if !slices.ContainsFunc(b.Cells, func(c *Cell) bool { return c.Attr == mad.AttrPortInfo }) {
+// reads them. stated is the routing engine of the subnet manager that the user states.
+func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric, live *routes.Routes, port *engine.Port, stated string, b *Begin) error {
+	if !slices.ContainsFunc(b.Cells, func(c *certificate.Change) bool { return c.Attr == mad.AttrPortInfo }) {
 		return nil
 	}
 	if live == nil {
@@ -326,6 +326,12 @@ func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric,
 	}
 	t := &change.Tables{Live: live, AcceptCreditLoops: b.AcceptCreditLoops, Last: lastLIDs(port)}
 	h.levels(b.Levels).InForce(t, h.Engine)
+	if h.Manager != nil {
+		var err error
+		if t.Manager, err = h.Manager(stated, port.SMLID, port.LID); err != nil {
+			return err
+		}
+	}
 	report, err := p.Prove(ctx, t)
 	if err != nil {
 		return err
@@ -363,7 +369,7 @@ func (h *Host) levels(file string) change.Levels {
 func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*routes.Routes, error) {
 	live, failed, err := device.ReadRoutes(ctx, e, f)
 	if err == nil && len(failed) > 0 {
-		err = &FabricError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
+		err = &FabricError{fmt.Errorf("the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
 	}
 	return live, err
 }
@@ -371,7 +377,7 @@ func readTables(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*route
 // static returns the switches whose adaptive routing p disables, and where it is still on.
 // The error is a *StaleError if p writes forwarding tables at others where it is on.
 func (h *Host) static(ctx context.Context, p *change.Plan, f *fabric.Fabric, o *ChangeOptions) (nodes []mad.GUID, err error) {
-	if !slices.ContainsFunc(p.Sets, func(s change.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
+	if !slices.ContainsFunc(p.Sets, func(s certificate.Change) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
 		return nil, nil
 	}
 	a, err := device.ReadAdaptivity(ctx, h.Engine, f)
@@ -387,7 +393,7 @@ func (h *Host) static(ctx context.Context, p *change.Plan, f *fabric.Fabric, o *
 		}
 	}
 	if len(nodes) > 0 && o.Stage != "" {
-		return nil, errors.New("change apply: --stage: not supported with a plan that disables adaptive routing: OpenSM does not write blocks that stay; stop OpenSM, and omit --stage")
+		return nil, errors.New("--stage: not supported with a plan that disables adaptive routing: OpenSM does not write blocks that stay; stop OpenSM, and omit --stage")
 	}
 	for _, x := range a.Undetermined {
 		h.log(fmt.Sprintf("warning: %s: adaptive routing could not be determined, assumed to be off: %v", x.Switch.Label(), x.Err))

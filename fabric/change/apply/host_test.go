@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -52,11 +53,11 @@ func TestMakeRefuses(t *testing.T) {
 		want     string
 		fabric   bool // it is not the plan that is wrong
 	}{
-		{name: "stale", edit: func(p *change.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.ChangeOptions{Plan: "x.plan"}, want: "change apply: x.plan is stale: the fabric has changed since it was made: another\nname"},
+		{name: "stale", edit: func(p *change.Plan) { p.Base.Nodes[0].Name = "another\nname" }, o: apply.ChangeOptions{Plan: "x.plan"}, want: "x.plan is stale: the fabric has changed since it was made: another\nname"},
 		{name: "a subnet manager", foreign: true, want: "is active; nothing was sent: OpenSM neither detects nor repairs writes of others"},
 		{name: "tables, and --override-sm", foreign: true, override: true, want: "nothing was sent: --override-sm applies only changes of port states and link speeds. Let it write the tables"},
 		{name: "no OpenSM to stage for", foreign: true, o: apply.ChangeOptions{Stage: "lfts", Reload: "4194305"}, want: "--reload 4194305: process 4194305 does not exist", fabric: true},
-		{name: "a node that is gone", edit: func(p *change.Plan) { p.Sets[0].Target.GUID = 0x42 }, want: "the fabric has 0 nodes with GUID"},
+		{name: "a node that is gone", edit: func(p *change.Plan) { p.Sets[0].Node = 0x42 }, want: "the fabric has 0 nodes with GUID"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,9 +100,9 @@ func TestMakeRefuses(t *testing.T) {
 // swapPlan is the plan of the rig's change.
 func swapPlan(t *testing.T, r *rig, sm *sa.SM) *change.Plan {
 	t.Helper()
-	var sets []change.Set
+	var sets []certificate.Change
 	for _, c := range r.cells {
-		sets = append(sets, change.Set{Attr: c.Attr, Modifier: c.Modifier, Target: change.Target{GUID: c.Node}, Old: c.Old, New: c.New})
+		sets = append(sets, certificate.Change{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Old: c.Old, New: c.New})
 	}
 	p, err := change.NewPlan("a test", sets, r.f, sm)
 	if err != nil {

@@ -16,10 +16,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/format"
+	"fabsh/fabric/jsonfile"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
@@ -34,6 +37,7 @@ import (
 type Journal struct {
 	Records []Record
 	path    string
+	clock   Clock
 	f       journalFile // nil: read-only, or in memory
 	next    int         // the number of the next line
 	size    int64       // of the lines
@@ -55,18 +59,19 @@ type Record struct {
 	Kind RecordKind `json:"kind"`
 	At   time.Time  `json:"at"`
 	// Begin is of KindBegin.
-	Begin *Begin `json:"begin,omitempty"`
-	// Steps and Drain are of KindRound: the states of the cells after it.
-	Steps []Step        `json:"steps,omitempty"`
-	Drain time.Duration `json:"drain,omitempty"`
-	// Round is the number of the round, in KindRound and KindDone.
-	Round int `json:"round,omitempty"`
+	Begin *Begin `json:"begin,omitempty" when:"kind=begin"`
+	// Round is of KindRound: the value that was proven and is sent, by number of the cell.
+	certificate.Round
+	// Number is the number of the round, in KindRound and KindDone.
+	Number int `json:"round,omitempty" when:"kind=round|done"`
+	// Rounds is the number of rounds, in KindRound.
+	Rounds int `json:"rounds,omitempty" optional:"written before 0.10, or the round restores a link"`
 	// Within is of KindApplied: how long the change may wait to be confirmed. Left are the
 	// cells that it left unchanged, or restored, because it was stopped.
-	Within time.Duration `json:"within,omitempty"`
-	Left   []int         `json:"left,omitempty"`
+	Within time.Duration `json:"within,omitempty" optional:"it is reverted at once unless it was confirmed"`
+	Left   []int         `json:"left,omitempty" optional:"all cells were written"`
 	// Why is the reason, in KindFailed, KindReverting and the kinds that end a change.
-	Why string `json:"why,omitempty"`
+	Why string `json:"why,omitempty" optional:"no reason is known, or the kind has none"`
 }
 
 // RecordKind is the kind of a record.
@@ -80,7 +85,7 @@ const (
 	KindFailed    RecordKind = "failed"    // the change cannot continue; the guard reverts it
 	KindReverting RecordKind = "reverting" // the change is being reverted
 	KindConfirmed RecordKind = "confirmed" // the end: the change stays
-	KindReverted  RecordKind = "reverted"  // the end: all is as before
+	KindReverted  RecordKind = "reverted"  // the end: all blocks are as before
 	KindAbandoned RecordKind = "abandoned" // the end: all blocks stay unchanged
 	KindStopped   RecordKind = "stopped"   // not the end: neither continued nor reverted automatically
 )
@@ -98,31 +103,34 @@ type Begin struct {
 	Port    mad.GUID `json:"port"`    // of this host
 	Prefix  uint64   `json:"prefix"`  // of the subnet's GIDs
 	// Switches are the switches of the subnet, by which the journal is recognised.
-	Switches []Member `json:"switches,omitempty"`
+	Switches []Member `json:"switches,omitempty" optional:"written before 0.10: the journal is recognised by the port"`
 	// Within is how long it may wait to be confirmed, plus Drains times the time that its
 	// rounds wait for packets under way.
 	Within time.Duration `json:"within"`
 	Drains int           `json:"drains"`
 	// Manager is the port GUID of the subnet manager in charge; 0: there was no manager.
-	Manager mad.GUID `json:"manager"`
-	Cells   []*Cell  `json:"cells"`
+	Manager mad.GUID              `json:"manager"`
+	Cells   []*certificate.Change `json:"cells"`
 	// AcceptCreditLoops is set if the change may be applied, or reverted, even if packets
 	// may deadlock.
-	AcceptCreditLoops bool `json:"accept_credit_loops,omitempty"`
+	AcceptCreditLoops bool `json:"accept_credit_loops,omitempty" optional:"false"`
 	// Levels is the path of the file of the service levels in use; "": path records have
 	// them.
-	Levels string `json:"levels,omitempty"`
+	Levels string `json:"levels,omitempty" optional:"path records have the service levels"`
 	// Links are the ports that were active before, of the switches that the change
 	// writes.
-	Links []Ports `json:"links,omitempty"`
+	Links []Ports `json:"links,omitempty" optional:"no links were recorded"`
+	// Written are the ports whose PortInfo the change writes, and the other ends of their
+	// links, that were active before.
+	Written []Ports `json:"written,omitempty" optional:"no port was active"`
 	// Static are the switches whose adaptive routing the change disables. Its reversal does
 	// not restore it.
-	Static []mad.GUID `json:"static,omitempty"`
+	Static []mad.GUID `json:"static,omitempty" optional:"adaptive routing stays unchanged"`
 	// LinkByLink reports that a subnet manager is in charge that handles the changed links:
 	// each is a round of its own, after which its new tables are checked.
-	LinkByLink bool `json:"link_by_link,omitempty"`
+	LinkByLink bool `json:"link_by_link,omitempty" optional:"false"`
 	// Staged is how OpenSM receives the tables; nil: fabsh sends Sets.
-	Staged *Staged `json:"staged,omitempty"`
+	Staged *Staged `json:"staged,omitempty" optional:"fabsh sends Sets"`
 }
 
 // coexistence returns how the change, or its reversal (back), goes with a running subnet
@@ -148,30 +156,16 @@ func (b *Begin) Unrestored() string {
 	return change.Unrestored(len(b.Static))
 }
 
-// Step is the state of one cell after a round.
-type Step struct {
-	Cell int    `json:"cell"`
-	Data []byte `json:"data"`
-}
-
-// Round is a set of Sets that are sent in any order: every mixture of them is proven.
-type Round struct {
-	Steps []Step
-	// Drain is how long packets of the old tables may be under way; 0: the next round
-	// need not wait for them.
-	Drain time.Duration
-}
-
 // NewJournal begins a journal at path that replaces the previous one, which is kept until
-// something is sent. With an empty path the journal is in memory, for a fabric simulated
-// in this process.
-func NewJournal(path string, b *Begin) (*Journal, error) {
-	return newJournal(path, Record{Kind: KindBegin, Begin: b})
+// DropPrevious. With an empty path the journal is in memory, for a fabric simulated in this
+// process.
+func NewJournal(path string, b *Begin, clock Clock) (*Journal, error) {
+	return newJournal(path, Record{Kind: KindBegin, Begin: b}, clock)
 }
 
 // newJournal is NewJournal with the first record.
-func newJournal(path string, begin Record) (*Journal, error) {
-	j := &Journal{path: path, next: 1}
+func newJournal(path string, begin Record, clock Clock) (*Journal, error) {
+	j := &Journal{path: path, clock: clock, next: 1}
 	if path == "" {
 		return j, j.Append(begin)
 	}
@@ -204,7 +198,7 @@ func newJournal(path string, begin Record) (*Journal, error) {
 
 // OpenJournal opens the journal at path to append to it. The file must be the user's own,
 // because its contents are written to the fabric. The caller holds the lock.
-func OpenJournal(path string) (*Journal, error) {
+func OpenJournal(path string, clock Clock) (*Journal, error) {
 	f, err := format.OpenPlain(path, os.O_RDWR)
 	if err != nil {
 		return nil, err
@@ -213,7 +207,7 @@ func OpenJournal(path string) (*Journal, error) {
 		f.Close()
 		return nil, cmp.Or(err, fmt.Errorf("%s is a journal of another user", path))
 	}
-	j := &Journal{path: path, f: f}
+	j := &Journal{path: path, clock: clock, f: f}
 	if err := j.load(f); err != nil {
 		f.Close()
 		return nil, err
@@ -243,7 +237,7 @@ func (j *Journal) load(f io.Reader) error {
 	for text := range r.records(f) {
 		at++
 		var rec Record
-		err := json.Unmarshal(text, &rec)
+		err := recordFormat().Unmarshal(text, &rec)
 		if err == nil {
 			err = j.check(&rec)
 		}
@@ -257,11 +251,23 @@ func (j *Journal) load(f io.Reader) error {
 	if r.damage == nil {
 		return nil
 	}
-	var last Record
-	if json.Unmarshal(r.last, &last) == nil {
-		r.damage.Last = last.Kind
-	}
+	r.damage.Last = kindOf(r.last)
 	return r.damage
+}
+
+// recordFormat is the format of a line. Later versions may write other members: the checksum shows
+// damage.
+var recordFormat = sync.OnceValue(func() *jsonfile.Format[Record] {
+	return jsonfile.New[Record](jsonfile.Limits{Unknown: true, Null: true})
+})
+
+// kindOf returns the kind of a record; "": it is invalid.
+func kindOf(text []byte) RecordKind {
+	var rec Record
+	if err := recordFormat().Unmarshal(text, &rec); err != nil {
+		return ""
+	}
+	return rec.Kind
 }
 
 // check returns an error if rec cannot follow the records before it.
@@ -269,15 +275,15 @@ func (j *Journal) check(rec *Record) error {
 	if first := len(j.Records) == 0; first != (rec.Begin != nil) {
 		return errors.New("the change must be in the first record and in no other")
 	} else if first {
-		if slices.Contains(rec.Begin.Cells, nil) || len(rec.Steps) > 0 {
-			return errors.New("a cell is missing")
+		if len(rec.Writes) > 0 {
+			return errors.New("the first record has writes")
 		}
 		return nil
 	}
 	cells := j.Begin().Cells
-	for _, s := range rec.Steps {
-		if s.Cell < 0 || s.Cell >= len(cells) || len(s.Data) != len(cells[s.Cell].Old) {
-			return errors.New("a step has an unknown cell or another size")
+	for _, w := range rec.Writes {
+		if w.Change < 0 || w.Change >= len(cells) || len(w.Data) != len(cells[w.Change].Old) {
+			return errors.New("a write has an unknown cell or another size")
 		}
 	}
 	return nil
@@ -286,7 +292,7 @@ func (j *Journal) check(rec *Record) error {
 // Append writes a record, and returns when it is on the disk.
 func (j *Journal) Append(rec Record) error {
 	if rec.At.IsZero() { // otherwise it is from a damaged journal
-		rec.At = time.Now().UTC()
+		rec.At = j.clock.Now().UTC()
 	}
 	if j.f == nil {
 		j.Records = append(j.Records, rec)
@@ -306,10 +312,15 @@ func (j *Journal) Append(rec Record) error {
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	j.Records, j.next, j.size = append(j.Records, rec), j.next+1, j.size+int64(len(line))
-	if rec.Kind == KindRound {
+	return nil
+}
+
+// DropPrevious removes the journal of the previous change, which can no longer be reverted
+// when something of this one is sent.
+func (j *Journal) DropPrevious() {
+	if j.path != "" {
 		os.Remove(j.before())
 	}
-	return nil
 }
 
 // NothingSent ends a journal of a change of which nothing has been sent: the previous

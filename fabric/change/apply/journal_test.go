@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -22,7 +23,7 @@ import (
 // and overwritten.
 func TestJournalTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j, err := apply.NewJournal(path, &apply.Begin{Summary: "test"})
+	j, err := apply.NewJournal(path, &apply.Begin{Summary: "test"}, clock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestJournalTorn(t *testing.T) {
 		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j, err := apply.OpenJournal(path)
+		j, err := apply.OpenJournal(path, clock{})
 		lines := slices.Index(whole, '\n') + 1
 		if (err == nil) != (cut >= lines) {
 			t.Fatalf("cut at %d: %v", cut, err)
@@ -65,7 +66,7 @@ func TestJournalOfOthers(t *testing.T) {
 		put  func(path, victim string) error
 		want string // a regular expression
 	}{
-		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "too many levels of symbolic links"},
+		{"symbolic link", func(path, victim string) error { return os.Symlink(victim, path) }, "is a symbolic link, which is not followed"},
 		{"hard link", func(path, victim string) error { return os.Link(victim, path) }, "line 1: the first line is incomplete"},
 		{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
 		{"folder", func(path, _ string) error { return os.Mkdir(path, 0o700) }, "not a regular file|is a directory"}, // of reading, of opening
@@ -93,7 +94,7 @@ func TestJournalOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, read := apply.ReadJournal(path)
-			_, opened := apply.OpenJournal(path)
+			_, opened := apply.OpenJournal(path, clock{})
 			for i, err := range []error{read, opened} {
 				if x.what == "another's" && i == 0 {
 					continue // it tells of a change that another has begun
@@ -115,7 +116,7 @@ func TestJournalOfOthers(t *testing.T) {
 			if err := x.put(path+".new", victim); err != nil {
 				t.Fatal(err)
 			}
-			j, err := apply.NewJournal(filepath.Join(dir, "sub", "change.journal"), &apply.Begin{Summary: "test"})
+			j, err := apply.NewJournal(filepath.Join(dir, "sub", "change.journal"), &apply.Begin{Summary: "test"}, clock{})
 			if x.what != "folder" {
 				if err != nil {
 					t.Fatal(err)
@@ -134,13 +135,13 @@ func TestJournalOfOthers(t *testing.T) {
 
 // FuzzJournal: what is read of any records is fit to be looked at, and to be taken back.
 func FuzzJournal(f *testing.F) {
-	cell := &apply.Cell{Node: 1, Name: "leaf-1 PortInfo", LID: 1, Attr: mad.AttrPortInfo, Modifier: 1, Fields: []string{"PortState"}, Old: make([]byte, mad.AttrPortInfo.Size), New: make([]byte, mad.AttrPortInfo.Size)}
-	lft := &apply.Cell{Node: 1, Name: "leaf-1", Routes: []mad.DirectedRoute{{0, 1}}, Attr: mad.AttrLinearForwardingTable, Old: make([]byte, 64), New: make([]byte, 64)}
-	begin := []*apply.Cell{cell, lft}
+	cell := &certificate.Change{Node: 1, Name: "leaf-1 PortInfo", LID: 1, Attr: mad.AttrPortInfo, Modifier: 1, Fields: []string{"port_physical_state"}, Old: make([]byte, mad.AttrPortInfo.Size), New: make([]byte, mad.AttrPortInfo.Size)}
+	lft := &certificate.Change{Node: 1, Name: "leaf-1", Routes: []mad.DirectedRoute{{0, 1}}, Attr: mad.AttrLinearForwardingTable, Old: make([]byte, 64), New: make([]byte, 64)}
+	begin := []*certificate.Change{cell, lft}
 	var seed []byte
 	for _, rec := range []apply.Record{
 		{Kind: apply.KindBegin, Begin: &apply.Begin{Summary: "x", Cells: begin}},
-		{Kind: apply.KindRound, Steps: []apply.Step{{Cell: 1, Data: make([]byte, 64)}}},
+		{Kind: apply.KindRound, Number: 1, Round: certificate.Round{Writes: []certificate.Write{{Change: 1, Data: make([]byte, 64)}}}},
 		{Kind: apply.KindApplied, Within: time.Minute},
 	} {
 		text, err := json.Marshal(rec)
@@ -171,13 +172,13 @@ func FuzzJournal(f *testing.F) {
 		j.Open()
 		cells := j.Begin().Cells
 		for _, c := range cells {
-			if c.Classify(c.Old) != apply.Old {
+			if apply.Classify(c, c.Old) != apply.Old {
 				t.Errorf("%s: the old is not old", c.Name)
 			}
 		}
 		for _, rec := range j.Records {
-			for _, s := range rec.Steps {
-				cells[s.Cell].Classify(s.Data)
+			for _, s := range rec.Writes {
+				apply.Classify(cells[s.Change], s.Data)
 			}
 			if _, err := json.Marshal(rec); err != nil {
 				t.Error(err)
@@ -202,7 +203,7 @@ func TestStagePipe(t *testing.T) {
 func TestNothingSent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "change.journal")
 	begin := func(id string) *apply.Journal {
-		j, err := apply.NewJournal(path, &apply.Begin{ID: id})
+		j, err := apply.NewJournal(path, &apply.Begin{ID: id}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestNothingSent(t *testing.T) {
 	latest("nothing") // there is no other
 	made := begin("made")
 	for _, kind := range []apply.RecordKind{apply.KindRound, apply.KindApplied, apply.KindConfirmed} {
-		if err := made.Append(apply.Record{Kind: kind}); err != nil {
+		if err := made.Append(apply.Record{Kind: kind, Number: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,10 +239,14 @@ func TestNothingSent(t *testing.T) {
 	}
 	latest("made")
 	next := begin("next")
-	if err := next.Append(apply.Record{Kind: apply.KindRound}); err != nil {
+	if err := next.Append(apply.Record{Kind: apply.KindRound, Number: 1}); err != nil {
 		t.Fatal(err)
 	}
 	latest("next")
+	if list, err := filepath.Glob(path + "*"); len(list) != 2 {
+		t.Errorf("after the record of a round: %v, %v", list, err)
+	}
+	next.DropPrevious()
 	if list, err := filepath.Glob(path + "*"); len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}

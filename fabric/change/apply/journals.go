@@ -3,7 +3,6 @@ package apply
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/mad"
@@ -22,7 +22,7 @@ import (
 // journal without a sweep, if at least half of the switches are where they were.
 func (h *Host) Latest(ctx context.Context) (*Run, error) {
 	if h.inProcess() {
-		return nil, errors.New("change: the fabric is simulated in this process, and ends with it: no change to confirm or revert")
+		return nil, errors.New("the fabric is simulated in this process, and ends with it: no change to confirm or revert")
 	}
 	dir, port, err := h.place()
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *Host) Latest(ctx context.Context) (*Run, error) {
 		return nil, err
 	}
 	if len(dirs) == 0 && len(others) > 0 {
-		return nil, fmt.Errorf("change: %w", errors.Join(others...))
+		return nil, errors.Join(others...)
 	}
 	for _, other := range others {
 		h.log(other.Error())
@@ -51,22 +51,22 @@ func (h *Host) Latest(ctx context.Context) (*Run, error) {
 	switch len(dirs) {
 	case 0:
 		if path := unreadableJournal(dir); path != "" {
-			return nil, fmt.Errorf("change: no readable change of this fabric was applied from this host; %s belongs to another user, and only that user can confirm or revert it", path)
+			return nil, fmt.Errorf("no readable change of this fabric was applied from this host; %s belongs to another user, and only that user can confirm or revert it", path)
 		}
 		if unreadable != nil {
-			return nil, fmt.Errorf("change: %w", unreadable)
+			return nil, unreadable
 		}
-		return nil, fmt.Errorf("change: no change of this fabric was applied from this host (searched below %s; --state DIR selects another directory)", dir)
+		return nil, fmt.Errorf("no change of this fabric was applied from this host (searched below %s; --state DIR selects another directory)", dir)
 	case 1:
 	default:
-		return nil, fmt.Errorf("change: several journals of this fabric: %s; remove those of changes that have ended", strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("several journals of this fabric: %s; remove those of changes that have ended", strings.Join(dirs, ", "))
 	}
 	st, err := os.Stat(JournalIn(dirs[0]))
 	if err != nil {
 		return nil, err
 	}
 	if !format.IsOwn(st) {
-		return nil, fmt.Errorf("change: applied by user %d; only that user can confirm or revert it", format.Owner(st))
+		return nil, fmt.Errorf("the change was applied by user %d; only that user can confirm or revert it", format.Owner(st))
 	}
 	return &Run{Host: h, Dir: dirs[0]}, nil
 }
@@ -220,11 +220,10 @@ func hasEnded(path string) bool {
 	}
 	defer f.Close()
 	r := lineReader{path: path}
-	var last Record
 	var text []byte
 	for text = range r.records(f) {
 	}
-	return r.damage == nil && json.Unmarshal(text, &last) == nil && last.Kind.ends()
+	return r.damage == nil && kindOf(text).ends()
 }
 
 // belongsTo reports whether the change belongs to the subnet of a local port, as far as can
@@ -239,12 +238,12 @@ func (b *Begin) belongsTo(port *engine.Port) bool {
 // switches that are missing are an outage, in which an open change must be found.
 type Member struct {
 	GUID  mad.GUID          `json:"guid"`
-	Route mad.DirectedRoute `json:"route,omitempty"`
+	Route mad.DirectedRoute `json:"route,omitempty" optional:"no route is known"`
 }
 
 // membersOf returns the switches of f, with routes that do not cross ports that cells
 // disable, where these exist.
-func membersOf(f *fabric.Fabric, cells []*Cell) []Member {
+func membersOf(f *fabric.Fabric, cells []*certificate.Change) []Member {
 	var members []Member
 	nodes := f.Nodes()
 	others := routesAroundCells(f, cells)
@@ -293,7 +292,7 @@ func (b *Begin) present(ctx context.Context, e *engine.Engine, port *engine.Port
 	for _, m := range b.Switches {
 		if len(m.Route) > 0 {
 			calls = append(calls, exchange{cell: len(a.cells)})
-			a.cells = append(a.cells, &Cell{Node: m.GUID, Routes: []mad.DirectedRoute{m.Route}, PortGUID: m.GUID})
+			a.cells = append(a.cells, &certificate.Change{Node: m.GUID, Routes: []mad.DirectedRoute{m.Route}, PortGUID: m.GUID})
 		}
 	}
 	if err := a.do(ctx, mad.MethodGet, mad.AttrNodeInfo, calls); err != nil {

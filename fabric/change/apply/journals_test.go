@@ -47,7 +47,7 @@ func TestOtherSubnet(t *testing.T) {
 					}
 				}
 				os.MkdirAll(dir, 0o700)
-				j, err := apply.NewJournal(apply.JournalIn(dir), b)
+				j, err := apply.NewJournal(apply.JournalIn(dir), b, clock{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -59,7 +59,7 @@ func TestOtherSubnet(t *testing.T) {
 					want = apply.JournalIn(dir) + " " + want
 				}
 				found, err := run.Host.Latest(t.Context())
-				if want == "" && (err != nil || found.Dir != dir) || want != "" && (err == nil || err.Error() != "change: "+want) {
+				if want == "" && (err != nil || found.Dir != dir) || want != "" && (err == nil || err.Error() != want) {
 					t.Errorf("Latest: %v, want %q", err, want)
 				}
 				open, damaged := run.Host.Unended(t.Context())
@@ -68,8 +68,6 @@ func TestOtherSubnet(t *testing.T) {
 				}
 				if want == "" {
 					want = (&apply.OpenError{Begin: b}).Error()
-				} else {
-					want = "change: " + want
 				}
 				if outcome, err := run.Apply(t.Context(), here.f, nil, &apply.Begin{Cells: here.cells}); outcome != apply.Unresolved || err == nil || err.Error() != want {
 					t.Errorf("Apply: %v, %v, want %q", outcome, err, want)

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
@@ -88,16 +89,20 @@ const (
 	silentFor = 10 * time.Second
 )
 
-// links applies a change of links beside a subnet manager: link by link, each after the
+// links is the mode of a change of links beside a subnet manager: link by link, each after the
 // manager's tables of the link before have been read and checked.
 type links struct {
+	sets
 	run    *Run
 	f      *fabric.Fabric // before the change
 	checks *Checks
+	back   bool             // the change is reverted
 	paths  *change.Baseline // before the change; nil: tables are not checked, as in a reversal
 	last   *reading         // before the next link
-	first  int              // round of the current link
+	link   string           // the current one
+	first  int              // its first round
 	before [][]byte         // the cells before it
+	silent bool             // the subnet manager failed to answer for silentFor
 }
 
 // reading is the fabric and its tables, as just read.
@@ -107,8 +112,8 @@ type reading struct {
 }
 
 // newLinks records the paths of f, which was just swept, unless the change is reverted.
-func (r *Run) newLinks(ctx context.Context, f *fabric.Fabric, checks *Checks, back bool) (*links, error) {
-	l := &links{run: r, f: f, checks: checks}
+func (r *Run) newLinks(ctx context.Context, f *fabric.Fabric, checks *Checks, w *Writer, back bool) (*links, error) {
+	l := &links{sets: sets{Writer: w}, run: r, f: f, checks: checks, back: back}
 	if back {
 		return l, nil
 	}
@@ -128,18 +133,18 @@ func (r *Run) newLinks(ctx context.Context, f *fabric.Fabric, checks *Checks, ba
 	return l, err
 }
 
-// split makes rounds of each link alone. Links come in the order of their last steps in
-// rounds; the steps of one stay in their order.
-func (l *links) split(cells []*Cell, rounds []Round) (split []Round) {
+// arrange makes rounds of each link alone. Links come in the order of their last writes in
+// rounds; the writes of one stay in their order.
+func (l *links) arrange(rounds []certificate.Round) (split []certificate.Round) {
 	type link struct {
-		rounds []Round
+		rounds []certificate.Round
 		last   int
 	}
 	of := map[string]*link{}
 	var all []*link
 	for n, r := range rounds {
-		for _, s := range r.Steps {
-			name := l.name(cells[s.Cell])
+		for _, w := range r.Writes {
+			name := l.name(l.cells[w.Change])
 			x := of[name]
 			if x == nil {
 				x = &link{last: -1}
@@ -147,10 +152,10 @@ func (l *links) split(cells []*Cell, rounds []Round) (split []Round) {
 				all = append(all, x)
 			}
 			if x.last != n {
-				x.rounds, x.last = append(x.rounds, Round{Drain: r.Drain}), n
+				x.rounds, x.last = append(x.rounds, certificate.Round{Drain: r.Drain}), n
 			}
 			last := &x.rounds[len(x.rounds)-1]
-			last.Steps = append(last.Steps, s)
+			last.Writes = append(last.Writes, w)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *link) int { return cmp.Compare(a.last, b.last) })
@@ -160,9 +165,16 @@ func (l *links) split(cells []*Cell, rounds []Round) (split []Round) {
 	return split
 }
 
+// begin notes the cells before each link.
+func (l *links) begin(n int, r *certificate.Round, now [][]byte) {
+	if link := l.linkOf(r); l.before == nil || link != l.link {
+		l.link, l.first, l.before = link, n, slices.Clone(now)
+	}
+}
+
 // name names the link of a cell, by its first port.
-func (l *links) name(c *Cell) string {
-	port := l.port(c)
+func (l *links) name(c *certificate.Change) string {
+	port := c.PortIn(l.f)
 	switch {
 	case port == nil:
 		return c.Name
@@ -172,23 +184,29 @@ func (l *links) name(c *Cell) string {
 	return port.Name()
 }
 
-// port returns the port that a cell writes; nil: it is not in the fabric.
-func (l *links) port(c *Cell) *fabric.Port {
-	if nodes := l.f.NodeByGUID(c.Node); len(nodes) == 1 {
-		return nodes[0].Port(int(c.Modifier & 0xff))
+// settle waits until the subnet manager has handled what was written. A reversal continues
+// where it has not.
+func (l *links) settle(ctx context.Context, writes []certificate.Write) error {
+	err := l.handled(ctx, writes)
+	if err != nil && l.back && ctx.Err() == nil {
+		l.Log(fmt.Sprintf("revert: %v", err))
+		return nil
 	}
-	return nil
+	return err
 }
 
-// settle waits until the subnet manager has handled what steps have written: the links are
-// in the states that they ask for, it has cleared PortStateChange at their switches or
+// handled waits until the subnet manager has handled what was written: the links are
+// in the states that the writes ask for, it has cleared PortStateChange at their switches or
 // written other tables, and two readings agree. Then these connect the pairs that were
 // connected before the change, without a new credit loop. A *CheckError describes what is
 // missing after settleWithin, or lostFor.
-func (l *links) settle(ctx context.Context, cells []*Cell, steps []Step) error {
+func (l *links) handled(ctx context.Context, writes []certificate.Write) error {
 	clock := l.run.Host.Clock
 	start := clock.Now()
 	answered, sound := start, start // when it last did, or when tables last changed
+	if l.silent {                   // known since the link before
+		answered = start.Add(-silentFor)
+	}
 	var was *reading
 	why, state := "", ""
 	for {
@@ -200,11 +218,12 @@ func (l *links) settle(ctx context.Context, cells []*Cell, steps []Step) error {
 			if err := l.checks.sameManager(manager); err != nil {
 				return err
 			}
-			answered = clock.Now()
+			answered, l.silent = clock.Now(), false
 		case clock.Now().Sub(answered) >= silentFor:
+			l.silent = true
 			return &CheckError{strings.TrimSuffix("the subnet manager no longer answers; "+state, "; ")}
 		}
-		now, err := l.read(ctx)
+		now, err := l.reread(ctx)
 		if err != nil && ctx.Err() != nil {
 			return err
 		} else if err != nil {
@@ -216,7 +235,7 @@ func (l *links) settle(ctx context.Context, cells []*Cell, steps []Step) error {
 			}
 			was = now
 			var down bool
-			why, down = l.pending(cells, steps, now)
+			why, down = l.pending(writes, now)
 			if state = why; down && clock.Now().Sub(start) >= trainsWithin {
 				return &CheckError{fmt.Sprintf("%s, after %v", why, trainsWithin)}
 			} else if why == "" && !same {
@@ -245,8 +264,8 @@ func (l *links) settle(ctx context.Context, cells []*Cell, steps []Step) error {
 	}
 }
 
-// read sweeps the fabric, and reads its tables.
-func (l *links) read(ctx context.Context) (*reading, error) {
+// reread sweeps the fabric, and reads its tables.
+func (l *links) reread(ctx context.Context) (*reading, error) {
 	f, err := discover.Sweep(ctx, l.run.Host.Engine, l.run.Host.Sweep)
 	if err != nil {
 		return nil, err
@@ -264,13 +283,13 @@ func (r *reading) same(o *reading) bool {
 	return len(a.Since(&b)) == 0 && o.tables.Diff(r.tables).Entries == 0
 }
 
-// pending describes what shows that the subnet manager has not handled steps yet; "":
+// pending describes what shows that the subnet manager has not handled writes yet; "":
 // nothing does. down reports that a link has not trained, which it does without one.
-func (l *links) pending(cells []*Cell, steps []Step, now *reading) (why string, down bool) {
+func (l *links) pending(writes []certificate.Write, now *reading) (why string, down bool) {
 	marked, unmarked := "", false
-	for _, s := range steps {
-		c := cells[s.Cell]
-		port := l.port(c)
+	for _, w := range writes {
+		c := l.cells[w.Change]
+		port := c.PortIn(l.f)
 		if port == nil {
 			continue
 		}
@@ -279,7 +298,7 @@ func (l *links) pending(cells []*Cell, steps []Step, now *reading) (why string, 
 			if at == nil || at.Info() == nil {
 				return end.Name() + " does not answer", false
 			}
-			if why := c.missing(s, at); why != "" {
+			if why := missing(c, w.Data, at); why != "" {
 				return why, at.Info().PortPhysicalState != mad.PortPhysicalStateLinkUp
 			}
 			if set, known := stateChange(now.f, end); known && !l.marked(end) {
@@ -308,15 +327,15 @@ func (l *links) ends(port *fabric.Port, now *reading) []*fabric.Port {
 	return []*fabric.Port{port, peer}
 }
 
-// missing describes how the state of a port of the link that step s of c changes differs from
-// the requested state; "": it does not.
-func (c *Cell) missing(s Step, at *fabric.Port) string {
+// missing describes how the state of a port of the link of c differs from the state that data
+// requests; "": it does not.
+func missing(c *certificate.Change, data []byte, at *fabric.Port) string {
 	f := mad.AttrPortInfo.Field("port_physical_state")
 	if !slices.Contains(c.Fields, f.Script) {
 		return ""
 	}
 	state := at.Info().PortState
-	switch mad.PortPhysicalState(f.Uint(s.Data)) {
+	switch mad.PortPhysicalState(f.Uint(data)) {
 	case mad.PortPhysicalStateDisabled, mad.PortPhysicalStateSleep:
 		if state != mad.PortStateDown {
 			return fmt.Sprintf("%s is still %v", at.Name(), state)
@@ -373,47 +392,32 @@ func (l *links) unsound(ctx context.Context, tables *routes.Routes) (string, err
 	return "", nil
 }
 
-// settled waits until the subnet manager has handled the link of r. A reversal continues
-// where it has not.
-func (c *Change) settled(ctx context.Context, r *Round, to State) error {
-	if c.links == nil {
-		return nil
-	}
-	err := c.links.settle(ctx, c.cells, r.Steps)
-	if err != nil && to == Old && ctx.Err() == nil {
-		c.Log(fmt.Sprintf("revert: %v", err))
-		return nil
-	}
-	return err
-}
-
-// stopAt restores the link of round n, which failed with cause, and returns the
+// failed restores the link of round n, which failed with cause, and returns the
 // *StoppedError. It returns cause, or what failed besides, if the whole change must be
 // reverted: nothing but this link was changed, it cannot be restored, or the change was
 // interrupted. now are the cells.
-func (c *Change) stopAt(ctx context.Context, rounds []Round, n int, now [][]byte, cause error) error {
+func (l *links) failed(ctx context.Context, rounds []certificate.Round, n int, now [][]byte, cause error) error {
 	if ctx.Err() != nil || errors.Is(cause, ErrJournal) {
 		return cause
 	}
-	first := c.links.first
-	e := &StoppedError{Link: c.linkOf(&rounds[n]), Cause: cause, Done: c.linksOf(rounds[:first])}
-	var all []Step
-	for _, r := range rounds[first : n+1] {
-		all = append(all, r.Steps...)
+	e := &StoppedError{Link: l.link, Cause: cause, Done: l.linksOf(rounds[:l.first])}
+	var all []certificate.Write
+	for _, r := range rounds[l.first : n+1] {
+		all = append(all, r.Writes...)
 	}
-	steps, err := c.written(ctx, all, now)
-	if e.unchanged = len(steps) == 0; err == nil && !e.unchanged {
-		e.Unrestored, err = c.restore(ctx, n+1, steps, now)
+	back, err := l.written(ctx, all, now)
+	if e.unchanged = len(back) == 0; err == nil && !e.unchanged {
+		e.Unrestored, err = l.restore(ctx, n+1, back, now)
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; and the link cannot be restored: %w", cause, err)
-	case first == 0:
+	case l.first == 0:
 		return &CheckError{e.restored() + "; no other link was changed"}
 	}
-	for _, r := range rounds[first:] {
-		e.left = append(e.left, cellsOf(r.Steps)...)
-		if link := c.linkOf(&r); link != e.Link && !slices.Contains(e.Skipped, link) {
+	for _, r := range rounds[l.first:] {
+		e.left = append(e.left, cellsOf(r.Writes)...)
+		if link := l.linkOf(&r); link != e.Link && !slices.Contains(e.Skipped, link) {
 			e.Skipped = append(e.Skipped, link)
 		}
 	}
@@ -421,64 +425,65 @@ func (c *Change) stopAt(ctx context.Context, rounds []Round, n int, now [][]byte
 }
 
 // linkOf names the link of a round.
-func (c *Change) linkOf(r *Round) string { return c.links.name(c.cells[r.Steps[0].Cell]) }
+func (l *links) linkOf(r *certificate.Round) string { return l.name(l.cells[r.Writes[0].Change]) }
 
 // linksOf names the links of rounds, each once.
-func (c *Change) linksOf(rounds []Round) (names []string) {
+func (l *links) linksOf(rounds []certificate.Round) (names []string) {
 	for i := range rounds {
-		names = append(names, c.linkOf(&rounds[i]))
+		names = append(names, l.linkOf(&rounds[i]))
 	}
 	return slices.Compact(names)
 }
 
-// written returns the steps that restore the cells that read as after steps.
-func (c *Change) written(ctx context.Context, steps []Step, now [][]byte) (back []Step, err error) {
-	if seen, err := c.links.read(ctx); err == nil { // other links may have failed
-		refreshRoutes(seen.f, c.cells)
+// written returns the writes that restore the cells that read as after writes.
+func (l *links) written(ctx context.Context, writes []certificate.Write, now [][]byte) (back []certificate.Write, err error) {
+	if seen, err := l.reread(ctx); err == nil { // other links may have failed
+		refreshRoutes(seen.f, l.cells)
 	}
-	read, err := c.readEach(ctx, cellsOf(steps))
+	read, err := l.read(ctx, cellsOf(writes))
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range steps {
-		cell, data := c.cells[s.Cell], read[i].data
-		switch now[s.Cell] = cell.masked(data); {
-		case cell.same(data, c.links.before[s.Cell]):
-		case cell.same(data, s.Data):
-			back = append(back, Step{s.Cell, c.links.before[s.Cell]})
+	for i, w := range writes {
+		cell, data := l.cells[w.Change], read[i].data
+		switch now[w.Change] = cell.Masked(data); {
+		case cell.Same(data, l.before[w.Change]):
+		case cell.Same(data, w.Data):
+			back = append(back, certificate.Write{Change: w.Change, Data: l.before[w.Change]})
 		default:
-			return nil, &ForeignError{[]string{c.describe(s.Cell, now[s.Cell])}}
+			return nil, &ForeignError{Cells: []string{l.describe(w.Change, now[w.Change])}}
 		}
 	}
 	return back, nil
 }
 
-// restore writes steps, at last the steps that make the link train, and waits until the
+// restore writes what was before, at last what makes the link train, and waits until the
 // subnet manager has handled that. unrestored is why it has not.
-func (c *Change) restore(ctx context.Context, number int, steps []Step, now [][]byte) (unrestored, err error) {
-	c.Log("restoring " + c.linkOf(&Round{Steps: steps}))
-	_ = c.Journal.Append(Record{Kind: KindRound, Round: number, Steps: steps}) // a full disk must not prevent it
+func (l *links) restore(ctx context.Context, number int, writes []certificate.Write, now [][]byte) (unrestored, err error) {
+	l.Log("restoring " + l.link)
+	_ = l.Journal.Append(Record{Kind: KindRound, Number: number, Round: certificate.Round{Writes: writes}}) // a full disk must not prevent it
 	state := mad.AttrPortInfo.Field("port_physical_state").Script
-	trains := func(s Step) int {
-		if slices.Contains(c.cells[s.Cell].Fields, state) {
+	trains := func(w certificate.Write) int {
+		if slices.Contains(l.cells[w.Change].Fields, state) {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(trains(a), trains(b)) })
-	for _, s := range steps {
-		read, err := c.readEach(ctx, []int{s.Cell})
+	slices.SortStableFunc(writes, func(a, b certificate.Write) int { return cmp.Compare(trains(a), trains(b)) })
+	for _, w := range writes {
+		one := []certificate.Write{w}
+		read, err := l.read(ctx, cellsOf(one))
 		if err == nil {
-			err = c.write(ctx, []Step{s}, read, now)
+			err = l.write(ctx, one, read, now)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	_ = c.Journal.Append(Record{Kind: KindDone, Round: number})
-	paths := c.links.paths
-	c.links.paths = nil // the paths before the change need not come back at once
-	unrestored = c.links.settle(ctx, c.cells, steps)
-	c.links.paths = paths
+	_ = l.Journal.Append(Record{Kind: KindDone, Number: number})
+	paths := l.paths
+	l.paths = nil // the paths before the change need not come back at once
+	unrestored = l.handled(ctx, writes)
+	l.paths = paths
 	return unrestored, ctx.Err()
 }

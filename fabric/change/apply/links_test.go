@@ -15,12 +15,14 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/device"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 	madengine "fabsh/mad/engine"
 )
@@ -73,6 +75,10 @@ func newBeside(t *testing.T, spec string) *besideRig {
 	}
 	e := madengine.New(foreign{observed{conn, r}}, madengine.Options{Write: true})
 	r.host = &apply.Host{Engine: e, SA: &sa.Client{Engine: e}, Clock: clock{}, Log: &r.log, State: r.state, OverrideSM: true}
+	r.host.Manager = func(engine string, _, _ mad.LID) (m change.ManagerRouting, err error) {
+		m.Engines, err = change.ParseManagerEngine(engine)
+		return m, err
+	}
 	r.host.StartGuard = func(ctx context.Context, journal string) (apply.Guard, error) {
 		return r.guard(filepath.Dir(journal))(ctx, journal)
 	}
@@ -117,13 +123,10 @@ func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *change.Plan
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var sets []change.Set
+	var sets []certificate.Change
 	for _, name := range names {
 		p := r.port(name)
-		sets = append(sets, change.Set{
-			Attr: mad.AttrPortInfo, Modifier: uint32(p.Num()), Target: change.Target{GUID: p.Node().GUID()},
-			Fields: []change.Field{{Name: "port_physical_state", Old: uint64(p.Info().PortPhysicalState), New: uint64(to)}},
-		})
+		sets = append(sets, certificate.Change{Attr: mad.AttrPortInfo, Modifier: uint32(p.Num()), Node: p.Node().GUID()}.With("port_physical_state", uint64(p.Info().PortPhysicalState), uint64(to)))
 	}
 	made, err := change.NewPlan("a test", sets, r.f, sm)
 	if err != nil {
@@ -133,7 +136,7 @@ func (r *besideRig) plan(to mad.PortPhysicalState, names ...string) *change.Plan
 }
 
 // make applies a plan, and confirms it as soon as it waits for that.
-func (r *besideRig) make(p *change.Plan) (apply.Outcome, error) {
+func (r *besideRig) make(p *change.Plan, engine string) (apply.Outcome, error) {
 	ended, confirmed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(confirmed)
@@ -151,7 +154,7 @@ func (r *besideRig) make(p *change.Plan) (apply.Outcome, error) {
 		}
 	}()
 	defer func() { close(ended); <-confirmed }()
-	return r.host.Make(r.t.Context(), r.f, p, &apply.ChangeOptions{Plan: "x.plan", Summary: "a test"})
+	return r.host.Make(r.t.Context(), r.f, p, &apply.ChangeOptions{Plan: "x.plan", Summary: "a test", ManagerEngine: engine})
 }
 
 // dir is the directory of the journal; "": there is none.
@@ -255,12 +258,14 @@ func TestBesideManager(t *testing.T) {
 	const linkUp, down, enabled = "link_up active", "disabled down", "polling down"
 	for _, x := range []struct {
 		name, net string
+		engine    string                // of the subnet manager, as the user states it
 		to        mad.PortPhysicalState // 0: disabled
 		ports     []string
 		before    func(r *besideRig)
 		after     func(r *besideRig) func(set int64)
 		outcome   apply.Outcome
 		err       string // "": none
+		refused   bool
 		states    string // of the ports
 		least     time.Duration
 	}{
@@ -268,12 +273,12 @@ func TestBesideManager(t *testing.T) {
 		{name: "two links", net: "fattree:k=8", ports: []string{"leaf-1/5", "leaf-2/6"}, outcome: apply.Confirmed, states: down + ", " + down},
 		{
 			name: "a link is restored", ports: []string{"leaf-1/3"}, to: mad.PortPhysicalStatePolling, outcome: apply.Confirmed, states: linkUp,
-			before: func(r *besideRig) { r.make(r.plan(disabledPort, "leaf-1/3")) },
+			before: func(r *besideRig) { r.make(r.plan(disabledPort, "leaf-1/3"), "") },
 		},
 		{
 			name: "a link without a cable is restored", ports: []string{"leaf-1/3"}, to: mad.PortPhysicalStatePolling, outcome: apply.Failed, states: down, least: 10 * time.Second,
 			before: func(r *besideRig) {
-				r.make(r.plan(disabledPort, "leaf-1/3"))
+				r.make(r.plan(disabledPort, "leaf-1/3"), "")
 				if err := r.subnet.Cables.Unlink(r.port("leaf-1/3").Node().GUID(), 3); err != nil {
 					r.t.Error(err)
 				}
@@ -283,12 +288,12 @@ func TestBesideManager(t *testing.T) {
 		{name: "the link of a host trains again", ports: []string{"leaf-1/2"}, to: mad.PortPhysicalStatePolling, outcome: apply.Confirmed, states: linkUp},
 		{
 			outcome: apply.Unresolved, name: "the link of the subnet manager trains again", ports: []string{"leaf-1/1"}, to: mad.PortPhysicalStatePolling, states: linkUp,
-			err: "change apply: the subnet manager or this host needs node-0001 HCA-1/1",
+			err: "the subnet manager or this host needs node-0001 HCA-1/1", refused: true,
 		},
-		{outcome: apply.Unresolved, name: "the link of a host", ports: []string{"leaf-1/2"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000010) would lose the last path between them`, states: linkUp},
-		{outcome: apply.Unresolved, name: "a split", ports: []string{"leaf-1/3", "leaf-1/4"}, err: `change apply: "leaf-1" (0x0002c90300100000) and "leaf-2" (0x0002c90300100010) would lose the last path between them`, states: linkUp + ", " + linkUp},
+		{outcome: apply.Unresolved, name: "the link of a host", ports: []string{"leaf-1/2"}, err: `"leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000010) would lose the last path between them`, refused: true, states: linkUp},
+		{outcome: apply.Unresolved, name: "a split", ports: []string{"leaf-1/3", "leaf-1/4"}, err: `"leaf-1" (0x0002c90300100000) and "leaf-2" (0x0002c90300100010) would lose the last path between them`, refused: true, states: linkUp + ", " + linkUp},
 		{name: "a credit loop that exists", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, before: func(r *besideRig) { r.write("dor", nil)() }, outcome: apply.Confirmed, states: down},
-		{outcome: apply.Unresolved, name: "without the option", ports: []string{"leaf-1/3"}, before: func(r *besideRig) { r.host.OverrideSM = false }, err: "change: a subnet manager with GUID 0x0002c90310000001 at LID 7, priority 14, state master is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", states: linkUp},
+		{outcome: apply.Unresolved, name: "without the option", ports: []string{"leaf-1/3"}, before: func(r *besideRig) { r.host.OverrideSM = false }, err: "a subnet manager with GUID 0x0002c90310000001 at LID 7, priority 14, state master is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", states: linkUp},
 		{
 			name: "lost pairs", ports: []string{"leaf-1/3"}, outcome: apply.Failed, states: linkUp, least: 10 * time.Second, err: `leaf-1/3: by the tables of the subnet manager 7 pairs are lost, such as node-0001 HCA-1/1 to LID 9: "leaf-1" (0x0002c90300100000) drops LID 9; this link was restored; no other link was changed`,
 			after: func(r *besideRig) func(int64) { return at(1, func() { r.drop(r.port("leaf-2/1").Peer().LID()) }) },
@@ -298,7 +303,7 @@ func TestBesideManager(t *testing.T) {
 			after: func(r *besideRig) func(int64) { return at(2, func() { r.drop(r.port("leaf-2/1").Peer().LID()) }) },
 		},
 		{
-			name: "a credit loop", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, outcome: apply.Failed, states: linkUp, err: "switch-1-1/2: the tables of the subnet manager have a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; this link was restored; no other link was changed",
+			name: "a credit loop", net: "torus:dims=4/4,hosts=1", engine: "nue", ports: []string{"switch-1-1/2"}, outcome: apply.Failed, states: linkUp, err: "switch-1-1/2: the tables of the subnet manager have a credit loop of 4 links, such as switch-1-2/2 -> switch-2-2/3; this link was restored; no other link was changed",
 			before: func(r *besideRig) { r.write("updn", nil)() },
 			after:  func(r *besideRig) func(int64) { return at(1, r.write("dor", r.port("switch-1-1/2"))) },
 		},
@@ -310,7 +315,8 @@ func TestBesideManager(t *testing.T) {
 			},
 		},
 		{
-			name: "the subnet manager dies", ports: []string{"leaf-1/3"}, outcome: apply.Failed, states: "link_up initialize", least: 10 * time.Second, err: "leaf-1/3: the subnet manager no longer answers; this link was restored, but: the subnet manager no longer answers; no other link was changed",
+			name: "the subnet manager dies", ports: []string{"leaf-1/3"}, outcome: apply.Unresolved, states: "link_up initialize", least: 10 * time.Second, err: "leaf-1/3: the subnet manager no longer answers; this link was restored, but: the subnet manager no longer answers; no other link was changed" +
+				"; the change is reverted, but the fabric is not as before it: 2 ports were active before, and not now: leaf-1/3 is initialize; spine-1/1 is initialize; the subnet manager with port GUID 0x0002c90310000001, which was in charge before the change, does not answer as MASTER: start it; it activates links and writes tables",
 			after: func(r *besideRig) func(int64) {
 				return at(1, func() {
 					if err := silenceManager(r.rig); err != nil {
@@ -320,7 +326,8 @@ func TestBesideManager(t *testing.T) {
 			},
 		},
 		{
-			name: "the link does not come back", ports: []string{"leaf-1/3"}, outcome: apply.Failed, states: enabled, err: `leaf-1/3: by the tables of the subnet manager 7 pairs are lost, such as node-0001 HCA-1/1 to LID 9: "leaf-1" (0x0002c90300100000) drops LID 9; this link was restored, but: the link at leaf-1/3 is not up: down, polling, after 10s; no other link was changed`,
+			name: "the link does not come back", ports: []string{"leaf-1/3"}, outcome: apply.Unresolved, states: enabled, err: `leaf-1/3: by the tables of the subnet manager 7 pairs are lost, such as node-0001 HCA-1/1 to LID 9: "leaf-1" (0x0002c90300100000) drops LID 9; this link was restored, but: the link at leaf-1/3 is not up: down, polling, after 10s; no other link was changed` +
+				"; the change is reverted, but the fabric is not as before it: 2 ports were active before, and not now: leaf-1/3 is down; spine-1/1 is down",
 			after: func(r *besideRig) func(int64) {
 				p := r.port("leaf-1/3").Peer()
 				return func(n int64) {
@@ -336,7 +343,20 @@ func TestBesideManager(t *testing.T) {
 			},
 		},
 		{
-			name: "another link fails", net: "fattree:k=8", ports: []string{"leaf-1/5"}, outcome: apply.Failed, states: linkUp, err: "leaf-1/5: 1 block could not be read or written: SubnGet(NodeInfo) to route 0,1,6,1: timed out after 6 attempts in 3s; this link was restored; no other link was changed",
+			name: "the link comes back slower", ports: []string{"leaf-1/3"}, outcome: apply.Unresolved, states: linkUp, err: `leaf-1/3: by the tables of the subnet manager 7 pairs are lost, such as node-0001 HCA-1/1 to LID 9: "leaf-1" (0x0002c90300100000) drops LID 9; this link was restored; no other link was changed` +
+				"; the change is reverted, but the fabric is not as before it: 2 ports are slower: leaf-1/3 is 4x edr, was 4x hdr; spine-1/1 is 4x edr, was 4x hdr; port_reset(PORT) makes the link train again",
+			after: func(r *besideRig) func(int64) {
+				return at(1, func() {
+					if err := r.subnet.Cables.SetLink(r.port("leaf-1/3").Node().GUID(), 3, state.Limit{Speed: "edr"}); err != nil {
+						r.t.Error(err)
+					}
+					r.drop(r.port("leaf-2/1").Peer().LID())
+				})
+			},
+		},
+		{
+			name: "another link fails", net: "fattree:k=8", ports: []string{"leaf-1/5"}, outcome: apply.Unresolved, states: linkUp, err: "leaf-1/5: 1 block could not be read or written: SubnGet(NodeInfo) to route 0,1,6,1: timed out after 6 attempts in 3s; this link was restored; no other link was changed" +
+				"; the change is reverted, but the fabric is not as before it: 1 port was active before, and not now: leaf-1/6 is down",
 			after: func(r *besideRig) func(int64) {
 				return at(1, func() {
 					if err := r.subnet.Cables.Unlink(r.port("leaf-1/6").Node().GUID(), 6); err != nil {
@@ -366,7 +386,7 @@ func TestBesideManager(t *testing.T) {
 					r.after = x.after(r)
 				}
 				start := time.Now()
-				outcome, err := r.make(p)
+				outcome, err := r.make(p, x.engine)
 				text := ""
 				if err != nil {
 					text = err.Error()
@@ -374,7 +394,7 @@ func TestBesideManager(t *testing.T) {
 				if outcome != x.outcome || text != x.err {
 					t.Errorf("%v: %s\nwant %v: %s", outcome, text, x.outcome, x.err)
 				}
-				if got := errors.As(err, new(*order.Refusal)); got != (outcome == apply.Unresolved && r.host.OverrideSM) {
+				if got := errors.As(err, new(*order.Refusal)); got != x.refused {
 					t.Errorf("refused %t", got)
 				}
 				if got := r.states(x.ports...); got != x.states {
@@ -404,15 +424,15 @@ func testSpeed(t *testing.T, fault func(r *besideRig), want apply.Outcome, speed
 		p := r.plan(mad.PortPhysicalStatePolling, "leaf-1/3", r.port("leaf-1/3").Peer().Name())
 		for i := range p.Sets {
 			set := &p.Sets[i]
-			speed := change.Field{Name: "link_speed_ext_enabled", Old: uint64(r.port("leaf-1/3").Info().LinkSpeedExtEnabled), New: uint64(mad.LinkSpeedExtEDR)}
-			if set.Fields = append([]change.Field{speed}, set.Fields...); i == 0 {
-				set.Fields = set.Fields[:1] // the other end has the link train
+			if i == 0 { // the other end has the link train
+				set.Fields = nil
 			}
+			*set = set.With("link_speed_ext_enabled", uint64(r.port("leaf-1/3").Info().LinkSpeedExtEnabled), uint64(mad.LinkSpeedExtEDR))
 		}
 		if fault != nil {
 			r.after = at(2, func() { fault(r) })
 		}
-		outcome, err := r.make(p)
+		outcome, err := r.make(p, "")
 		if outcome != want || (err == nil) != (fault == nil) {
 			t.Fatal(outcome, err)
 		}
@@ -503,10 +523,11 @@ func TestWatch(t *testing.T) {
 		what string
 		fail func(r *rig) error
 		want string // "": it stays until its time is over
+		left string // what the fabric lacks after the reversal
 	}{
-		{"nothing", func(*rig) error { return nil }, ""},
-		{"a link of the change", linkDown, "is now down; it was up"},
-		{"the subnet manager", silenceManager, "the subnet administrator answered before, and does not answer now"},
+		{"nothing", func(*rig) error { return nil }, "", ""},
+		{"a link of the change", linkDown, "is now down; it was up", "1 port was active before, and not now: "},
+		{"the subnet manager", silenceManager, "the subnet administrator answered before, and does not answer now", "the subnet manager with port GUID 0x0002c90310000001, which was in charge before the change, does not answer as MASTER"},
 	} {
 		t.Run(x.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -538,11 +559,11 @@ func TestWatch(t *testing.T) {
 					}
 					return
 				}
-				if err == nil || !strings.Contains(err.Error(), x.want) || took > 40*time.Second {
+				if err == nil || !strings.Contains(err.Error(), x.want) || took > time.Minute {
 					t.Errorf("%v, %v after %v", outcome, err, took)
 				}
-				if is := r.are(before); is != (outcome == apply.Failed) {
-					t.Errorf("%v, and reverted %t", outcome, is)
+				if !r.are(before) || outcome != apply.Unresolved || !strings.Contains(err.Error(), "; the change is reverted, but the fabric is not as before it: "+x.left) {
+					t.Errorf("%v, %v, and reverted %t", outcome, err, r.are(before))
 				}
 			})
 		})

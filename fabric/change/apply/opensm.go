@@ -2,11 +2,13 @@ package apply
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -156,15 +158,16 @@ func catchesHUP(status string) bool {
 	return false
 }
 
-// settings are the settings of OpenSM that determine its routing.
-type settings struct{ engine, lfts, config string }
+// settings are the settings of OpenSM that are set, by their names in its configuration.
+type settings map[string]string
 
 // maxConfig bounds what is read of the configuration, in bytes.
 const maxConfig = 16 << 20
 
-// defaultConfig is the configuration of OpenSM if its command line names no other (Debian,
-// RHEL; opensm main.c, OSM_DEFAULT_CONFIG_FILE).
-const defaultConfig = "/etc/opensm/opensm.conf"
+// defaultConfigs are where OpenSM has its configuration if its command line names no other: the first
+// is that of Debian and of its source, the other that of RHEL (opensm.spec,
+// --with-opensm-conf-sub-dir=rdma).
+var defaultConfigs = []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
 
 // CheckTables returns nil if p takes its tables from the file alone, else the reason why it
 // does not.
@@ -182,15 +185,16 @@ func (p *OpenSM) CheckTables(file string) error {
 		return err
 	}
 	const configure = "start OpenSM with -R file,no_fallback -U FILE, or set routing_engine file,no_fallback and lfts_file FILE in its configuration"
+	engine, lfts := set["routing_engine"], set["lfts_file"]
 	switch {
-	case set.engine == "":
+	case engine == "":
 		return fmt.Errorf("%v routes by its default engine, not by a file; %s", p, configure)
-	case set.engine != "file,no_fallback":
-		return fmt.Errorf("%v routes by %q; %s", p, set.engine, configure)
-	case set.lfts == "":
+	case engine != "file,no_fallback":
+		return fmt.Errorf("%v routes by %q; %s", p, engine, configure)
+	case lfts == "":
 		return fmt.Errorf("%v has no file of tables; %s", p, configure)
 	}
-	theirs, err := os.Stat(pathFrom(cwd, set.lfts))
+	theirs, err := os.Stat(pathFrom(cwd, lfts))
 	if err != nil {
 		return fmt.Errorf("the file of tables that %v reads: %w", p, format.FileError(err))
 	}
@@ -199,7 +203,7 @@ func (p *OpenSM) CheckTables(file string) error {
 		return format.FileError(err)
 	}
 	if !os.SameFile(theirs, ours) {
-		return fmt.Errorf("%v reads %s, not %s", p, set.lfts, file)
+		return fmt.Errorf("%v reads %s, not %s", p, lfts, file)
 	}
 	return nil
 }
@@ -212,62 +216,108 @@ func pathFrom(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
+// lineOptions are the short options of OpenSM's command line, with a colon where they have a
+// value (opensm main.c, short_option), and longOptions the settings of its long ones that
+// have another name than in its configuration or no value. Others are named alike.
+const lineOptions = "F:c:i:w:O:f:ed:D:g:l:L:s:t:a:u:m:X:R:zM:U:S:P:Y:ANZ:WBIQvVhoryxp:n:q:k:C:G:H:J:"
+
+var (
+	letterSettings = map[byte]string{
+		'F': "config", 'R': "routing_engine", 'U': "lfts_file", 'a': "root_guid_file", 'A': "use_ucast_cache",
+		'w': "hop_weights_file", 'O': "port_search_ordering_file", 'u': "cn_guid_file", 'G': "io_guid_file", 'm': "ids_guid_file",
+		'X': "guid_routing_order_file", 'z': "connect_roots", 'H': "max_reverse_hops",
+	}
+	longSettings = map[string]string{
+		"ucast_cache": "use_ucast_cache", "scatter-ports": "scatter_ports", "port-shifting": "port_shifting", "dimn_ports_file": "port_search_ordering_file",
+	}
+	// switches are settings that the command line has without a value.
+	switches = []string{"use_ucast_cache", "port_shifting", "connect_roots", "do_mesh_analysis"}
+)
+
 // settingsOf returns the settings of a command line of OpenSM, whose options override its
 // configuration (opensm main.c).
 func settingsOf(args []string, open func(path string) (io.ReadCloser, error)) (settings, error) {
-	var line settings
-	flags := map[string]*string{
-		"-R": &line.engine, "--routing_engine": &line.engine,
-		"-U": &line.lfts, "--lfts_file": &line.lfts,
-		"-F": &line.config, "--config": &line.config,
+	line := lineSettings(args)
+	configs := defaultConfigs
+	named := line["config"] != ""
+	if named {
+		configs = []string{line["config"]}
 	}
-	for i := 1; i < len(args); i++ {
-		name, value, hasValue := strings.Cut(args[i], "=")
-		to := flags[name]
-		switch {
-		case to != nil && strings.HasPrefix(name, "--") && hasValue:
-			*to = value
-		case to != nil && !hasValue && i+1 < len(args):
-			i++
-			*to = args[i]
-		case len(args[i]) > 2 && flags[args[i][:2]] != nil:
-			*flags[args[i][:2]] = args[i][2:]
+	var f io.ReadCloser
+	var err error
+	for _, line["config"] = range configs {
+		if f, err = open(line["config"]); err == nil || !errors.Is(err, os.ErrNotExist) {
+			break
 		}
 	}
-	named := line.config != ""
-	if !named {
-		line.config = defaultConfig
-	}
-	f, err := open(line.config)
 	if err != nil {
 		if !named && errors.Is(err, os.ErrNotExist) {
+			delete(line, "config")
 			return line, nil
 		}
-		if line.engine != "" && line.lfts != "" {
+		if line["routing_engine"] != "" && line["lfts_file"] != "" {
 			return line, nil // nothing in it counts
 		}
 		return line, fmt.Errorf("the configuration of OpenSM: %w", format.FileError(err))
 	}
 	defer f.Close()
-	var file settings
+	file := settings{}
 	lines := bufio.NewScanner(io.LimitReader(f, maxConfig))
 	for lines.Scan() {
-		words := strings.Fields(lines.Text())
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		words := strings.Fields(text)
 		if len(words) < 2 {
 			continue
 		}
-		switch words[0] {
-		case "routing_engine":
-			file.engine = strings.Join(words[1:], "")
-		case "lfts_file":
-			file.lfts = words[1]
+		value := words[1]
+		if words[0] == "routing_engine" {
+			value = strings.Join(words[1:], "")
+		}
+		file[words[0]] = strings.Trim(value, `"`)
+	}
+	for name, value := range file {
+		if line[name] == "" && value != "(null)" && !strings.EqualFold(value, "FALSE") {
+			line[name] = value
 		}
 	}
-	if line.engine == "" && file.engine != "(null)" {
-		line.engine = file.engine
-	}
-	if line.lfts == "" && file.lfts != "(null)" {
-		line.lfts = file.lfts
-	}
 	return line, lines.Err()
+}
+
+// lineSettings returns the settings of a command line.
+func lineSettings(args []string) settings {
+	set := settings{}
+	for i := 1; i < len(args) && args[i] != "--"; i++ {
+		next := func() string {
+			if i++; i < len(args) {
+				return args[i]
+			}
+			return ""
+		}
+		if name, long := strings.CutPrefix(args[i], "--"); long {
+			name, value, hasValue := strings.Cut(name, "=")
+			switch name = cmp.Or(longSettings[name], name); {
+			case slices.Contains(switches, name):
+				value = "TRUE"
+			case !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+				value = next()
+			}
+			set[name] = value
+			continue
+		}
+		letters, short := strings.CutPrefix(args[i], "-")
+		for short && letters != "" {
+			letter := letters[0]
+			letters = letters[1:]
+			value := "TRUE"
+			if _, after, _ := strings.Cut(lineOptions, string(letter)); strings.HasPrefix(after, ":") {
+				if value, letters = letters, ""; value == "" {
+					value = next()
+				}
+			}
+			if name := letterSettings[letter]; name != "" {
+				set[name] = value
+			}
+		}
+	}
+	return set
 }

@@ -20,8 +20,8 @@ func FuzzSettings(f *testing.F) {
 		if err != nil && !errors.Is(err, bufio.ErrTooLong) {
 			t.Error(err)
 		}
-		if !strings.Contains(args+" "+config, set.lfts) {
-			t.Errorf("the tables are in %q, of %q and %q", set.lfts, args, config)
+		if !strings.Contains(args+" "+config, set["lfts_file"]) {
+			t.Errorf("the tables are in %q, of %q and %q", set["lfts_file"], args, config)
 		}
 	})
 }

@@ -11,22 +11,27 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/device"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// Prover orders the cells of a change, or of its reversal, and proves the order of
-// forwarding tables and virtual lanes.
+// Prover plans the rounds of a change, or of its reversal, and proves those of forwarding
+// tables and virtual lanes.
 type Prover struct {
 	Engine *engine.Engine
 	Fabric *fabric.Fabric
 	// Live are the forwarding tables of Fabric; nil: they are read.
 	Live   *routes.Routes
 	Levels change.Levels
-	Cells  []*Cell
+	Cells  []*certificate.Change
+	// Certificate is that of the plan, whose changes are the cells; nil: it has no
+	// certificate. Its rounds are taken if it holds.
+	Certificate *certificate.Certificate
 	// Static are the switches whose adaptive routing the change disables.
 	Static []mad.GUID
 	// Back is set when the change is reverted. To stop in between would not be better
@@ -35,81 +40,85 @@ type Prover struct {
 	Back bool
 	// AcceptCreditLoops continues even if packets may deadlock.
 	AcceptCreditLoops bool
-	Log               func(text string)
+	// Reason is why an order is new that is not of a plan, for the log.
+	Reason string
+	Log    func(text string)
 }
 
-// Order plans rounds from the current states of the cells to the wanted ones.
-func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error) {
+// Prove plans rounds from the current states of the cells to the wanted ones: first the cells
+// that add paths, then linear forwarding tables and SL2VL, then the cells that remove paths.
+// mode arranges them. A certificate of the result, which is sent, is checked against the
+// tables in force.
+func (p *Prover) Prove(ctx context.Context, mode mode, now, want [][]byte) (*Proven, error) {
 	local, err := p.Engine.Port()
 	if err != nil {
 		return nil, err
 	}
-	return Ordered(p.Cells, p.tables, newCuts(p.Fabric, p.Live, local.LID, local.SMLID).rank)(ctx, now, want)
-}
-
-// Ordered returns the order of all kinds of cells: first the cells that add paths, then
-// linear forwarding tables and SL2VL, ordered by tables, then the cells that remove paths,
-// ordered by rank (nil: in one round).
-func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error), rank func(*Cell) int) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
-	return func(ctx context.Context, now, want [][]byte) ([]Round, error) {
-		var first, broken, last Round
-		routed := false
-		for i, c := range cells {
-			if bytes.Equal(now[i], want[i]) {
-				routed = routed || c.rewrites()
-				continue
-			}
-			step := Step{i, want[i]}
-			switch {
-			case c.routed():
-				routed = true
-			case c.Attr == mad.AttrMulticastForwardingTable:
-				// Between two trees packets could circulate: branches are removed before
-				// new ones are added.
-				if both := commonPorts(now[i], want[i]); !bytes.Equal(both, now[i]) {
-					broken.Steps = append(broken.Steps, Step{i, both})
-				}
-				last.Steps = append(last.Steps, step)
-			case c.Attr == mad.AttrVLArbitrationTable:
-				// A lane without an entry sends nothing: entries are added before the
-				// packets use them, and removed afterwards.
-				if both := mergedArbitration(now[i], want[i]); !bytes.Equal(both, now[i]) {
-					first.Steps = append(first.Steps, Step{i, both})
-					if bytes.Equal(both, want[i]) {
-						continue
-					}
-				}
-				last.Steps = append(last.Steps, step)
-			case c.trains() || c.removes(now[i], want[i]):
-				last.Steps = append(last.Steps, step)
-			default:
-				first.Steps = append(first.Steps, step)
-			}
-		}
-		var rounds []Round
-		add := func(r ...Round) {
-			for _, r := range r {
-				if len(r.Steps) > 0 {
-					rounds = append(rounds, r)
-				}
-			}
-		}
-		add(first)
-		if routed {
-			middle, err := tables(ctx, now, want)
-			if err != nil {
-				return nil, err
-			}
-			add(middle...)
-		}
-		add(broken)
-		add(lastRounds(cells, last.Steps, rank)...)
-		return rounds, nil
+	before, after, tables := unrouted(p.Cells, now, want, newCuts(p.Fabric, p.Live, local.LID, local.SMLID).rank)
+	compose := func(tables []certificate.Round) []certificate.Round {
+		rounds := slices.DeleteFunc(slices.Concat(before, tables, after), func(r certificate.Round) bool { return len(r.Writes) == 0 })
+		return mode.arrange(rounds)
 	}
+	if !tables {
+		return newProven(compose(nil)), nil
+	}
+	c, err := p.certify(ctx, &local, now, want, compose)
+	if err != nil {
+		return nil, err
+	}
+	return newProven(c.Rounds), nil
 }
 
-// tables orders the forwarding tables and virtual lanes among the cells.
-func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error) {
+// unrouted returns the rounds before and after those of forwarding tables and SL2VL: of cells
+// that add paths, and of cells that remove paths, ordered by rank (nil: in one round). tables
+// reports whether there are such tables.
+func unrouted(cells []*certificate.Change, now, want [][]byte, rank func(*certificate.Change) int) (before, after []certificate.Round, tables bool) {
+	var first, broken, last certificate.Round
+	for i, c := range cells {
+		if bytes.Equal(now[i], want[i]) {
+			tables = tables || c.Rewrites()
+			continue
+		}
+		write := certificate.Write{Change: i, Data: want[i]}
+		switch {
+		case routed(c):
+			tables = true
+		case c.Attr == mad.AttrMulticastForwardingTable:
+			// Between two trees packets could circulate: branches are removed before
+			// new ones are added.
+			if both := commonPorts(now[i], want[i]); !bytes.Equal(both, now[i]) {
+				broken.Writes = append(broken.Writes, certificate.Write{Change: i, Data: both})
+			}
+			last.Writes = append(last.Writes, write)
+		case c.Attr == mad.AttrVLArbitrationTable:
+			// A lane without an entry sends nothing: entries are added before the
+			// packets use them, and removed afterwards.
+			if both := mergedArbitration(now[i], want[i]); !bytes.Equal(both, now[i]) {
+				first.Writes = append(first.Writes, certificate.Write{Change: i, Data: both})
+				if bytes.Equal(both, want[i]) {
+					continue
+				}
+			}
+			last.Writes = append(last.Writes, write)
+		case c.Trains() || removes(c, now[i], want[i]):
+			last.Writes = append(last.Writes, write)
+		default:
+			first.Writes = append(first.Writes, write)
+		}
+	}
+	if first.Writes != nil {
+		before = append(before, first)
+	}
+	if broken.Writes != nil {
+		after = append(after, broken)
+	}
+	return before, append(after, lastRounds(cells, last.Writes, rank)...), tables
+}
+
+// certify returns a certificate, which was checked, of rounds of forwarding tables and virtual
+// lanes: those of the plan if it holds for them, else those of a new order. Without Lanes it has the
+// rounds only, which write nothing that a proof covers.
+func (p *Prover) certify(ctx context.Context, local *engine.Port, now, want [][]byte, compose func([]certificate.Round) []certificate.Round) (*certificate.Certificate, error) {
 	if p.Live == nil {
 		read, failed, err := device.ReadRoutes(ctx, p.Engine, p.Fabric)
 		if err != nil {
@@ -120,60 +129,143 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		}
 		p.Live = read
 	}
-	local, err := p.Engine.Port()
-	if err != nil {
-		return nil, err
-	}
-	t := change.Tables{Live: p.Live, Last: lastLIDs(&local), AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
-	p.Levels.InForce(&t, p.Engine)
+	t := &change.Tables{Live: p.Live, Last: lastLIDs(local), AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
+	p.Levels.InForce(t, p.Engine)
 	if p.Back {
 		t.Levels = p.levelsBack
 	}
-	var writes []change.Write
+	changes := make([]certificate.Change, len(p.Cells))
 	for i, c := range p.Cells {
-		if !p.Back || !bytes.Equal(now[i], want[i]) {
-			writes = append(writes, change.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]})
+		if !p.Back || !bytes.Equal(now[i], want[i]) { // else there is nothing to write, and to prove
+			changes[i] = *c
+			changes[i].Old, changes[i].New = now[i], want[i]
 		}
 	}
-	a, err := readAdaptivity(ctx, p.Engine, &t)
+	a, err := readAdaptivity(ctx, p.Engine, t)
 	if err == nil {
-		err = p.checkStatic(a, writes)
+		err = p.checkStatic(a, changes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	in, s, err := t.Order(ctx, writes)
+	reason := p.Reason
+	if p.Certificate != nil {
+		c, err := p.planned(ctx, t, changes, compose)
+		failed := new(certificate.FailureError)
+		if !errors.As(err, &failed) {
+			return c, err
+		}
+		reason, t.Basis = failed.Error(), "" // read again for the order
+	}
+	c, err := p.ordered(ctx, t, changes, want, compose)
 	if t.Basis != "" && !p.Back {
 		p.Log("service levels: " + t.Basis)
 	}
+	if err == nil && c.Lanes > 0 { // else a write of SL2VL of channel adapters alone, which needs no proof
+		p.Log(newOrder(reason, c))
+	}
+	return c, err
+}
+
+// newOrder describes in one line an order that is not the order of the plan.
+func newOrder(reason string, c *certificate.Certificate) string {
+	text := fmt.Sprintf("%s: a new order of %s was found, and its certificate holds", reason, plural.Count(len(c.Rounds), "round", "rounds"))
+	switch {
+	case c.EndOnly:
+		return fmt.Sprintf("%s: %s of writes; its certificate covers only what is written, not the steps", reason, plural.Count(len(c.Rounds), "round", "rounds"))
+	case c.AcceptCreditLoops:
+		return text + ", but does not cover credit loops"
+	}
+	return text
+}
+
+// planned returns the certificate of the plan with the other rounds of the change, if it holds
+// for them. Otherwise the error is a *certificate.FailureError.
+func (p *Prover) planned(ctx context.Context, t *change.Tables, changes []certificate.Change, compose func([]certificate.Round) []certificate.Round) (*certificate.Certificate, error) {
+	c := *p.Certificate
+	if c.AcceptCreditLoops && !p.AcceptCreditLoops {
+		return nil, &certificate.FailureError{Reason: "the plan accepts credit loops"}
+	}
+	last := func(w certificate.Write) int {
+		ch := &changes[w.Change]
+		if ch.Attr == mad.AttrLinearForwardingTable && slices.ContainsFunc(t.Last, func(lid mad.LID) bool { return uint32(lid)/mad.LFTBlock == ch.Modifier }) {
+			return 1
+		}
+		return 0
+	}
+	var rounds []certificate.Round
+	for _, r := range c.Rounds {
+		r.Writes = slices.Clone(r.Writes)
+		if slices.ContainsFunc(r.Writes, func(w certificate.Write) bool { return w.Change < 0 || w.Change >= len(changes) }) {
+			return nil, &certificate.FailureError{Reason: "it is one of other changes"}
+		}
+		slices.SortStableFunc(r.Writes, func(a, b certificate.Write) int { return cmp.Compare(last(a), last(b)) })
+		rounds = append(rounds, r)
+	}
+	c.Rounds = compose(rounds)
+	result, err := t.Check(ctx, changes, &c)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.OldLoop:
+		p.Log(change.BeyondOldLoop(change.OldLoopEnd(result.OldLoopUntil)))
+	case c.AcceptCreditLoops:
+		p.Log("during the change packets may deadlock in a credit loop, which was accepted when the plan was made")
+	}
+	if t.Basis != "" {
+		p.Log("service levels: " + t.Basis)
+	}
+	return &c, nil
+}
+
+// ordered finds an order of the changes, and its certificate.
+func (p *Prover) ordered(ctx context.Context, t *change.Tables, changes []certificate.Change, want [][]byte, compose func([]certificate.Round) []certificate.Round) (*certificate.Certificate, error) {
+	in, s, err := t.Order(ctx, changes)
 	if p.Back && !p.AcceptCreditLoops && change.CreditLoop(err) {
 		if slices.Contains(in.Drain, 0) {
 			return nil, fmt.Errorf("%w\nnot reverted automatically, because a switch holds packets for ever (HOQLife); fabsh change revert --accept-credit-loop-risk reverts it nevertheless", err)
 		}
 		t.AcceptCreditLoops = true
-		in, s, err = t.Order(ctx, writes)
+		in, s, err = t.Order(ctx, changes)
 	}
-	var refusal *order.Refusal
-	if p.Back && errors.As(err, &refusal) && p.isWhole(want) {
-		p.Log(fmt.Sprintf("no order of the reversal is safe at each step, so the old tables are written in one round: %v", err))
-		return p.inOneRound(now, want), nil
-	}
+	var c *certificate.Certificate
+	refusal := new(order.Refusal)
 	switch {
+	case errors.As(err, &refusal) && p.Back && p.isWhole(want):
+		p.Log(fmt.Sprintf("no order of the reversal is safe at each step, so the old tables are written in one round: %v", err))
+		c = &certificate.Certificate{Lanes: 1, EndOnly: true, Rounds: inOneRound(changes)}
 	case err != nil:
 		return nil, err
-	case s == nil:
-		return nil, nil
-	case s.Figures.Cycle != nil:
-		p.Log(fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, until HOQLife drops them: %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
+	case s == nil: // SL2VL of channel adapters
+		return &certificate.Certificate{Rounds: compose(inOneRound(changes))}, nil
+	default:
+		if loop := s.Figures.Cycle; loop != nil {
+			p.Log(fmt.Sprintf("during the change packets may deadlock in a credit loop of %d links, until HOQLife drops them: %v", len(loop), loop[0]))
+		}
+		c = change.Uncertified(&in, s)
 	}
-	return p.rounds(s, now, want)
+	c.Rounds = compose(c.Rounds)
+	result, err := t.Certify(ctx, &in, changes, c)
+	failed := new(certificate.FailureError)
+	if errors.As(err, &failed) && p.Back && !c.EndOnly && p.isWhole(want) {
+		p.Log(fmt.Sprintf("the order of the reversal has no certificate: %s", failed.Reason))
+		c.EndOnly = true
+		result, err = t.Certify(ctx, &in, changes, c)
+	}
+	switch {
+	case errors.As(err, &failed):
+		return nil, &order.Refusal{Round: -1, Reason: "order of writes found, but no certificate: " + failed.Reason}
+	case err == nil && result.OldLoop:
+		p.Log(change.BeyondOldLoop(change.OldLoopEnd(result.OldLoopUntil)))
+	}
+	return c, err
 }
 
 // isWhole reports whether all cells are restored. Tables that are restored in part may
 // loop, so then an order must be proven.
 func (p *Prover) isWhole(want [][]byte) bool {
 	for i, c := range p.Cells {
-		if !c.same(want[i], c.Old) {
+		if !c.Same(want[i], c.Old) {
 			return false
 		}
 	}
@@ -191,79 +283,25 @@ func (p *Prover) levelsBack(ctx context.Context, live *routes.Routes) (*routes.S
 	return nil, err.Error(), nil
 }
 
-// inOneRound returns all forwarding tables and virtual lanes as one round.
-func (p *Prover) inOneRound(now, want [][]byte) []Round {
-	var r Round
-	for i, c := range p.Cells {
-		if c.routed() && !bytes.Equal(now[i], want[i]) {
-			r.Steps = append(r.Steps, Step{i, want[i]})
-		}
-	}
-	return []Round{r}
-}
-
-// routed reports whether tables orders the cell.
-func (c *Cell) routed() bool {
-	return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable
-}
-
-// blockKey is a block of a switch's forwarding table.
-type blockKey struct {
-	node  mad.GUID
-	block int
-}
-
-// rounds returns the rounds of s, in cells.
-func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, err error) {
-	g := p.Live.Graph()
-	at := map[blockKey]int{}
-	lanes := Round{}
-	for i, c := range p.Cells {
-		switch {
-		case c.Attr == mad.AttrLinearForwardingTable:
-			at[blockKey{c.Node, int(c.Modifier)}] = i
-		case c.Attr == mad.AttrSLtoVLMappingTable && !bytes.Equal(now[i], want[i]):
-			lanes.Steps = append(lanes.Steps, Step{i, want[i]})
-		}
-	}
-	for _, r := range s.Rounds {
-		if r.Lanes {
-			lanes.Drain = r.Drain
-			rounds = append(rounds, lanes)
-			lanes = Round{}
-			continue
-		}
-		round := Round{Drain: r.Drain}
-		for _, b := range r.Blocks {
-			n := g.Switches()[b.Switch]
-			i, ok := at[blockKey{n.GUID(), b.Number}]
-			if !ok {
-				return nil, fmt.Errorf("the order writes block %d of %s, which is not in the change", b.Number, n.Label())
+// inOneRound returns all virtual lanes, and all forwarding tables, as one round each.
+func inOneRound(changes []certificate.Change) (rounds []certificate.Round) {
+	for _, attr := range []*mad.Attribute{mad.AttrSLtoVLMappingTable, mad.AttrLinearForwardingTable} {
+		var r certificate.Round
+		for i, ch := range changes {
+			if ch.Attr == attr && !bytes.Equal(ch.Old, ch.New) {
+				r.Writes = append(r.Writes, certificate.Write{Change: i, Data: ch.New})
 			}
-			round.Steps = append(round.Steps, Step{i, bytes.Clone(b.Entries[:])})
 		}
-		rounds = append(rounds, round)
-	}
-	if lanes.Steps != nil { // SL2VL of channel adapters
-		rounds = append([]Round{lanes}, rounds...)
-	}
-	// Entries that no path uses, as the entries of LIDs that no port has, are not ordered.
-	last := Round{}
-	is := slices.Clone(now)
-	for _, r := range rounds {
-		for _, s := range r.Steps {
-			is[s.Cell] = s.Data
+		if r.Writes != nil {
+			rounds = append(rounds, r)
 		}
 	}
-	for i, c := range p.Cells {
-		if c.Attr == mad.AttrLinearForwardingTable && !bytes.Equal(is[i], want[i]) {
-			last.Steps = append(last.Steps, Step{i, want[i]})
-		}
-	}
-	if last.Steps != nil {
-		rounds = append(rounds, last)
-	}
-	return rounds, nil
+	return rounds
+}
+
+// routed reports whether a change is one of a forwarding table, or of virtual lanes.
+func routed(c *certificate.Change) bool {
+	return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable
 }
 
 // commonPorts returns the ports that both entries of a multicast forwarding table have.
@@ -301,9 +339,9 @@ func sendingLanes(block []byte) (lanes uint16) {
 	return lanes
 }
 
-// removes reports whether the step removes something that tables may still use: a port, the
+// removes reports whether the write removes something that tables may still use: a port, the
 // last entries of a forwarding table, or partitions.
-func (c *Cell) removes(now, want []byte) bool {
+func removes(c *certificate.Change, now, want []byte) bool {
 	for _, name := range c.Fields {
 		f := c.Attr.Field(name)
 		from, to := f.Uint(now), f.Uint(want)
@@ -355,19 +393,19 @@ func newCuts(f *fabric.Fabric, live *routes.Routes, host, manager mad.LID) *cuts
 }
 
 // rank returns when the removal by c is written: the higher, the later.
-func (c *cuts) rank(cell *Cell) int {
-	nodes := c.f.NodeByGUID(cell.Node)
-	if len(nodes) != 1 {
+func (c *cuts) rank(cell *certificate.Change) int {
+	n := cell.NodeIn(c.f)
+	if n == nil {
 		return 0
 	}
-	near, last := len(nodes[0].Route()), c.isEnd(nodes[0])
+	near, last := len(n.Route()), c.isEnd(n)
 	if cell.Attr != mad.AttrPortInfo {
 		if last {
 			return 3 * farthest
 		}
 		return -farthest
 	}
-	port := nodes[0].Port(int(cell.Modifier & 0xff))
+	port := cell.PortIn(c.f)
 	if port != nil && port.Peer() != nil {
 		near = min(near, len(port.Peer().Node().Route()))
 		last = last || c.isEnd(port.Peer().Node())
@@ -385,30 +423,30 @@ func (c *cuts) isEnd(n *fabric.Node) bool {
 	return slices.ContainsFunc(c.ends, func(p *fabric.Port) bool { return p.Node() == n })
 }
 
-// lastRounds returns the rounds of steps that remove something. Steps of one rank share a
+// lastRounds returns the rounds of writes that remove something. Writes of one rank share a
 // round; a link that only retrains comes first, because all other links are still up.
-func lastRounds(cells []*Cell, steps []Step, rank func(*Cell) int) (rounds []Round) {
+func lastRounds(cells []*certificate.Change, writes []certificate.Write, rank func(*certificate.Change) int) (rounds []certificate.Round) {
 	if rank == nil {
-		rank = func(*Cell) int { return 0 }
+		rank = func(*certificate.Change) int { return 0 }
 	}
-	key := func(s Step) int { return rank(cells[s.Cell]) }
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(key(a), key(b)) })
-	for i, s := range steps {
+	key := func(w certificate.Write) int { return rank(cells[w.Change]) }
+	slices.SortStableFunc(writes, func(a, b certificate.Write) int { return cmp.Compare(key(a), key(b)) })
+	for i, w := range writes {
 		n := len(rounds) - 1
-		if i == 0 || key(steps[i-1]) != key(s) || cells[s.Cell].trains() || cells[steps[i-1].Cell].trains() {
-			rounds, n = append(rounds, Round{}), n+1
+		if i == 0 || key(writes[i-1]) != key(w) || cells[w.Change].Trains() || cells[writes[i-1].Change].Trains() {
+			rounds, n = append(rounds, certificate.Round{}), n+1
 		}
-		rounds[n].Steps = append(rounds[n].Steps, s)
+		rounds[n].Writes = append(rounds[n].Writes, w)
 	}
 	return rounds
 }
 
 // checkStatic returns an error if adaptive routing is on at a switch whose forwarding table
 // is written, and that is not in p.Static: it was switched on after the change began.
-func (p *Prover) checkStatic(a *device.Adaptivity, writes []change.Write) error {
+func (p *Prover) checkStatic(a *device.Adaptivity, changes []certificate.Change) error {
 	for _, n := range a.On {
-		if slices.ContainsFunc(writes, func(w change.Write) bool {
-			return w.Node == n.GUID() && w.Attr == mad.AttrLinearForwardingTable
+		if slices.ContainsFunc(changes, func(c certificate.Change) bool {
+			return c.Node == n.GUID() && c.Attr == mad.AttrLinearForwardingTable
 		}) && (p.Back || !slices.Contains(p.Static, n.GUID())) {
 			return &CheckError{fmt.Sprintf("adaptive routing of %s was switched on; its forwarding table is not written", n.Label())}
 		}

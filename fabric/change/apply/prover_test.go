@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/device"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -25,7 +25,7 @@ import (
 func TestBranches(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 0))
 	for range 200 {
-		var cells []*apply.Cell
+		var cells []*certificate.Change
 		var now, want [][]byte
 		for s := range 4 {
 			from, to := make([]byte, 64), make([]byte, 64)
@@ -33,7 +33,7 @@ func TestBranches(t *testing.T) {
 				from[i] = byte(random.Uint32() & random.Uint32())
 				to[i] = from[i] ^ byte(random.Uint32()&random.Uint32()&random.Uint32())*byte(random.IntN(2))
 			}
-			cells = append(cells, &apply.Cell{Node: mad.GUID(s), Attr: mad.AttrMulticastForwardingTable})
+			cells = append(cells, &certificate.Change{Node: mad.GUID(s), Attr: mad.AttrMulticastForwardingTable})
 			now, want = append(now, from), append(want, to)
 		}
 		old, taken := slices.Clone(now), false
@@ -42,16 +42,16 @@ func TestBranches(t *testing.T) {
 				taken = taken || b&^want[c][i] != 0
 			}
 		}
-		rounds, err := apply.Ordered(cells, nil, nil)(t.Context(), now, want)
-		if err != nil || len(rounds) > 2 || taken && len(rounds) < 2 {
-			t.Fatalf("%d rounds, %v", len(rounds), err)
+		before, rounds, routed := apply.Unrouted(cells, now, want)
+		if before != nil || routed || len(rounds) > 2 || taken && len(rounds) < 2 {
+			t.Fatalf("%d rounds", len(rounds))
 		}
 		for k, r := range rounds {
-			for _, step := range r.Steps {
-				if bytes.Equal(now[step.Cell], step.Data) {
+			for _, step := range r.Writes {
+				if bytes.Equal(now[step.Change], step.Data) {
 					t.Fatal("a write changes nothing")
 				}
-				now[step.Cell] = step.Data
+				now[step.Change] = step.Data
 			}
 			for c := range now {
 				for i, b := range now[c] {
@@ -72,30 +72,19 @@ func TestBranches(t *testing.T) {
 // TestKinds: what makes ways comes before the forwarding tables, and what takes them
 // after.
 func TestKinds(t *testing.T) {
-	port := func(from, to mad.PortPhysicalState) (*apply.Cell, []byte, []byte) {
+	port := func(from, to mad.PortPhysicalState) (*certificate.Change, []byte, []byte) {
 		a, b := make([]byte, mad.AttrPortInfo.Size), make([]byte, mad.AttrPortInfo.Size)
 		f := mad.AttrPortInfo.Field("port_physical_state")
 		f.SetUint(a, uint64(from))
 		f.SetUint(b, uint64(to))
-		return &apply.Cell{Attr: mad.AttrPortInfo, Fields: []string{"port_physical_state"}, Old: a, New: b}, a, b
+		return &certificate.Change{Attr: mad.AttrPortInfo, Fields: []string{"port_physical_state"}, Old: a, New: b}, a, b
 	}
 	off, offNow, offWant := port(mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateDisabled)
 	on, onNow, onWant := port(mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling)
-	lft := &apply.Cell{Attr: mad.AttrLinearForwardingTable}
-	rounds, err := apply.Ordered([]*apply.Cell{off, lft, on}, func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
-		return []apply.Round{{Steps: []apply.Step{{Cell: 1}}}}, nil
-	}, nil)(t.Context(), [][]byte{offNow, make([]byte, 64), onNow}, [][]byte{offWant, bytes.Repeat([]byte{1}, 64), onWant})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []int
-	for _, r := range rounds {
-		for _, step := range r.Steps {
-			got = append(got, step.Cell)
-		}
-	}
-	if len(rounds) != 3 || len(got) != 3 || got[0] != 2 || got[1] != 1 || got[2] != 0 {
-		t.Errorf("%d rounds, cells %v; want the port that comes, the table, the port that goes", len(rounds), got)
+	lft := &certificate.Change{Attr: mad.AttrLinearForwardingTable}
+	before, after, routed := apply.Unrouted([]*certificate.Change{off, lft, on}, [][]byte{offNow, make([]byte, 64), onNow}, [][]byte{offWant, bytes.Repeat([]byte{1}, 64), onWant})
+	if len(before) != 1 || len(after) != 1 || !routed || before[0].Writes[0].Change != 2 || after[0].Writes[0].Change != 0 {
+		t.Errorf("%v, %v, %v; want the port that comes, the table, the port that goes", before, routed, after)
 	}
 }
 
@@ -118,7 +107,7 @@ func (n noted) Send(d *engine.Datagram) error {
 }
 
 // portCells are the cells of a plan that gives ports of switches other physical states.
-func (r *rig) portCells(t *testing.T, ports map[string]mad.PortPhysicalState) []*apply.Cell {
+func (r *rig) portCells(t *testing.T, ports map[string]mad.PortPhysicalState) []*certificate.Change {
 	t.Helper()
 	p := &change.Plan{}
 	names := make([]string, 0, len(ports))
@@ -133,8 +122,7 @@ func (r *rig) portCells(t *testing.T, ports map[string]mad.PortPhysicalState) []
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(r.f.OfType(mad.NodeTypeSwitch), func(n fabric.Node) bool { return n.Name() == node })
-		p.Sets = append(p.Sets, change.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: change.Target{GUID: r.f.OfType(mad.NodeTypeSwitch)[i].GUID()},
-			Fields: []change.Field{{Name: "port_physical_state", Old: uint64(mad.PortPhysicalStateLinkUp), New: uint64(ports[name])}}})
+		p.Sets = append(p.Sets, certificate.Change{Attr: mad.AttrPortInfo, Modifier: port, Node: r.f.OfType(mad.NodeTypeSwitch)[i].GUID()}.With("port_physical_state", uint64(mad.PortPhysicalStateLinkUp), uint64(ports[name])))
 	}
 	cells, err := apply.Planned(p, r.f)
 	if err != nil {
@@ -179,13 +167,13 @@ func TestCuts(t *testing.T) {
 			t.Errorf("set %x, want %x", sets, want)
 		}
 
-		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
+		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := apply.Prover{Engine: e, Fabric: r.f, Cells: r.cells, Back: true, Log: func(text string) { fmt.Fprintln(&told, text) }}
 		sets = nil
-		back := apply.Change{Engine: e, Journal: j, Order: p.Order, Sleep: clock{}.Sleep}
+		back := (&apply.Writer{Engine: e, Journal: j, Sleep: clock{}.Sleep}).By(&p)
 		if err := back.Revert(t.Context(), "test"); err != nil || len(sets) != 5 {
 			t.Errorf("%v, %x", err, sets)
 		}
@@ -210,7 +198,7 @@ func TestPlannedEntries(t *testing.T) {
 		} {
 			after := slices.Clone(first.Old)
 			after[c.at] = c.port
-			p := &change.Plan{Sets: []change.Set{{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(c.block), Target: change.Target{GUID: first.Node}, Old: first.Old, New: after}}}
+			p := &change.Plan{Sets: []certificate.Change{{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(c.block), Node: first.Node, Old: first.Old, New: after}}}
 			cells, err := apply.Planned(p, r.f)
 			if c.want == "" && (err != nil || len(cells) != 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("entry %d of block %d to port %d: %v", c.at, c.block, c.port, err)

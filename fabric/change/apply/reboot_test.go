@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -21,7 +22,7 @@ func TestReboot(t *testing.T) {
 		r.bare("fattree:k=4")
 		e := r.engine(-1, nil)
 		defer e.Close()
-		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
+		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +97,50 @@ func TestPortState(t *testing.T) {
 		var failed *apply.CheckError
 		if err := checks.Between(t.Context(), []mad.GUID{guid}); !errors.As(err, &failed) || failed.Reason != "leaf-1/2 is now in state initialize; it was active: its link, or a node at its end, was restarted" {
 			t.Error(err)
+		}
+	})
+}
+
+// TestPortStates: the ports of all switches that are written are read between two rounds, and
+// by turns while a change waits.
+func TestPortStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "fattree:k=8,levels=3")
+		e := r.engine(-1, nil)
+		defer e.Close()
+		client := &sa.Client{Engine: e}
+		manager, err := client.FindSM(t.Context(), r.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cells []*certificate.Change
+		var nodes []mad.GUID
+		for _, n := range r.f.OfType(mad.NodeTypeSwitch) {
+			cells, nodes = append(cells, &certificate.Change{Node: n.GUID(), Attr: mad.AttrLinearForwardingTable}), append(nodes, n.GUID())
+		}
+		for _, guid := range []mad.GUID{nodes[0], nodes[len(nodes)-1]} {
+			set := func(state mad.PortState) {
+				if err := r.subnet.Edit.Port(guid, 2, func(info *mad.PortInfo) { info.PortState = state }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			checks, err := apply.NewChecks(t.Context(), client, r.f, manager, cells)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set(mad.PortStateInitialize)
+			var failed *apply.CheckError
+			if err := checks.Between(t.Context(), nodes); !errors.As(err, &failed) {
+				t.Errorf("switch %v of %d: %v", guid, len(nodes), err)
+			}
+			err = checks.Waiting(t.Context(), cells)
+			if err == nil {
+				err = checks.Waiting(t.Context(), cells)
+			}
+			if !errors.As(err, &failed) {
+				t.Errorf("switch %v of %d, waiting: %v", guid, len(nodes), err)
+			}
+			set(mad.PortStateActive)
 		}
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
-	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -31,9 +31,9 @@ type Run struct {
 	// AcceptCreditLoops reverts a change even if packets may deadlock for ever.
 	AcceptCreditLoops bool
 
-	// certify checks the certificate of the plan after its order is proven; nil: there is
-	// no certificate, or the change was begun before.
-	certify func(context.Context) error
+	// plan is the certificate of the plan that is applied, by number of its changes; nil: it
+	// has none, or the change was begun before.
+	plan *certificate.Certificate
 }
 
 // Outcome is how a change ended.
@@ -68,35 +68,36 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("the change %q, begun by %s, has not ended: see fabsh change status; then confirm, revert or resume it, or end it without a write (change revert --abandon)", e.Begin.Summary, e.Begin.By)
 }
 
-// Apply applies a change to f, which was just swept, and waits until it is confirmed or
-// reverted.
-func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Begin) (Outcome, error) {
+// begin locks the subnet of f, which was just swept, and begins the journal of a change.
+func (r *Run) begin(f *fabric.Fabric, b *Begin) (*format.FileLock, *Journal, error) {
 	held, err := r.lock()
 	if err != nil {
-		return Unresolved, err
+		return nil, nil, err
 	}
-	defer held.Release()
 	path := ""
 	if r.Dir != "" {
 		path = JournalIn(r.Dir)
-		if before, err := r.Read(); err == nil {
-			if err := before.Begin().checkSubnet(r.Dir, fabric.SubnetOf(f, "")); err != nil {
-				return Unresolved, fmt.Errorf("change: %w", err)
+		var before *Journal
+		if before, err = r.Read(); err == nil {
+			if err = before.Begin().checkSubnet(r.Dir, fabric.SubnetOf(f, "")); err == nil && before.Open() {
+				err = &OpenError{before.Begin()}
 			}
-			if before.Open() {
-				return Unresolved, &OpenError{before.Begin()}
-			}
-		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return Unresolved, err
+		} else if errors.Is(err, os.ErrNotExist) {
+			err = nil
 		}
 	}
-	b.Links, b.Switches = linksOf(f, b.Cells), membersOf(f, b.Cells)
-	j, err := NewJournal(path, b)
-	if err != nil {
-		return Unresolved, fmt.Errorf("%w; nothing was sent", err)
+	var j *Journal
+	if err == nil {
+		b.Links, b.Written, b.Switches = linksOf(f, b.Cells), writtenLinksOf(f, b.Cells), membersOf(f, b.Cells)
+		if j, err = NewJournal(path, b, r.Host.Clock); err != nil {
+			err = fmt.Errorf("%w; nothing was sent", err)
+		}
 	}
-	defer j.Close()
-	return r.forward(ctx, held, j, f, manager, (*Change).Make)
+	if err != nil {
+		held.Release()
+		return nil, nil, err
+	}
+	return held, j, nil
 }
 
 // Resume applies the rest of a change on f, which was just swept.
@@ -117,7 +118,7 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	if !isUnlocked(j.path, guardName) { // it is about to revert the change, and needs the lock
 		return Unresolved, fmt.Errorf("the guard process of the change reverts it: %w", format.ErrLockHeld)
 	}
-	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
+	return r.forward(ctx, held, j, f, manager, false)
 }
 
 // Status is the state of a change, from its journal and the fabric.
@@ -125,11 +126,15 @@ type Status struct {
 	Journal *Journal // of a damaged one, the lines that verify
 	Damage  *DamageError
 	Blocks  []Block // as just read; nil: the change is unknown, as the first line is damaged
+	// Differs describes ports and the subnet manager that differ from before a reverted
+	// change, as just read; nil: they do not.
+	Differs error
 }
 
 // Block is the state of a cell in the fabric.
 type Block struct {
 	State State
+	data  []byte // what the cell changes, as read
 	Text  string // its name; for Foreign its content, for Unread the reason
 }
 
@@ -141,8 +146,12 @@ func (r *Run) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	if s.Journal.Begin() != nil {
-		s.Blocks, err = r.blocks(ctx, s.Journal)
-		return s, err
+		if s.Blocks, err = r.blocks(ctx, s.Journal); err != nil {
+			return nil, err
+		}
+		if s.Damage == nil && s.Journal.Records[len(s.Journal.Records)-1].Kind == KindReverted {
+			s.Differs = r.checkPorts(ctx, s.Journal.Begin(), statusWithin)
+		}
 	}
 	return s, nil
 }
@@ -169,7 +178,7 @@ func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 	case err != nil && !damaged:
 		return nil, err
 	case !damaged && !old.Open():
-		return nil, errors.New("change: the change has ended already; nothing to abandon")
+		return nil, errors.New("the change has ended already; nothing to abandon")
 	}
 	if left, err = r.left(ctx, old); err != nil {
 		return nil, err
@@ -187,7 +196,7 @@ func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
 func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	held, j, err := r.open()
 	if err != nil {
-		return Unresolved, err
+		return Unresolved, r.notYet(err)
 	}
 	defer held.Release()
 	defer j.Close()
@@ -198,19 +207,19 @@ func (r *Run) Confirm(ctx context.Context, force bool) (Outcome, error) {
 	default:
 		return Unresolved, errors.New("the change is not complete: revert it, or resume it")
 	}
-	states, err := cellStates(ctx, r.Host.Engine, j)
+	blocks, err := r.reader(j).readBlocks(ctx)
 	if err != nil {
 		return Unresolved, err
 	}
 	left := j.Last(KindApplied).Left
-	for i, s := range states {
-		if s != New && !j.Begin().Cells[i].traceless() && !slices.Contains(left, i) {
-			return Unresolved, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
+	for i, b := range blocks {
+		if b.State != New && !traceless(j.Begin().Cells[i]) && !slices.Contains(left, i) {
+			return Unresolved, fmt.Errorf("%s is %v: not confirmed", b.Text, b.State)
 		}
 	}
 	if !force {
 		if err := r.checkLinks(ctx, j.Begin()); err != nil {
-			return Unresolved, fmt.Errorf("change confirm: %w; not confirmed: change confirm --force confirms it nevertheless", err)
+			return Unresolved, fmt.Errorf("%w; not confirmed: change confirm --force confirms it nevertheless", err)
 		}
 	}
 	return Confirmed, j.Append(Record{Kind: KindConfirmed})
@@ -227,18 +236,28 @@ func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
 	}
 	defer held.Release()
 	defer j.Close()
-	if j.Records[len(j.Records)-1].Kind == KindReverted {
-		return Nothing, r.checkReverted(ctx, j)
+	outcome := Nothing
+	if j.Records[len(j.Records)-1].Kind != KindReverted {
+		if err := r.revertJournal(ctx, j, nil, whyRequested); err != nil {
+			return Unresolved, err
+		}
+		outcome = RevertedOnRequest
 	}
-	if err := r.revertJournal(ctx, j, nil, whyRequested); err != nil {
+	if err := r.checkReverted(ctx, j); err != nil {
 		return Unresolved, err
 	}
-	return RevertedOnRequest, nil
+	return outcome, nil
 }
 
-// forward starts the guard, applies the change by fn, and waits for its end.
-func (r *Run) forward(ctx context.Context, held *format.FileLock, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
-	c, err := r.change(j, f, false)
+// forward starts the guard, applies the change from the start (fresh), or the rest of it, and
+// waits for its end. It releases held.
+func (r *Run) forward(ctx context.Context, held *format.FileLock, j *Journal, f *fabric.Fabric, manager *sa.SM, fresh bool) (Outcome, error) {
+	defer held.Release()
+	reason := "the plan has no certificate"
+	if !fresh {
+		reason = "the rest of the change"
+	}
+	w, err := r.writer(j, f, false, reason)
 	if err != nil {
 		return r.nothingSent(j, err)
 	}
@@ -249,18 +268,20 @@ func (r *Run) forward(ctx context.Context, held *format.FileLock, j *Journal, f 
 	check := checks.Between
 	if j.Begin().LinkByLink {
 		check = checks.state // a link that goes down makes switches discard packets
-		if c.links, err = r.newLinks(ctx, f, checks, false); err != nil {
+		if w.mode, err = r.newLinks(ctx, f, checks, w, false); err != nil {
 			return r.nothingSent(j, err)
 		}
+	} else if len(checks.watched) > 0 {
+		r.Host.log(checks.Cost())
 	}
-	c.Check = check
+	w.Check = check
 	var guard Guard
 	if r.Dir != "" {
 		if guard, err = r.Host.StartGuard(ctx, j.path); err != nil {
 			return r.nothingSent(j, fmt.Errorf("the guard process did not start; nothing was sent: %w", err))
 		}
 		defer guard.Release()
-		c.Check = func(ctx context.Context, changed []mad.GUID) error {
+		w.Check = func(ctx context.Context, changed []mad.GUID) error {
 			select {
 			case <-guard.Done():
 				return &CheckError{"the guard process has ended"}
@@ -269,7 +290,10 @@ func (r *Run) forward(ctx context.Context, held *format.FileLock, j *Journal, f 
 			}
 		}
 	}
-	err = fn(c, ctx)
+	now, err := w.prepare(ctx, fresh)
+	if err == nil {
+		err = w.applied(w.move(ctx, now, New))
+	}
 	if stopped := new(StoppedError); errors.As(err, &stopped) { // the links before it stay, as all of a change
 		r.Host.log(err.Error())
 		outcome, err := r.applied(ctx, held, j, f, guard, checks, nil)
@@ -292,7 +316,7 @@ func (r *Run) applied(ctx context.Context, held *format.FileLock, j *Journal, f 
 		if back := r.revertJournal(context.WithoutCancel(ctx), j, f, err.Error()); back != nil {
 			return Unresolved, fmt.Errorf("%w; and it could not be reverted: %w", err, back)
 		}
-		return Failed, err
+		return r.reverted(context.WithoutCancel(ctx), j, err)
 	case err != nil:
 		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
 		r.Host.log(fmt.Sprintf("%v: reverting the change", err))
@@ -354,7 +378,7 @@ func (r *Run) revertAll(ctx context.Context, j *Journal, f *fabric.Fabric, why s
 		}
 	}
 	refreshRoutes(f, j.Begin().Cells)
-	c, err := r.change(j, f, true)
+	w, err := r.writer(j, f, true, "revert")
 	if err != nil {
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
@@ -366,38 +390,36 @@ func (r *Run) revertAll(ctx context.Context, j *Journal, f *fabric.Fabric, why s
 		return err
 	}
 	if j.Begin().LinkByLink && j.Begin().Manager != 0 {
-		if c.links, err = r.newLinks(ctx, f, checks, true); err != nil {
+		if w.mode, err = r.newLinks(ctx, f, checks, w, true); err != nil {
 			return err
 		}
 	}
-	c.ForeignStay = foreignStay
-	return c.Revert(ctx, why)
+	w.ForeignStay = foreignStay
+	return w.Revert(ctx, why)
 }
 
-func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
+// writer returns what writes the change of a journal, or its reversal (back), on f. reason is
+// why the order of the writes is new, unless it is the order of a plan.
+func (r *Run) writer(j *Journal, f *fabric.Fabric, back bool, reason string) (*Writer, error) {
 	b := j.Begin()
-	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Static: b.Static, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Log: r.Host.log}
+	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Static: b.Static, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Reason: reason, Log: r.Host.log}
+	if !back {
+		p.Certificate = r.plan
+	}
 	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
 		p.Live = r.Live
 	}
-	c := &Change{Engine: r.Host.Engine, Journal: j, Order: p.Order, Sleep: r.Host.Clock.Sleep, Log: r.Host.log}
-	if r.certify != nil && !back {
-		c.Order = func(ctx context.Context, now, want [][]byte) ([]Round, error) {
-			rounds, err := p.Order(ctx, now, want)
-			if err == nil {
-				err = r.certify(ctx)
-			}
-			return rounds, err
-		}
-	}
+	w := &Writer{Engine: r.Host.Engine, Journal: j, Sleep: r.Host.Clock.Sleep, Log: r.Host.log}
+	w.Prove = func(ctx context.Context, now, want [][]byte) (*Proven, error) { return p.Prove(ctx, w.mode, now, want) }
+	w.mode = &sets{Writer: w, canary: !back}
 	if b.Staged != nil {
 		process, err := b.Staged.process()
 		if err != nil {
 			return nil, &FabricError{err}
 		}
-		c.stage = &stager{Staged: b.Staged, f: f, opensm: process}
+		w.mode = &stager{Staged: b.Staged, sets: sets{Writer: w}, f: f, opensm: process}
 	}
-	return c, nil
+	return w, nil
 }
 
 // open takes the lock and opens the journal.
@@ -406,7 +428,7 @@ func (r *Run) open() (*format.FileLock, *Journal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := OpenJournal(JournalIn(r.Dir))
+	j, err := OpenJournal(JournalIn(r.Dir), r.Host.Clock)
 	if err != nil {
 		held.Release()
 		return nil, nil, withCopy(err)
@@ -419,32 +441,24 @@ func (r *Run) lock() (*format.FileLock, error) {
 	if r.Dir == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+	if err := format.MakeDirectory(r.Dir, 0o755); err != nil {
 		return nil, err
 	}
 	return format.AcquireLock(filepath.Join(r.Dir, lockName))
 }
 
-// blocks reads all cells of a change.
+// reader returns what reads the cells of a change.
+func (r *Run) reader(j *Journal) *Writer {
+	return &Writer{Journal: j, access: newAccess(r.Host.Engine, j.Begin().Cells)}
+}
+
+// blocks reads all cells of a change, whatever their states.
 func (r *Run) blocks(ctx context.Context, j *Journal) ([]Block, error) {
-	c := Change{Journal: j, access: newAccess(r.Host.Engine, j.Begin().Cells)}
-	read, err := c.read(ctx, c.all())
-	if err != nil {
-		return nil, err
+	blocks, err := r.reader(j).readBlocks(ctx)
+	if blocks != nil {
+		err = nil
 	}
-	blocks := make([]Block, len(read))
-	for i := range read {
-		b := &blocks[i]
-		if b.Text = c.cells[i].Name; read[i].err != nil {
-			b.State, b.Text = Unread, fmt.Sprintf("%s: not read: %v", b.Text, read[i].err)
-			continue
-		}
-		data := c.cells[i].masked(read[i].data)
-		if b.State = c.classify(i, data); b.State == Foreign {
-			b.Text = c.describe(i, data)
-		}
-	}
-	return blocks, nil
+	return blocks, err
 }
 
 // left describes b, a block that is not known to be as before the change.
@@ -465,30 +479,4 @@ func (r *Run) left(ctx context.Context, j *Journal) (texts []string, err error) 
 		}
 	}
 	return texts, err
-}
-
-// checkReverted reads all blocks, and returns an error if some are not as before the change.
-func (r *Run) checkReverted(ctx context.Context, j *Journal) error {
-	blocks, err := r.blocks(ctx, j)
-	if err != nil {
-		return err
-	}
-	var unread, left []string
-	for _, b := range blocks {
-		switch b.State {
-		case Unread:
-			unread = append(unread, b.Text)
-		case Old:
-		default:
-			left = append(left, b.left())
-		}
-	}
-	switch {
-	case left != nil:
-		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not as before it: %s; change revert --from-fabric reverts all blocks but foreign ones",
-			plural.Count(len(left), "block is", "blocks are"), firstOf(5, left))}
-	case unread != nil:
-		return &CheckError{fmt.Sprintf("the journal records the change as reverted, but %s not be read: %s", plural.Count(len(unread), "block could", "blocks could"), firstOf(5, unread))}
-	}
-	return nil
 }

@@ -16,7 +16,7 @@ func TestAbandon(t *testing.T) {
 		e := r.engine(-1, nil)
 		defer e.Close()
 		dir := t.TempDir()
-		j, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{Cells: r.cells})
+		j, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{Cells: r.cells}, clock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestAbandon(t *testing.T) {
 			t.Fatal(err)
 		}
 		was := r.tables()
-		run := apply.Run{Host: &apply.Host{Engine: e}, Dir: dir}
+		run := apply.Run{Host: &apply.Host{Engine: e, Clock: clock{}}, Dir: dir}
 		left, err := run.Abandon(t.Context())
 		if err != nil || len(left) != len(r.cells) || !strings.Contains(left[0], "LID 3 is port 4") || !strings.HasSuffix(left[1], " is new") {
 			t.Errorf("%q, %v", left, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/device"
 	"fabsh/fabric/format"
 	"fabsh/fabric/plural"
@@ -36,7 +37,7 @@ const stageWithin = 2 * time.Minute
 // newStaged stages a change of cells for OpenSM. reload is its process ID, or a file that
 // contains it. It checks that OpenSM reads this file and no other. live are the current
 // tables of the switches.
-func newStaged(file, reload string, live *routes.Routes, cells []*Cell) (*Staged, error) {
+func newStaged(file, reload string, live *routes.Routes, cells []*certificate.Change) (*Staged, error) {
 	for _, c := range cells {
 		if c.Attr != mad.AttrLinearForwardingTable {
 			return nil, fmt.Errorf("--stage: the file that OpenSM reads contains only forwarding tables, but the plan changes %s; let OpenSM write it by an engine of its own, or stop OpenSM", c.Name)
@@ -105,18 +106,19 @@ func readStaged(file string, live *routes.Routes) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// stager makes OpenSM write the tables of each round.
+// stager is the mode in which OpenSM writes the tables of each round.
 type stager struct {
 	*Staged
+	sets
 	f      *fabric.Fabric
 	opensm *OpenSM
 	live   *routes.Routes // the current tables of the switches
 }
 
-// write passes the tables after steps to OpenSM, and waits until they read back.
-func (s *stager) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+// write passes the tables after writes to OpenSM, and waits until they read back.
+func (s *stager) write(ctx context.Context, writes []certificate.Write, _ []exchange, now [][]byte) error {
 	if s.live == nil {
-		read, failed, err := device.ReadRoutes(ctx, c.Engine, s.f)
+		read, failed, err := device.ReadRoutes(ctx, s.Engine, s.f)
 		if err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func (s *stager) write(ctx context.Context, c *Change, steps []Step, now [][]byt
 	}
 	next := s.live.Clone()
 	put := func(i int, data []byte) error {
-		cell := c.cells[i]
+		cell := s.cells[i]
 		sw := next.Graph().SwitchByGUID(cell.Node)
 		if sw < 0 || cell.Attr != mad.AttrLinearForwardingTable {
 			return fmt.Errorf("%s: not supported: OpenSM's file contains only forwarding tables of switches", cell.Name)
@@ -142,8 +144,8 @@ func (s *stager) write(ctx context.Context, c *Change, steps []Step, now [][]byt
 			return err
 		}
 	}
-	for _, step := range steps {
-		if err := put(step.Cell, step.Data); err != nil {
+	for _, w := range writes {
+		if err := put(w.Change, w.Data); err != nil {
 			return err
 		}
 	}
@@ -153,7 +155,7 @@ func (s *stager) write(ctx context.Context, c *Change, steps []Step, now [][]byt
 	if _, err := s.opensm.Reload(); err != nil {
 		return err
 	}
-	return s.wait(ctx, c, steps, now)
+	return s.wait(ctx, writes, now)
 }
 
 // replace writes the file, if it reads back as next.
@@ -170,39 +172,39 @@ func (s *stager) replace(ctx context.Context, next *routes.Routes) error {
 	})
 }
 
-// wait waits until the switches have the values of steps.
-func (s *stager) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+// wait waits until the switches have the values of writes.
+func (s *stager) wait(ctx context.Context, writes []certificate.Write, now [][]byte) error {
 	for waited := time.Duration(0); ; waited += poll {
-		back, err := c.readEach(ctx, cellsOf(steps))
+		back, err := s.read(ctx, cellsOf(writes))
 		if err != nil {
 			return err
 		}
 		left, first := 0, ""
-		for i, step := range steps {
-			if !c.cells[step.Cell].same(back[i].data, step.Data) {
+		for i, w := range writes {
+			if !s.cells[w.Change].Same(back[i].data, w.Data) {
 				if left++; left == 1 {
-					first = c.cells[step.Cell].Name
+					first = s.cells[w.Change].Name
 				}
 			}
 		}
 		if left == 0 {
-			for _, step := range steps {
-				now[step.Cell] = step.Data
+			for _, w := range writes {
+				now[w.Change] = w.Data
 			}
 			return nil
 		}
 		if waited >= stageWithin {
 			return &CheckError{fmt.Sprintf("OpenSM was signaled to read %s, but after %v %s not written: %s", s.File, stageWithin, plural.Count(left, "block is", "blocks are"), first)}
 		}
-		if err := c.Sleep(ctx, poll); err != nil {
+		if err := s.Sleep(ctx, poll); err != nil {
 			return err
 		}
 	}
 }
 
-// restore restores the contents that the file had before the change. OpenSM then reads
+// reverted restores the contents that the file had before the change. OpenSM then reads
 // it, if it still runs.
-func (s *stager) restore() error {
+func (s *stager) reverted() error {
 	z, err := gzip.NewReader(bytes.NewReader(s.Before))
 	if err != nil {
 		return err

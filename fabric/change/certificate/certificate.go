@@ -5,7 +5,8 @@
 // force, and trusts nothing in the certificate.
 //
 // Check checks a Certificate against a Subnet; it and Make, which makes the proof, only
-// compute. Check relies on nothing in Make.
+// compute. Check relies on nothing in Make. Change, Write and Round are the vocabulary of all
+// packages of changes: the values that are recorded, planned, proven, kept in a journal, and sent.
 //
 // Delivery. In a round each switch that changes its entry for a LID may have the old or
 // the new one, independently of other switches. Each switch has a rank. Where it is less
@@ -38,6 +39,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -60,23 +62,29 @@ type Certificate struct {
 	// AcceptCreditLoops reports that credit loops were accepted: there are no Orders,
 	// and only delivery is proven.
 	AcceptCreditLoops bool
+	// AcceptLost reports that paths may be lost that exist before the change: a reversal
+	// restores tables that lack them.
+	AcceptLost bool
+	// EndOnly reports that no order is safe at each step: it is proven only that the blocks
+	// have their new values after the rounds. A plan has no such certificate.
+	EndOnly bool
 }
 
-// Round is a set of writes in any order, all of them read back before the next round.
+// Round is a set of writes in any order, all of them read back before the next round. It is
+// this value that is planned, proven, recorded in a journal, and sent.
 type Round struct {
-	// Lanes reports that the round consists of the writes of SLtoVLMappingTable, all of
-	// the change.
-	Lanes  bool
-	Blocks []Block // by number of the change
+	Writes []Write `json:"steps,omitempty" optional:"the round writes nothing"`
 	// Drain is the wait after the round until the packets that were sent before have left
 	// the switches; 0: none.
-	Drain time.Duration
+	Drain time.Duration `json:"drain,omitempty" optional:"nothing waits for packets under way"`
 }
 
-// Block is the write of a block of a linear forwarding table.
-type Block struct {
-	Change  int    // its number
-	Entries []byte // nil: the entries after the change
+// Write is one Set: what it writes of a change. All rows of SLtoVLMappingTable of switches
+// are written in one round, without forwarding tables. Writes of attributes other than these
+// tables are not judged.
+type Write struct {
+	Change int    `json:"cell"` // its number
+	Data   []byte `json:"data"` // the block, or the attribute
 }
 
 // FailureError reports why a certificate does not hold.
@@ -143,6 +151,10 @@ const maxPositions = 1 << 26
 type Result struct {
 	LIDs     int // to which packets are sent, and whose entries change
 	Channels int // that have a position; 0: credit loops were accepted
+	// OldLoop reports that the tables in force have a credit loop. It remains until the end
+	// of round OldLoopUntil, from 1; 0: the tables after the change have it, too.
+	OldLoop      bool
+	OldLoopUntil int
 }
 
 // Check checks a certificate. Its time is proportional to the size of the tables, and to
@@ -152,6 +164,9 @@ func Check(ctx context.Context, sub *Subnet, c *Certificate) (*Result, error) {
 	p, err := newProof(sub, c)
 	if err != nil {
 		return nil, err
+	}
+	if c.EndOnly {
+		return &p.result, nil
 	}
 	ranks := unpack(c.Ranks, "ranks")
 	p.rank = func(int32) error { return ranks.read(p.ranks, 2*len(p.switches)) }
@@ -191,8 +206,14 @@ func Check(ctx context.Context, sub *Subnet, c *Certificate) (*Result, error) {
 	if err := ranks.end(); err != nil {
 		return nil, err
 	}
+	alike := maps.Clone(equal)
 	if err := p.removeOld(ctx, equal); err != nil {
 		return nil, err
+	}
+	if len(equal) == 0 && len(alike) > 0 {
+		if err := p.findOldLoop(ctx, alike); err != nil {
+			return nil, err
+		}
 	}
 	for pair := range equal {
 		return nil, failure("packets on %s wait for %s, whose position is the same", p.name(pair[0]), p.name(pair[1]))
@@ -208,6 +229,7 @@ type proof struct {
 	blocks  [][]write // by number of the block, in the order of rounds
 	epochs  []epoch
 	newVLs  map[lanePlace][mad.ServiceLevels]uint8 // rows of SL2VL that change
+	lanesAt int32                                  // the round that writes SL2VL; forever: none
 	rank    func(round int32) error                // sets ranks
 	depends func(epoch int, v, w int32) error      // nil: no channel matters
 	result  Result
@@ -325,10 +347,10 @@ type lanePlace struct {
 	in, out uint8
 }
 
-// newProof checks that each block has the value that the plan records as old, that the
-// rounds write each at most once, and that at the end it has the new value of the plan.
+// newProof checks that each block has the value that the plan records as old, that no round
+// writes a change twice, and that at the end each has the new value of the plan.
 func newProof(sub *Subnet, c *Certificate) (*proof, error) {
-	p := &proof{network: newNetwork(sub.Fabric), sub: sub, cert: c, newVLs: map[lanePlace][mad.ServiceLevels]uint8{}}
+	p := &proof{network: newNetwork(sub.Fabric), sub: sub, cert: c, lanesAt: forever, newVLs: map[lanePlace][mad.ServiceLevels]uint8{}}
 	if c.Lanes != 1 && c.Lanes != mad.DropVL {
 		return nil, failure("%d lanes distinguished; expected 1 or %d", c.Lanes, mad.DropVL)
 	}
@@ -336,10 +358,13 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 		return nil, failure("no port of the fabric has a LID")
 	}
 	p.choices = newChoices(p.network, sub)
-	at := make([]int32, len(sub.Changes))    // switches
-	last := make([][]byte, len(sub.Changes)) // of forwarding tables: the last write
+	at := slices.Repeat([]int32{-1}, len(sub.Changes)) // switches
+	last := make([][]byte, len(sub.Changes))           // the last write; of forwarding tables at first the block in force
 	for i := range sub.Changes {
 		ch := &sub.Changes[i]
+		if ch.Attr != mad.AttrLinearForwardingTable && ch.Attr != mad.AttrSLtoVLMappingTable {
+			continue
+		}
 		nodes := sub.Fabric.NodeByGUID(ch.Node)
 		if len(nodes) != 1 {
 			return nil, failure("change %d: %d nodes have GUID %v", i, len(nodes), ch.Node)
@@ -353,7 +378,7 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 			}
 			last[i] = block(sub.Table(nodes[0]), int(ch.Modifier))
 			stale = !bytes.Equal(last[i], ch.Old)
-		case ch.Attr == mad.AttrSLtoVLMappingTable && at[i] >= 0:
+		case at[i] >= 0 && !bytes.Equal(ch.Old, ch.New):
 			var old, new mad.SLtoVLMappingTable
 			if len(ch.Old) != ch.Attr.Size || len(ch.New) != ch.Attr.Size {
 				return nil, failure("change %d: a row of SL2VL has %d bytes", i, ch.Attr.Size)
@@ -374,8 +399,12 @@ func newProof(sub *Subnet, c *Certificate) (*proof, error) {
 		return nil, err
 	}
 	for i := range last {
-		if ch := &sub.Changes[i]; last[i] != nil && !bytes.Equal(last[i], ch.New) {
+		switch ch := &sub.Changes[i]; {
+		case last[i] == nil || bytes.Equal(last[i], ch.New):
+		case ch.Attr == mad.AttrLinearForwardingTable:
 			return nil, failure("change %d: after all rounds block %d of %s differs from the plan", i, ch.Modifier, p.switches[at[i]].Label())
+		default:
+			return nil, failure("change %d: after all rounds it differs from the plan", i)
 		}
 	}
 	return p, nil
@@ -387,30 +416,40 @@ func (p *proof) addRounds(at []int32, last [][]byte) error {
 	longest, bound := p.drain()
 	lanes := len(p.newVLs) > 0
 	e := epoch{old: true, new: !lanes}
+	written := make([]int, len(at)) // the last round that wrote the change, from 1
 	for r, round := range p.cert.Rounds {
-		if round.Lanes {
-			if e.new || len(round.Blocks) > 0 {
-				return failure("round %d: SL2VL does not change, was written before, or is written with forwarding tables", r+1)
+		tables, rows := false, 0
+		for _, w := range round.Writes {
+			if w.Change < 0 || w.Change >= len(at) {
+				return failure("round %d: change %d does not exist", r+1, w.Change)
 			}
-			e.new = true
+			if written[w.Change] == r+1 {
+				return failure("round %d: change %d is written twice", r+1, w.Change)
+			}
+			written[w.Change] = r + 1
+			last[w.Change] = w.Data
+			ch, s := &p.sub.Changes[w.Change], at[w.Change]
+			switch {
+			case ch.Attr == mad.AttrSLtoVLMappingTable && s >= 0:
+				rows++
+				if !bytes.Equal(w.Data, ch.New) {
+					return failure("round %d: change %d: a row of SL2VL differs from the plan", r+1, w.Change)
+				}
+			case ch.Attr == mad.AttrLinearForwardingTable:
+				if tables = true; len(w.Data) != mad.LFTBlock {
+					return failure("round %d: change %d has %d entries, want %d", r+1, w.Change, len(w.Data), mad.LFTBlock)
+				}
+				p.choices.write(s, int32(r))
+				if int(ch.Modifier) < len(p.blocks) { // else no port has its LIDs
+					p.blocks[ch.Modifier] = append(p.blocks[ch.Modifier], write{int32(r), s, w.Data})
+				}
+			}
 		}
-		before := -1
-		for _, b := range round.Blocks {
-			if b.Change <= before || b.Change >= len(at) || last[b.Change] == nil {
-				return failure("round %d: change %d is written twice, is out of order, or is not one of a forwarding table", r+1, b.Change)
+		if rows > 0 {
+			if e.new || tables || rows != len(p.newVLs) {
+				return failure("round %d: SL2VL does not change, was written before, or is not written in one round of its own", r+1)
 			}
-			before = b.Change
-			p.choices.write(at[b.Change], int32(r))
-			ch := &p.sub.Changes[b.Change]
-			if last[b.Change] = b.Entries; b.Entries == nil {
-				last[b.Change] = ch.New
-			}
-			if len(last[b.Change]) != mad.LFTBlock {
-				return failure("round %d: change %d has %d entries, want %d", r+1, b.Change, len(b.Entries), mad.LFTBlock)
-			}
-			if int(ch.Modifier) < len(p.blocks) { // else no port has its LIDs
-				p.blocks[ch.Modifier] = append(p.blocks[ch.Modifier], write{int32(r), at[b.Change], last[b.Change]})
-			}
+			e.new, p.lanesAt = true, int32(r)
 		}
 		if round.Drain > 0 && (!bound || round.Drain < longest) {
 			return failure("round %d: after a wait of %v packets may still be in the switches (HOQLife)", r+1, round.Drain)

@@ -2,9 +2,11 @@ package certificate
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -141,10 +143,74 @@ func (p *proof) removeOld(ctx context.Context, pairs map[[2]int32]bool) error {
 	if len(pairs) == 0 {
 		return nil
 	}
-	old := &proof{network: p.network, sub: p.sub, cert: p.cert, blocks: make([][]write, len(p.blocks)), epochs: []epoch{{old: true}}, newVLs: p.newVLs, choices: p.choices.still()}
-	old.depends = func(_ int, v, w int32) error {
-		delete(pairs, [2]int32{v, w})
+	return p.after(ctx, 0, func(v, w int32) { delete(pairs, [2]int32{v, w}) })
+}
+
+// findOldLoop finds the last tables that have a credit loop, and whether those in force have
+// one. It consists of some of the dependencies of channels with equal positions: along all
+// others positions increase.
+func (p *proof) findOldLoop(ctx context.Context, equal map[[2]int32]bool) error {
+	rounds := len(p.cert.Rounds)
+	for done := rounds; done >= 0 && !p.result.OldLoop; done-- {
+		found := map[[2]int32]bool{}
+		if err := p.after(ctx, int32(done), func(v, w int32) {
+			if pair := [2]int32{v, w}; equal[pair] {
+				found[pair] = true
+			}
+		}); err != nil {
+			return err
+		}
+		if p.result.OldLoop = isCyclic(p.result.Channels, found); p.result.OldLoop {
+			p.result.OldLoopUntil = (done + 1) % (rounds + 1)
+		}
+	}
+	return nil
+}
+
+// isCyclic reports whether dependencies of channels have a cycle.
+func isCyclic(channels int, pairs map[[2]int32]bool) (cyclic bool) {
+	var edges []edge
+	for pair := range pairs {
+		edges = append(edges, edge{low: pair[0], high: pair[1]})
+	}
+	_, err := levels(channels, edges, func([]int32) error { return errCyclic })
+	return err != nil
+}
+
+var errCyclic = errors.New("cyclic")
+
+// after finds the dependencies of the tables and lanes in force after some rounds.
+func (p *proof) after(ctx context.Context, rounds int32, depends func(v, w int32)) error {
+	tables := map[*fabric.Node][]uint8{}
+	for b, list := range p.blocks {
+		for _, w := range list {
+			if w.round >= rounds {
+				break
+			}
+			sw, first := p.switches[w.s], b*mad.LFTBlock
+			table := tables[sw]
+			if table == nil {
+				table = slices.Clone(p.sub.Table(sw))
+			}
+			for len(table) < first+mad.LFTBlock {
+				table = append(table, mad.NoPort)
+			}
+			copy(table[first:], w.entries)
+			tables[sw] = table
+		}
+	}
+	sub := *p.sub
+	sub.Table = func(sw *fabric.Node) []uint8 {
+		if table := tables[sw]; table != nil {
+			return table
+		}
+		return p.sub.Table(sw)
+	}
+	e := epoch{old: p.lanesAt >= rounds, new: p.lanesAt < rounds}
+	at := &proof{network: p.network, sub: &sub, cert: p.cert, blocks: make([][]write, len(p.blocks)), epochs: []epoch{e}, newVLs: p.newVLs, choices: p.choices.after(rounds)}
+	at.depends = func(_ int, v, w int32) error {
+		depends(v, w)
 		return nil
 	}
-	return old.each(ctx)
+	return at.each(ctx)
 }

@@ -20,7 +20,7 @@ func (p *proof) judge() error {
 	if d.before, d.after = p.arriving(p.old, d.before), p.arriving(p.final, d.after); p.choices != nil {
 		d.before, d.after = p.arrivingByAll(p.begun), p.arrivingByAll(p.ended)
 	}
-	if p.ends[p.to].out == 0 {
+	if p.ends[p.to].out == 0 || p.cert.AcceptLost {
 		return nil
 	}
 	for s, hosts := range p.hosts {
@@ -118,12 +118,18 @@ func newChoices(n *network, sub *Subnet) *choices {
 	return c
 }
 
-// still returns c without the change.
-func (c *choices) still() *choices {
+// after returns the choices that are in force after some rounds, and stay.
+func (c *choices) after(rounds int32) *choices {
 	if c == nil {
 		return nil
 	}
-	return &choices{c.of, slices.Repeat([]int32{forever}, len(c.of)), make([][]uint8, len(c.of))}
+	stay := &choices{slices.Clone(c.of), slices.Repeat([]int32{forever}, len(c.of)), make([][]uint8, len(c.of))}
+	for s, first := range c.first {
+		if first < rounds {
+			stay.of[s] = nil
+		}
+	}
+	return stay
 }
 
 // write notes that a round writes the table of a switch.

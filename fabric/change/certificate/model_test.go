@@ -162,7 +162,7 @@ func (w *world) subnet(t testing.TB) *Subnet {
 		for b := range worldLIDs / mad.LFTBlock {
 			// Some blocks are written only to disable adaptive routing.
 			if old, new := block(w.old[s], b), block(w.new[s], b); !slices.Equal(old, new) || b == 0 && w.choices != nil && w.choices[s] != nil && s%2 == 0 {
-				sub.Changes = append(sub.Changes, Change{mad.AttrLinearForwardingTable, uint32(b), mad.GUID(1 + s), old, new})
+				sub.Changes = append(sub.Changes, Change{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: mad.GUID(1 + s), Old: old, New: new})
 			}
 		}
 		for in := range 2 { // from ports 0 and 1
@@ -172,7 +172,7 @@ func (w *world) subnet(t testing.TB) *Subnet {
 			for out := 2; out < w.n+2; out++ {
 				old, new := mad.SLtoVLMappingTable{SLtoVL: w.oldVL[s][in][out]}, mad.SLtoVLMappingTable{SLtoVL: w.newVL[s][in][out]}
 				if old != new {
-					sub.Changes = append(sub.Changes, Change{mad.AttrSLtoVLMappingTable, uint32(in<<8 | out), mad.GUID(1 + s), encoded(old), encoded(new)})
+					sub.Changes = append(sub.Changes, Change{Attr: mad.AttrSLtoVLMappingTable, Modifier: uint32(in<<8 | out), Node: mad.GUID(1 + s), Old: encoded(old), New: encoded(new)})
 				}
 			}
 		}
@@ -197,16 +197,16 @@ func (w *world) rounds(random *rand.Rand, sub *Subnet) *Certificate {
 		}
 		c.Rounds = append(c.Rounds, r)
 	}
-	lanes := false
+	var lanes Round
 	for i, ch := range sub.Changes {
 		if ch.Attr == mad.AttrSLtoVLMappingTable {
-			lanes = true
+			lanes.Writes = append(lanes.Writes, Write{i, ch.New})
 			continue
 		}
 		last := random.IntN(count)
 		for r := range last + 1 {
 			if r == last {
-				c.Rounds[r].Blocks = append(c.Rounds[r].Blocks, Block{Change: i})
+				c.Rounds[r].Writes = append(c.Rounds[r].Writes, Write{i, ch.New})
 			} else if random.IntN(3) == 0 {
 				between := slices.Clone(ch.Old)
 				for at := range between {
@@ -214,15 +214,15 @@ func (w *world) rounds(random *rand.Rand, sub *Subnet) *Certificate {
 						between[at] = ch.New[at]
 					}
 				}
-				c.Rounds[r].Blocks = append(c.Rounds[r].Blocks, Block{i, between})
+				c.Rounds[r].Writes = append(c.Rounds[r].Writes, Write{i, between})
 			}
 		}
 	}
 	if w.lanes {
 		c.Lanes = mad.DropVL
 	}
-	if lanes {
-		c.Rounds = slices.Insert(c.Rounds, random.IntN(count+1), Round{Lanes: true})
+	if lanes.Writes != nil {
+		c.Rounds = slices.Insert(c.Rounds, random.IntN(count+1), lanes)
 	}
 	return c
 }
@@ -277,13 +277,10 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 		}
 		return c
 	}
-	write := func(t [][]uint8, b Block) {
-		ch := &sub.Changes[b.Change]
-		entries := b.Entries
-		if entries == nil {
-			entries = ch.New
+	write := func(t [][]uint8, b Write) {
+		if ch := &sub.Changes[b.Change]; ch.Attr == mad.AttrLinearForwardingTable {
+			copy(t[ch.Node-1][ch.Modifier*64:], b.Data)
 		}
-		copy(t[ch.Node-1][ch.Modifier*64:], entries)
 	}
 	w.first = w.firstWrites(sub, c)
 	var lids []int
@@ -317,9 +314,12 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 				turning = append(turning, s)
 			}
 		}
-		for mask := range 1 << len(round.Blocks) {
+		if w.writesLanes(sub, &round) {
+			round.Writes = nil // waits follows both tables
+		}
+		for mask := range 1 << len(round.Writes) {
 			t := clone(now)
-			for i, b := range round.Blocks {
+			for i, b := range round.Writes {
 				if mask>>i&1 != 0 {
 					write(t, b)
 				}
@@ -342,7 +342,7 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 				}
 			}
 		}
-		for _, b := range round.Blocks {
+		for _, b := range round.Writes {
 			write(now, b)
 		}
 		states = append(states, clone(now))
@@ -353,13 +353,18 @@ func (w *world) judge(sub *Subnet, c *Certificate) error {
 	first := 0
 	for r, round := range c.Rounds {
 		if round.Drain > 1 || r == len(c.Rounds)-1 { // 1 ns is too short
-			if w.deadlocks(c, states, first, r) {
+			if w.deadlocks(sub, c, states, first, r) {
 				return fmt.Errorf("credit loop in rounds %d to %d", first, r)
 			}
 			first = r + 1
 		}
 	}
 	return nil
+}
+
+// writesLanes reports whether a round writes SL2VL.
+func (w *world) writesLanes(sub *Subnet, r *Round) bool {
+	return slices.ContainsFunc(r.Writes, func(b Write) bool { return sub.Changes[b.Change].Attr == mad.AttrSLtoVLMappingTable })
 }
 
 // hop is a channel and its lane.
@@ -407,8 +412,8 @@ func (w *world) firstWrites(sub *Subnet, c *Certificate) []int {
 		}
 	}
 	for r, round := range c.Rounds {
-		for _, b := range round.Blocks {
-			if s := sub.Changes[b.Change].Node - 1; first[s] == forever {
+		for _, b := range round.Writes {
+			if s := sub.Changes[b.Change].Node - 1; first[s] == forever && sub.Changes[b.Change].Attr == mad.AttrLinearForwardingTable {
 				first[s] = r
 			}
 		}
@@ -486,9 +491,9 @@ func newRing(random *rand.Rand) *world {
 }
 
 // deadlocks reports whether a cycle with a dependency arises that the old tables do not have.
-func (w *world) deadlocks(c *Certificate, states [][][]uint8, first, last int) bool {
-	old := w.waits(&Certificate{}, [][][]uint8{w.old, w.old}, 0, 0)
-	waits := w.waits(c, states, first, last)
+func (w *world) deadlocks(sub *Subnet, c *Certificate, states [][][]uint8, first, last int) bool {
+	old := w.waits(sub, &Certificate{}, [][][]uint8{w.old, w.old}, 0, 0)
+	waits := w.waits(sub, c, states, first, last)
 	for a, of := range waits {
 		for b := range of {
 			if old[a][b] {
@@ -513,10 +518,10 @@ func (w *world) deadlocks(c *Certificate, states [][][]uint8, first, last int) b
 
 // waits follows packets through the rounds from first to last: each entry they meet is
 // that before or after the round in which they meet it, and rounds only go on.
-func (w *world) waits(c *Certificate, states [][][]uint8, first, last int) map[hop]map[hop]bool {
+func (w *world) waits(sub *Subnet, c *Certificate, states [][][]uint8, first, last int) map[hop]map[hop]bool {
 	waits := map[hop]map[hop]bool{}
 	// Between two drains both lanes count throughout where SL2VL is written.
-	lanesAt := slices.IndexFunc(c.Rounds, func(r Round) bool { return r.Lanes })
+	lanesAt := slices.IndexFunc(c.Rounds, func(r Round) bool { return w.writesLanes(sub, &r) })
 	within := lanesAt >= first && lanesAt <= last
 	type packet struct {
 		at    hop

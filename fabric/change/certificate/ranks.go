@@ -11,7 +11,7 @@ import (
 func Make(ctx context.Context, sub *Subnet, c *Certificate) error {
 	c.Ranks, c.Orders = nil, nil
 	p, err := newProof(sub, c)
-	if err != nil {
+	if err != nil || c.EndOnly {
 		return err
 	}
 	var ranks []uint32

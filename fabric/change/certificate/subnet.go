@@ -24,16 +24,8 @@ type Subnet struct {
 	// Levels has a bit for each service level that packets of a host port to a LID may
 	// have. It is called only if the certificate distinguishes lanes.
 	Levels func(from *fabric.Port, to mad.LID) uint16
-	// Changes are the blocks of tables that the plan changes, by number.
+	// Changes are what the plan changes, by number.
 	Changes []Change
-}
-
-// Change is the effect of a plan on a block of a table.
-type Change struct {
-	Attr     *mad.Attribute
-	Modifier uint32
-	Node     mad.GUID
-	Old, New []byte
 }
 
 // network is the switches of a fabric, and the links between them that are up.

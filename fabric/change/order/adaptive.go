@@ -35,8 +35,8 @@ func newChoices(in *Input, s *Schedule) *choices {
 		}
 	}
 	for r := range s.Rounds {
-		for i := range s.Rounds[r].Blocks {
-			if at := s.Rounds[r].Blocks[i].Switch; at >= 0 && at < n && c.of[at] != nil && c.turn[at] == forever {
+		for _, w := range s.Rounds[r].Writes {
+			if at := in.at[w.Change].s; at >= 0 && c.of[at] != nil && c.turn[at] == forever {
 				c.turn[at] = int32(r)
 				c.turning[r] = append(c.turning[r], int32(at))
 			}
@@ -119,7 +119,7 @@ func (f *follower) followChoices(e epoch, b, i int) {
 	f.looped = m.fates(m.begun, to, f.was)
 	m.fates(m.ended, to, f.is)
 	if e.first == 0 {
-		f.compareChoices(old, new)
+		f.compareChoices()
 		f.count(terminal, mad.LID(lid))
 	}
 	for round := e.first; round <= e.last && int(round) < len(c.turning); round++ {
@@ -156,11 +156,9 @@ func (f *follower) followChoices(e epoch, b, i int) {
 	}
 }
 
-// compareChoices compares the choices and entries before and after the change, and counts
-// the LID if they differ.
-func (f *follower) compareChoices(old, new []uint8) {
+// compareChoices compares the choices and entries before and after the change.
+func (f *follower) compareChoices() {
 	m, t := f.choosing, f.h.net
-	changes := false
 	clear(f.ways)
 	var compare func(s int32) comparison
 	compare = func(s int32) comparison {
@@ -180,15 +178,8 @@ func (f *follower) compareChoices(old, new []uint8) {
 		f.ways[s] = way
 		return way
 	}
-	for s := range old {
+	for s := range f.ways {
 		compare(int32(s))
-		changes = changes || m.begun[s] != m.ended[s]
-		if old[s] != new[s] {
-			f.found.entries++
-		}
-	}
-	if changes {
-		f.found.lids++
 	}
 }
 

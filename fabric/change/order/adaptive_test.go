@@ -11,8 +11,10 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/routing/routingtest"
 	"fabsh/mad"
 )
 
@@ -53,6 +55,8 @@ func adaptiveChange(t testing.TB, random *rand.Rand) (in Input, dead *fabric.Por
 		}
 	}
 	in.Adaptive = make([]*adaptive.Switch, len(g.Switches()))
+	in.Changes = in.differences()
+	var disable []place
 	first := map[int]int{} // by switch: the first block that changes
 	for p := range in.differing() {
 		if n, ok := first[p[0]]; !ok || p[1] < n {
@@ -66,8 +70,15 @@ func adaptiveChange(t testing.TB, random *rand.Rand) (in Input, dead *fabric.Por
 		in.Adaptive[s] = r.Adaptive(s)
 		number, changes := first[s]
 		if in.Adaptive[s].Active() && (changes || random.IntN(3) > 0) {
-			in.Disable = append(in.Disable, Place{s, number})
+			disable = append(disable, place{s, number})
+			if block := blockOf(in.Old.Row(s), 0); !changes {
+				in.Changes = append(in.Changes, certificate.Change{Attr: mad.AttrLinearForwardingTable, Node: g.Switches()[s].GUID(), Old: block, New: block})
+			}
 		}
+	}
+	in.number()
+	for _, p := range disable {
+		in.Disable = append(in.Disable, in.of[p])
 	}
 	return in, dead, what
 }
@@ -75,10 +86,8 @@ func adaptiveChange(t testing.TB, random *rand.Rand) (in Input, dead *fabric.Por
 // TestAdaptiveTransient: no state between adaptive and static switches loops, loses packets
 // or deadlocks, whichever ports the switches choose.
 func TestAdaptiveTransient(t *testing.T) {
-	changes := 1000
-	if testing.Short() {
-		changes = 300
-	}
+	routingtest.ResultsOnly(t)
+	const changes = 1000
 	random := rand.New(rand.NewPCG(2, 0))
 	planned, refused := 0, map[string]int{}
 	disabled, waits := 0, 0
@@ -213,8 +222,8 @@ func (c *chooser) begun(in *Input) state {
 func (c *chooser) ended(in *Input) state {
 	x := c.begun(in)
 	x.t = tablesOf(in.New)
-	for _, p := range in.Disable {
-		x.adaptive[p.Switch] = false
+	for _, i := range in.Disable {
+		x.adaptive[in.at[i].s] = false
 	}
 	return x
 }
@@ -240,7 +249,8 @@ func (c *chooser) check(in *Input, s *Schedule) error {
 		a, b := key[i], key[j]
 		return a[0] < b[0] || a[0] == b[0] && a[1]&^b[1] == 0 && b[2]&^a[2] == 0
 	}
-	for r, round := range s.Rounds {
+	schedule := BlocksOf(*in, s)
+	for r, round := range schedule {
 		turning := []int{}
 		for _, b := range round.Blocks {
 			if now.adaptive[b.Switch] && !slices.Contains(turning, b.Switch) {
@@ -352,11 +362,9 @@ func (c *chooser) excuses(in *Input, r *Refusal) error {
 	if r.Round < 0 || r.Cycle != nil && cyclic(c.waits([]state{before}, nil)) {
 		return nil
 	}
-	s := &Schedule{Rounds: []Round{in.disable(), {}}}
+	s := &Schedule{Rounds: []certificate.Round{in.disable(), {}}}
 	for p := range in.differing() {
-		b := Block{Switch: p[0], Number: p[1]}
-		fillBlock(&b.Entries, in.New.Row(p[0]), p[1])
-		s.Rounds[1].Blocks = append(s.Rounds[1].Blocks, b)
+		s.Rounds[1].Writes = append(s.Rounds[1].Writes, in.Write(p[0], p[1], blockOf(in.New.Row(p[0]), p[1])))
 	}
 	if c.check(in, s) == nil {
 		return errors.New("all writes in one round are safe")

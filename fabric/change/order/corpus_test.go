@@ -12,6 +12,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
@@ -112,7 +113,7 @@ func measure(t *testing.T, spec, name string, drain time.Duration) (n counts) {
 		if in.New != c.Tables {
 			t.Errorf("%s, %s, failure %d: the tables are not those that were proven last", spec, name, i)
 		}
-		if err := check(f.g, in.Old, in.New, s); err != nil {
+		if err := check(f.g, in.Old, in.New, order.BlocksOf(in, s)); err != nil {
 			t.Errorf("%s, %s, failure %d, %v: %v", spec, name, i, c.Choice.Kind, err)
 		}
 	}
@@ -186,18 +187,18 @@ func TestChecker(t *testing.T) {
 				continue
 			}
 			one := *s
-			last := map[[2]int]order.Block{}
+			last := map[int]certificate.Write{}
 			for _, round := range s.Rounds {
-				for _, b := range round.Blocks {
-					last[[2]int{b.Switch, b.Number}] = b
+				for _, w := range round.Writes {
+					last[w.Change] = w
 				}
 			}
-			one.Rounds = []order.Round{{}}
-			for _, at := range slices.SortedFunc(maps.Keys(last), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
-				one.Rounds[0].Blocks = append(one.Rounds[0].Blocks, last[at])
+			one.Rounds = []certificate.Round{{}}
+			for _, change := range slices.Sorted(maps.Keys(last)) {
+				one.Rounds[0].Writes = append(one.Rounds[0].Writes, last[change])
 			}
 			_, err = order.Prove(t.Context(), in, &one)
-			wrong := check(f.g, in.Old, in.New, &one)
+			wrong := check(f.g, in.Old, in.New, order.BlocksOf(in, &one))
 			if (err == nil) != (wrong == nil) {
 				t.Errorf("%s, failure %d: the proof says %v, the checker %v", spec, i, err, wrong)
 			}
@@ -223,7 +224,7 @@ type inForce [][2][]uint8
 
 // check is an error if some order of the writes of a round lets packets loop, loses those
 // that arrive before and after, or lets links wait for each other in a circle.
-func check(g *graph.Graph, old, new *routes.Routes, s *order.Schedule) error {
+func check(g *graph.Graph, old, new *routes.Routes, rounds []order.Blocks) error {
 	c := &checker{g: g, waits: map[[2]int32]bool{}}
 	for lid := mad.LID(1); lid <= old.Top(); lid++ {
 		if t := g.TerminalByLID(lid); t >= 0 && g.Terminals()[t].Out > 0 {
@@ -233,8 +234,8 @@ func check(g *graph.Graph, old, new *routes.Routes, s *order.Schedule) error {
 	begun := c.circle()
 	c.waits = map[[2]int32]bool{}
 	first := 0 // round of the epoch
-	for r := range max(1, len(s.Rounds)) {
-		if r < len(s.Rounds)-1 && s.Rounds[r].Drain == 0 {
+	for r := range max(1, len(rounds)) {
+		if r < len(rounds)-1 && rounds[r].Drain == 0 {
 			continue
 		}
 		for lid := mad.LID(1); lid <= old.Top(); lid++ {
@@ -242,7 +243,7 @@ func check(g *graph.Graph, old, new *routes.Routes, s *order.Schedule) error {
 			if t < 0 || g.Terminals()[t].Switch < 0 {
 				continue
 			}
-			entries := columns(old.Column(lid), lid, s)
+			entries := columns(old.Column(lid), lid, rounds)
 			if first == 0 && fmt.Sprint(entries[len(entries)-1][1]) != fmt.Sprint(new.Column(lid)) {
 				return fmt.Errorf("LID %d ends with other entries", lid)
 			}
@@ -265,8 +266,8 @@ func check(g *graph.Graph, old, new *routes.Routes, s *order.Schedule) error {
 }
 
 // columns are the entries for a LID in each round.
-func columns(now []uint8, lid mad.LID, s *order.Schedule) (list inForce) {
-	for _, round := range s.Rounds {
+func columns(now []uint8, lid mad.LID, rounds []order.Blocks) (list inForce) {
+	for _, round := range rounds {
 		after := append([]uint8(nil), now...)
 		for _, b := range round.Blocks {
 			if b.Number == int(lid)/mad.LFTBlock {

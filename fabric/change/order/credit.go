@@ -318,6 +318,46 @@ func (h *history) oldDependencies(ctx context.Context, of ...traffic) (*verify.D
 	return deps, nil
 }
 
+// oldCycleUntil returns the number of the round after which the tables have no credit loop,
+// from 1; 0: the new tables have one.
+func (h *history) oldCycleUntil(ctx context.Context) (int, error) {
+	for done := len(h.s.Rounds); done >= 0; done-- {
+		deps, err := h.dependenciesAfter(ctx, int32(done))
+		if err != nil {
+			return 0, err
+		}
+		if !deps.Acyclic() {
+			return (done + 1) % (len(h.s.Rounds) + 1), nil
+		}
+	}
+	return 0, nil
+}
+
+// dependenciesAfter returns the graph of the tables that are in force after some rounds.
+func (h *history) dependenciesAfter(ctx context.Context, rounds int32) (*verify.DependencyGraph, error) {
+	e := epoch{first: rounds, last: rounds, old: h.lanesAt >= rounds, new: h.in.sameLanes() || h.lanesAt < rounds}
+	workers, err := h.eachBlock(ctx, func(f *follower, b int) {
+		f.load(b, h.ends[b])
+		for i := range mad.LFTBlock {
+			if h.ends[b]>>i&1 == 0 {
+				continue
+			}
+			ports := f.old[i*h.n:][:h.n]
+			for _, w := range h.blocks[b] {
+				if w.round < rounds {
+					ports[w.s] = w.entries[i]
+				}
+			}
+			lid := b*mad.LFTBlock + i
+			f.begin(rounds, lid, ports)
+			f.collect(e, mad.LID(lid), betweenHosts)
+		}
+	})
+	deps := verify.NewDependencyGraph(h.g, h.vls())
+	addDependencies(deps, workers, betweenHosts)
+	return deps, err
+}
+
 // still returns h without the changes.
 func (h *history) still() *history {
 	return &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, selves: h.selves, judged: make([]uint64, len(h.blocks)), choices: h.choices.still()}
@@ -484,7 +524,7 @@ func (h *history) collectAll(ctx context.Context, e epoch, deps *verify.Dependen
 func (h *history) managementNotes(loop []string) []string {
 	switch {
 	case len(loop) > 0:
-		return []string{fmt.Sprintf("a credit loop of %s in which management packets (GMPs) to or from switches take part, as on %s", plural.Count(len(loop), "link", "links"), loop[0])}
+		return []string{fmt.Sprintf("management packets (GMPs) to and from switches: they could deadlock in a cycle of %s, such as %s; packets between hosts cannot", plural.Count(len(loop), "link", "links"), loop[0])}
 	case h.skipsManagement():
 		return []string{"credit loops of management packets (GMPs) to and from switches"}
 	}

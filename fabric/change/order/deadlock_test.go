@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 )
 
@@ -119,8 +120,8 @@ func (l *lossless) drain() {
 
 // run writes the rounds of a schedule, each in a random order, under traffic, and says
 // whether packets deadlock.
-func (l *lossless) run(s *Schedule) bool {
-	for _, round := range s.Rounds {
+func (l *lossless) run(schedule []Blocks) bool {
+	for _, round := range schedule {
 		for _, i := range l.random.Perm(len(round.Blocks)) {
 			l.now.write(round.Blocks[i])
 			for range l.random.IntN(60) {
@@ -143,12 +144,10 @@ func (l *lossless) run(s *Schedule) bool {
 // loopAtOnce are the LIDs of the credit loop of a change that is written at once; nil:
 // there is none.
 func loopAtOnce(t *testing.T, in *Input) (s *Schedule, lids []mad.LID) {
-	s = &Schedule{Rounds: []Round{{}}}
+	s = &Schedule{Rounds: []certificate.Round{{}}}
 	for _, sd := range in.New.Diff(in.Old).Switches {
 		for _, b := range sd.Blocks {
-			w := Block{Switch: sd.Switch, Number: b}
-			fillBlock(&w.Entries, in.New.Row(sd.Switch), b)
-			s.Rounds[0].Blocks = append(s.Rounds[0].Blocks, w)
+			s.Rounds[0].Writes = append(s.Rounds[0].Writes, in.Write(sd.Switch, b, blockOf(in.New.Row(sd.Switch), b)))
 		}
 	}
 	h, err := newHistory(newNet(in.Old.Graph()), in, s)
@@ -198,17 +197,17 @@ func TestDeadlock(t *testing.T) {
 			}
 			m := newModel(c.in.Old.Graph(), c.dead)
 			old := tablesOf(c.in.Old)
-			if err := m.check(old, tablesOf(c.in.New), s, random, 1<<12); err != nil {
+			if err := m.check(old, tablesOf(c.in.New), BlocksOf(c.in, s), random, 1<<12); err != nil {
 				t.Errorf("case %d: %v", i, err)
 			}
 			runs := 0
-			for ; runs < most && !deadlocks(m, old, lids, random, atOnce); runs++ {
+			for ; runs < most && !deadlocks(m, old, lids, random, BlocksOf(c.in, atOnce)); runs++ {
 			}
 			if runs < most {
 				found++
 			}
 			for range 200 + runs/2 {
-				if deadlocks(m, old, lids, random, s) {
+				if deadlocks(m, old, lids, random, BlocksOf(c.in, s)) {
 					t.Errorf("case %d: packets deadlock with the plan", i)
 					break
 				}
@@ -222,7 +221,7 @@ func TestDeadlock(t *testing.T) {
 }
 
 // deadlocks runs a schedule once.
-func deadlocks(m *model, old tables, lids []mad.LID, random *rand.Rand, s *Schedule) bool {
+func deadlocks(m *model, old tables, lids []mad.LID, random *rand.Rand, s []Blocks) bool {
 	l := newLossless(m, old, lids, random)
 	for range 100 {
 		l.step()

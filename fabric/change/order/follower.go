@@ -66,8 +66,6 @@ type follower struct {
 
 // tally counts what a follower has found.
 type tally struct {
-	lids                   int
-	entries                int
 	rerouted, lost, gained int64
 	lostFrom               *fabric.Port // an example
 	lostTo                 mad.LID
@@ -124,7 +122,7 @@ func (f *follower) follow(e epoch, b, i int) {
 	old, new := f.old[i*n:][:n], f.new[i*n:][:n]
 	clear(f.was)
 	f.walk(old, to, f.was)
-	entries := f.compare(old, new)
+	f.compare(old, new)
 	for s, way := range f.ways {
 		if f.is[s] = unknown; way == sameWay {
 			f.is[s] = f.was[s]
@@ -132,8 +130,6 @@ func (f *follower) follow(e epoch, b, i int) {
 	}
 	f.walk(new, to, f.is)
 	if e.first == 0 {
-		f.found.lids++
-		f.found.entries += entries
 		f.count(terminal, mad.LID(lid))
 	}
 	copy(f.now, old)
@@ -319,9 +315,8 @@ func (f *follower) refuse(lid int, r *Refusal) {
 	}
 }
 
-// compare compares the paths in the old and the new tables, and counts the entries that
-// change.
-func (f *follower) compare(old, new []uint8) (entries int) {
+// compare compares the paths in the old and the new tables.
+func (f *follower) compare(old, new []uint8) {
 	t := f.h.net
 	clear(f.ways)
 	for s := range f.ways {
@@ -331,7 +326,6 @@ func (f *follower) compare(old, new []uint8) (entries int) {
 			f.stack = append(f.stack, at)
 			f.ways[at] = sameWay // of a loop
 			if old[at] != new[at] {
-				entries++
 				f.ways[at] = otherWay
 				break
 			}
@@ -346,7 +340,6 @@ func (f *follower) compare(old, new []uint8) (entries int) {
 			f.ways[s] = way
 		}
 	}
-	return entries
 }
 
 // count adds the pairs whose packets take other paths in the end, which were compared.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -188,7 +189,7 @@ type grouping struct {
 func (p *planner) group(ctx context.Context, now, to *routes.Routes, left []mad.LID) (*grouping, error) {
 	in := *p.in
 	in.Old = now
-	h, err := newHistory(p.net, &in, &Schedule{Rounds: []Round{{Lanes: !in.sameLanes()}}})
+	h, err := newHistory(p.net, &in, &Schedule{Rounds: []certificate.Round{in.switchLanes()}})
 	if err != nil {
 		return nil, err
 	}

@@ -214,10 +214,11 @@ func TestHardCases(t *testing.T) {
 				t.Errorf("large %v, case %d: %v", large, i, err)
 				continue
 			}
-			if s.Figures.Wait == 0 {
+			if s.Wait() == 0 {
 				continue
 			}
 			waits++
+			c.in.number()
 			p := &planner{net: newNet(c.in.Old.Graph()), in: &c.in, drain: 2 * time.Second}
 			p.try(t.Context(), lanesFirst, &leg{ordered: make([]uint64, p.words())})
 			needs := slices.Clone(p.h.needs)
@@ -273,7 +274,7 @@ func TestValleyPaths(t *testing.T) {
 		if testing.Short() || name != "minhop" && name != "nue" {
 			continue // the checker takes seconds
 		}
-		if err := newModel(g, nil).check(tablesOf(in.Old), tablesOf(in.New), s, random, 4); err != nil {
+		if err := newModel(g, nil).check(tablesOf(in.Old), tablesOf(in.New), BlocksOf(in, s), random, 4); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
@@ -16,15 +17,16 @@ import (
 // history is what a schedule writes, by block.
 type history struct {
 	*net
-	in     *Input
-	s      *Schedule
-	blocks [][]write // by number of the block: its writes, round by round
-	ends   []uint64  // by number: a bit for each LID of a CA or router
-	selves []uint64  // by number: a bit for each LID of a switch
-	judged []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
-	needs  []uint64  // by number: a bit for each LID to which packets would loop or be dropped
-	epochs []epoch
-	loop   *creditLoop // that was found last
+	in      *Input
+	s       *Schedule
+	blocks  [][]write // by number of the block: its writes, round by round
+	ends    []uint64  // by number: a bit for each LID of a CA or router
+	selves  []uint64  // by number: a bit for each LID of a switch
+	judged  []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
+	needs   []uint64  // by number: a bit for each LID to which packets would loop or be dropped
+	epochs  []epoch
+	lanesAt int32       // the round that writes SL2VL of switches; forever: none
+	loop    *creditLoop // that was found last
 	// choices is nil if no switch routes adaptively. Else all LIDs are judged: the
 	// forwarding tables alone do not have the paths of their packets.
 	choices *choices
@@ -47,7 +49,8 @@ type epoch struct {
 const forever = math.MaxInt32
 
 func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
-	h := &history{net: t, in: in, s: s}
+	in.number()
+	h := &history{net: t, in: in, s: s, lanesAt: forever}
 	number := func(lid mad.LID) int { return int(lid) / mad.LFTBlock }
 	h.blocks = make([][]write, max(t.blocks(), number(in.Old.Top())+1, number(in.New.Top())+1))
 	h.judged, h.needs = make([]uint64, len(h.blocks)), make([]uint64, len(h.blocks))
@@ -55,27 +58,34 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 	lanes := same
 	e := epoch{old: true, new: lanes}
 	drain := t.longestDrain(in)
-	written := make([]bool, t.n*len(h.blocks)) // in the round
+	written := make([]int, len(in.Changes)) // the last round that wrote it, from 1
 	for r := range s.Rounds {
 		round := &s.Rounds[r]
-		clear(written)
-		if round.Lanes {
-			if len(round.Blocks) > 0 || lanes {
+		blocks, rows := 0, 0
+		for _, w := range round.Writes {
+			if w.Change < 0 || w.Change >= len(in.Changes) {
+				return nil, fmt.Errorf("round %d: change %d does not exist", r+1, w.Change)
+			}
+			if written[w.Change] == r+1 {
+				return nil, fmt.Errorf("round %d: change %d is written twice", r+1, w.Change)
+			}
+			written[w.Change] = r + 1
+			switch c, at := &in.Changes[w.Change], in.at[w.Change]; {
+			case c.Attr == mad.AttrSLtoVLMappingTable && t.g.SwitchByGUID(c.Node) >= 0:
+				rows++
+			case at.s < 0:
+			case at.number >= len(h.blocks) || len(w.Data) != mad.LFTBlock:
+				return nil, fmt.Errorf("round %d: block %d of switch %d is neither of the old nor of the new tables", r+1, at.number, at.s)
+			default:
+				blocks++
+				h.blocks[at.number] = append(h.blocks[at.number], write{int32(r), int32(at.s), (*[mad.LFTBlock]uint8)(w.Data)})
+			}
+		}
+		if rows > 0 {
+			if blocks > 0 || lanes {
 				return nil, fmt.Errorf("round %d: SL2VL must be written in one round, without other writes", r+1)
 			}
-			lanes, e.new = true, true
-		}
-		for i := range round.Blocks {
-			b := &round.Blocks[i]
-			if b.Switch < 0 || b.Switch >= t.n || b.Number < 0 || b.Number >= len(h.blocks) {
-				return nil, fmt.Errorf("round %d: block %d of switch %d is neither of the old nor of the new tables", r+1, b.Number, b.Switch)
-			}
-			at := b.Switch*len(h.blocks) + b.Number
-			if written[at] {
-				return nil, fmt.Errorf("round %d: block %d of switch %d is written twice", r+1, b.Number, b.Switch)
-			}
-			written[at] = true
-			h.blocks[b.Number] = append(h.blocks[b.Number], write{int32(r), int32(b.Switch), &b.Entries})
+			lanes, e.new, h.lanesAt = true, true, int32(r)
 		}
 		if e.last = int32(r); drain > 0 && round.Drain >= drain || r == len(s.Rounds)-1 {
 			h.epochs = append(h.epochs, e)
@@ -246,10 +256,7 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 	if err := h.end(); err != nil {
 		return Figures{}, err
 	}
-	fig := h.figures()
-	if n := in.MaxBlocks; n > 0 && fig.Blocks > n {
-		return fig, &Refusal{Round: -1, Reason: fmt.Sprintf("%d blocks would be written, more than %d", fig.Blocks, n), Hint: "allow more, or keep more of the old tables"}
-	}
+	fig := Figures{Unjudged: h.unjudged()}
 	for _, e := range h.epochs {
 		workers, err := h.followAll(ctx, e)
 		if err != nil {
@@ -273,6 +280,11 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 		}
 	}
 	fig.Unjudged = append(fig.Unjudged, h.managementNotes(fig.Management)...)
+	if fig.OldCycle {
+		var err error
+		fig.OldCycleUntil, err = h.oldCycleUntil(ctx)
+		return fig, err
+	}
 	return fig, nil
 }
 
@@ -342,33 +354,14 @@ func addDependencies(deps *verify.DependencyGraph, workers []*follower, of traff
 
 // lost returns the refusal of pairs that have no path in the new tables.
 func (h *history) lost(workers []*follower, pairs int64) error {
-	r := &Refusal{Round: -1, Reason: fmt.Sprintf("%d pairs have a path now, and none in the new tables", pairs), Hint: "route them in the new tables, or accept the loss"}
+	r := &Refusal{Round: -1, Reason: plural.Count(int(pairs), "pair has", "pairs have") + " a path now, and none in the new tables", Hint: "route them in the new tables, or accept the loss"}
 	for _, f := range workers {
 		if f.found.lost > 0 && (r.LID == 0 || f.found.lostTo < r.LID) {
 			r.LID = f.found.lostTo
-			r.Reason = fmt.Sprintf("%d pairs have a path now, and none in the new tables: as from %s to LID %d", pairs, f.found.lostFrom.Label(), r.LID)
+			r.Reason = fmt.Sprintf("%s a path now, and none in the new tables: as from %s to LID %d", plural.Count(int(pairs), "pair has", "pairs have"), f.found.lostFrom.Label(), r.LID)
 		}
 	}
 	return r
-}
-
-// figures returns the figures that follow from the schedule alone.
-func (h *history) figures() Figures {
-	fig := Figures{Rounds: len(h.s.Rounds)}
-	written := make([]bool, h.n)
-	for r := range h.s.Rounds {
-		round := &h.s.Rounds[r]
-		fig.Blocks += len(round.Blocks)
-		fig.Wait += round.Drain
-		for i := range round.Blocks {
-			if s := round.Blocks[i].Switch; !written[s] {
-				written[s] = true
-				fig.Switches++
-			}
-		}
-	}
-	fig.Unjudged = h.unjudged()
-	return fig
 }
 
 // unjudged lists what the proof does not cover.
@@ -387,8 +380,6 @@ func (h *history) unjudged() []string {
 }
 
 func (fig *Figures) add(f *tally) {
-	fig.LIDs += f.lids
-	fig.Entries += f.entries
 	fig.Pairs += f.rerouted
 	fig.Lost += f.lost
 	fig.Gained += f.gained
@@ -502,12 +493,14 @@ func (in *Input) check() error {
 	if in.Old == nil || in.New == nil || in.Old.Graph() != in.New.Graph() {
 		return fmt.Errorf("order of writes: the old and the new tables must be on one graph")
 	}
+	in.number()
 	n := len(in.Old.Graph().Switches())
-	if in.Drain != nil && len(in.Drain) != n || in.OldTop != nil && len(in.OldTop) != n || in.NewTop != nil && len(in.NewTop) != n {
-		return fmt.Errorf("order of writes: expected a drain time and a LinearFDBTop for each of %d switches, or none", n)
+	if in.Drain != nil && len(in.Drain) != n {
+		return fmt.Errorf("order of writes: expected a drain time for each of %d switches, or none", n)
 	}
-	if in.Adaptive != nil && len(in.Adaptive) != n || slices.ContainsFunc(in.Disable, func(p Place) bool {
-		return p.Switch < 0 || p.Switch >= len(in.Adaptive) || !in.Adaptive[p.Switch].Active()
+	if in.Adaptive != nil && len(in.Adaptive) != n || slices.ContainsFunc(in.Disable, func(i int) bool {
+		s := in.at[i].s
+		return s < 0 || s >= len(in.Adaptive) || !in.Adaptive[s].Active()
 	}) {
 		return fmt.Errorf("order of writes: expected adaptive routing for each of %d switches, or none, and none to disable where it is off", n)
 	}

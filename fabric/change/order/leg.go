@@ -3,6 +3,7 @@ package order
 import (
 	"slices"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -11,6 +12,7 @@ import (
 // leg is the part of a change between two drains, between two versions of the tables.
 type leg struct {
 	*net
+	in       *Input
 	from, to *routes.Routes
 	// ordered are LIDs, a bit each by block, whose entries change from the destination
 	// backwards: each after the next switch that changes on the new path. A packet at a
@@ -32,7 +34,7 @@ type precedence struct {
 // placedWrite is a write with its round.
 type placedWrite struct {
 	round int32
-	Block
+	certificate.Write
 }
 
 // span is a pair of rounds between which a drain must be: after one of first to last.
@@ -40,7 +42,7 @@ type span struct{ first, last int32 }
 
 // rounds places the writes in as few rounds as the precedences allow. It returns nil and
 // false if they contradict each other.
-func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
+func (l *leg) rounds() (list []certificate.Round, drains []int32, ok bool) {
 	blocks := max(int(l.from.Top()), int(l.to.Top()))/mad.LFTBlock + 1
 	differ := make([][]int32, blocks) // the switches whose block changes
 	for _, sd := range l.to.Diff(l.from).Switches {
@@ -66,9 +68,9 @@ func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 		for i := range of {
 			r := int(of[i].round)
 			for len(list) <= r {
-				list = append(list, Round{})
+				list = append(list, certificate.Round{})
 			}
-			list[r].Blocks = append(list[r].Blocks, of[i].Block)
+			list[r].Writes = append(list[r].Writes, of[i].Write)
 		}
 	}
 	return list, drainRounds(slices.Concat(spans...)), true
@@ -286,17 +288,15 @@ func (p *placer) splitCycles() {
 // for each round in which a LID of it changes.
 func (p *placer) writes(b int) (list []placedWrite) {
 	for at, s := range p.switches {
-		w := placedWrite{p.level[at], Block{Switch: int(s), Number: b}}
-		fillBlock(&w.Entries, p.l.to.Row(int(s)), b)
+		w := placedWrite{p.level[at], p.l.in.write(int(s), b, blockOf(p.l.to.Row(int(s)), b))}
 		if !p.split[at] {
 			list = append(list, w)
 			continue
 		}
-		var from [mad.LFTBlock]uint8
-		fillBlock(&from, p.l.from.Row(int(s)), b)
+		from := blockOf(p.l.from.Row(int(s)), b)
 		var rounds []int32
 		for i := range from {
-			if from[i] != w.Entries[i] && p.moves(b, i) {
+			if from[i] != w.Data[i] && p.moves(b, i) {
 				rounds = append(rounds, p.level[p.vertex(s, i)])
 			}
 		}
@@ -306,10 +306,10 @@ func (p *placer) writes(b int) (list []placedWrite) {
 			rounds = []int32{0}
 		}
 		for k, round := range rounds {
-			step := placedWrite{round, w.Block}
+			step := placedWrite{round, certificate.Write{Change: w.Change, Data: slices.Clone(w.Data)}}
 			for i := range from {
 				if k < len(rounds)-1 && (!p.moves(b, i) || p.level[p.vertex(s, i)] > round) {
-					step.Entries[i] = from[i]
+					step.Data[i] = from[i]
 				}
 			}
 			list = append(list, step)

@@ -122,7 +122,7 @@ type wait struct{ a, b channel }
 
 // check is an error where a step of the schedule is not safe: all states of a round
 // are tried where there are few, else some.
-func (m *model) check(old, new tables, s *Schedule, random *rand.Rand, limit int) error {
+func (m *model) check(old, new tables, schedule []Blocks, random *rand.Rand, limit int) error {
 	live := map[[2]int]bool{}
 	looped := map[[2]int]bool{}
 	for _, h := range m.hosts {
@@ -139,7 +139,7 @@ func (m *model) check(old, new tables, s *Schedule, random *rand.Rand, limit int
 	var states []tables // of the epoch, each after the states that may come before it
 	var sets []uint64   // the writes of each that are done; of its round
 	var rounds []int
-	for r, round := range s.Rounds {
+	for r, round := range schedule {
 		n := len(round.Blocks)
 		var masks []uint64
 		if n < 63 && 1<<n <= limit {
@@ -180,7 +180,7 @@ func (m *model) check(old, new tables, s *Schedule, random *rand.Rand, limit int
 		for _, b := range round.Blocks {
 			now.write(b)
 		}
-		if round.Drain > 0 || r == len(s.Rounds)-1 {
+		if round.Drain > 0 || r == len(schedule)-1 {
 			later := func(i, j int) bool { return rounds[i] < rounds[j] || rounds[i] == rounds[j] && sets[i]&^sets[j] == 0 }
 			states, sets, rounds = append(states, now.clone()), append(sets, 0), append(rounds, r+1)
 			if !oldCyclic && cyclic(m.waits(states, later)) {

@@ -20,6 +20,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -40,18 +41,16 @@ type Input struct {
 	// Drain is, by switch, how long a packet may stay in it (HOQLife and the lifetime in
 	// the switch). 0: unlimited. Nil: unknown.
 	Drain []time.Duration
-	// OldTop and NewTop are LinearFDBTop of each switch. Nil: the highest LID with an
-	// entry. Without NewTop it is only raised.
-	OldTop, NewTop []mad.LID
 	// Adaptive is, by switch, adaptive routing that is on: the switch then follows Old only
 	// when a write has disabled it; nil: it follows Old. No list: it is unknown which
 	// switches route adaptively, and all are assumed to follow Old.
 	Adaptive []*adaptive.Switch
-	// Disable has the blocks that are written first to disable adaptive routing, with their
-	// old entries. Switches of Adaptive without a block here or in the change keep it.
-	Disable []Place
-	// MaxBlocks limits the number of blocks that may be written; 0: unlimited.
-	MaxBlocks int
+	// Changes are what the rounds write, by number; nil: the blocks and the rows of SL2VL by
+	// which New differs from Old. Only those of forwarding tables and SL2VL are written.
+	Changes []certificate.Change
+	// Disable are the numbers of the blocks that are written first to disable adaptive routing,
+	// with their old entries. Switches of Adaptive without a block here or in the change keep it.
+	Disable []int
 	// Simple skips the orders that take long to find: with precedences, groups of LIDs,
 	// and drains. It does not change the refusal.
 	Simple bool
@@ -60,64 +59,34 @@ type Input struct {
 	// AcceptLost plans even if the new tables have no path for pairs that have one in the
 	// old tables.
 	AcceptLost bool
+
+	at []place       // by number of the change
+	of map[place]int // its inverse
 }
 
 // Schedule is an order of writes.
 type Schedule struct {
-	// Raise is written before all rounds, and Lower after them.
-	Raise, Lower []Top
-	Rounds       []Round
-	Figures      Figures
+	// Rounds are writes of Input.Changes; those with LIDs of Input.Last are at the end of each
+	// round. In a proof a wait counts as a drain if packets on any link are gone after it: if
+	// it is at least the sum of Input.Drain of the switches at the two ends of each link.
+	Rounds  []certificate.Round
+	Figures Figures
 }
 
-// Round is a set of writes in any order. It has ended when all of them are read back.
-type Round struct {
-	// Lanes is set if the round is the writes of SL2VL, and of related tables, which the
-	// caller keeps: Blocks is empty.
-	Lanes bool
-	// Disables is set of the round that writes Input.Disable.
-	Disables bool
-	Blocks   []Block // blocks with LIDs of Input.Last are at the end
-	// Drain is how long to wait after the round before the next begins. In a proof it counts
-	// as a drain if packets on any link are gone after it: if it is at least the sum of
-	// Input.Drain of the switches at the two ends of each link.
-	Drain time.Duration
-}
-
-// Block is a write of a block of a linear forwarding table.
-type Block struct {
-	Switch  int // in the graph
-	Number  int // of the block, whose first LID is 64 * Number
-	Entries [mad.LFTBlock]uint8
-}
-
-// Place is a block of a linear forwarding table.
-type Place struct{ Switch, Number int }
-
-// Top is a write of LinearFDBTop.
-type Top struct {
-	Switch int
-	LID    mad.LID
-}
-
-// Figures are the extent of a schedule, and what the proof does not cover. The largest
-// load of a link before and after is computed by routes.Routes.Rerouted, which takes
-// longer.
+// Figures are the effect of a change, and what its proof does not cover. The largest load of
+// a link before and after is computed by traffic.CountRerouted, which takes longer.
 type Figures struct {
-	Blocks   int           // that are written; a block that is written twice counts twice
-	Switches int           // with such blocks
-	Rounds   int           // as Schedule.Rounds
-	Wait     time.Duration // sum of the drains
-	Entries  int           // that change
-	LIDs     int           // with such entries
 	// Pairs counts pairs of an endpoint and a LID of another endpoint whose packets take
 	// other links in the end. Lost are pairs that have a path in the old tables and none
 	// in the new ones; Gained are the reverse.
 	Pairs, Lost, Gained int64
 	// OldCycle reports that the old tables have a credit loop already; the change is
-	// not refused for it. Cycle is one that the change may cause, and that was accepted.
-	OldCycle bool
-	Cycle    []Dependency
+	// not refused for it. It remains until the end of round OldCycleUntil, from 1; 0: the
+	// new tables have it, too. Cycle is one that the change may cause, and that was
+	// accepted.
+	OldCycle      bool
+	OldCycleUntil int
+	Cycle         []Dependency
 	// Management is a credit loop that the change may cause with general management
 	// packets (GMPs) to port 0 of switches and their answers: its links, as text; nil:
 	// not found.

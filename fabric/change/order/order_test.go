@@ -57,7 +57,7 @@ func TestLinkLost(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s without channel %d: %v", name, c, err)
 			}
-			if d := in.New.Diff(in.Old); s.Figures.Blocks != d.Blocks || s.Figures.Entries == 0 || s.Figures.Gained == 0 || len(s.Rounds) > 4 {
+			if d := in.New.Diff(in.Old); writesOf(s) != d.Blocks || s.Figures.Gained == 0 || len(s.Rounds) > 4 {
 				t.Errorf("%s without channel %d: %+v, expected %d blocks in few rounds", name, c, s.Figures, d.Blocks)
 			}
 		}
@@ -90,12 +90,20 @@ func benchmark(b *testing.B, in Input) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if s.Figures.Blocks < d.Blocks {
+		if writesOf(s) < d.Blocks {
 			b.Fatal(s.Figures, d.Blocks)
 		}
-		b.ReportMetric(float64(s.Figures.Blocks), "blocks")
-		b.ReportMetric(float64(s.Figures.Rounds), "rounds")
+		b.ReportMetric(float64(writesOf(s)), "blocks")
+		b.ReportMetric(float64(len(s.Rounds)), "rounds")
 	}
+}
+
+// writesOf is how much a schedule writes.
+func writesOf(s *Schedule) (n int) {
+	for _, r := range s.Rounds {
+		n += len(r.Writes)
+	}
+	return n
 }
 
 // cpu is the time that the process has used on all cores.

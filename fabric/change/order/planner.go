@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/change/certificate"
 	"fabsh/mad"
 )
 
@@ -19,7 +19,8 @@ import (
 //  3. besides, for each credit loop that is left, precedences that break it, with
 //     drains between where packets that an old entry sent must have left;
 //  4. the LIDs in groups, with drains between, some by way of intermediate tables;
-//  5. the virtual lanes after the tables instead of before, as on the way back from
+//  5. the LIDs one by one, with drains between, in an order that is searched;
+//  6. the virtual lanes after the tables instead of before, as on the way back from
 //     tables that need them.
 //
 // Before these, one round disables adaptive routing where the change writes, with a drain
@@ -47,7 +48,7 @@ func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.tops(s)
+	in.complete(s)
 	return s, nil
 }
 
@@ -60,6 +61,8 @@ type planner struct {
 	needs []uint64      // LIDs whose packets would loop or be dropped with one round
 	// drained is set if a drain follows the round that disables adaptive routing.
 	drained bool
+	// singles is set if an order LID by LID was searched.
+	singles bool
 }
 
 func (p *planner) plan(ctx context.Context) (*Schedule, error) {
@@ -97,8 +100,25 @@ func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 		if s, err := p.byGroups(ctx); !isRefusal(err) {
 			return s, err
 		}
+		if s, err := p.bySingles(ctx); !isRefusal(err) {
+			return s, err
+		}
+		p.advise(why)
 	}
 	return nil, why
+}
+
+// advise adds to the hint of a refusal which orders with drains were tried.
+func (p *planner) advise(why error) {
+	r := new(Refusal)
+	if !errors.As(why, &r) {
+		return
+	}
+	tried := "orders in groups of LIDs with waits were tried"
+	if p.singles {
+		tried = "orders with waits were tried, in groups of LIDs and LID by LID"
+	}
+	r.Hint = tried + ": " + r.Hint
 }
 
 // words returns the number of blocks.
@@ -133,13 +153,13 @@ const (
 // try proves the schedule of legs; tables that a leg lacks are taken from the input.
 func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedule, error) {
 	s := &Schedule{}
-	if first := p.in.disable(); len(first.Blocks) > 0 {
+	if first := p.in.disable(); len(first.Writes) > 0 {
 		if p.drained {
 			first.Drain = p.drain
 		}
 		s.Rounds = append(s.Rounds, first)
 	}
-	round := Round{Lanes: true}
+	round := p.in.lanes()
 	if lanes == lanesDrained {
 		round.Drain = p.drain
 	}
@@ -147,7 +167,7 @@ func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedu
 		s.Rounds = append(s.Rounds, round)
 	}
 	for i, l := range legs {
-		l.net = p.net
+		l.net, l.in = p.net, p.in
 		if l.from == nil {
 			l.from, l.to = p.in.Old, p.in.New
 		}
@@ -181,17 +201,6 @@ func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedu
 	return s, nil
 }
 
-// disable returns the round that disables adaptive routing.
-func (in *Input) disable() Round {
-	r := Round{Disables: true}
-	for _, p := range in.Disable {
-		b := Block{Switch: p.Switch, Number: p.Number}
-		fillBlock(&b.Entries, in.Old.Row(p.Switch), p.Number)
-		r.Blocks = append(r.Blocks, b)
-	}
-	return r
-}
-
 // errContradiction reports a leg whose precedences contradict each other.
 var errContradiction = &Refusal{Round: -1, Reason: "the precedences contradict each other"}
 
@@ -216,55 +225,19 @@ func (in *Input) putLast(s *Schedule) {
 		last[int(lid)/mad.LFTBlock] = true
 	}
 	for r := range s.Rounds {
-		slices.SortStableFunc(s.Rounds[r].Blocks, func(a, b Block) int {
-			switch {
-			case last[a.Number] == last[b.Number]:
+		slices.SortStableFunc(s.Rounds[r].Writes, func(a, b certificate.Write) int {
+			if a.Change < 0 || b.Change < 0 {
 				return 0
-			case last[b.Number]:
+			}
+			switch x, y := last[in.at[a.Change].number], last[in.at[b.Change].number]; {
+			case x == y:
+				return 0
+			case y:
 				return -1
 			}
 			return 1
 		})
 	}
-}
-
-func fillBlock(entries *[mad.LFTBlock]uint8, row routes.Row, b int) {
-	n := 0
-	if first := b * mad.LFTBlock; first < len(row) {
-		n = copy(entries[:], row[first:])
-	}
-	for ; n < len(entries); n++ {
-		entries[n] = mad.NoPort
-	}
-}
-
-// tops returns the writes of LinearFDBTop.
-func (in *Input) tops(s *Schedule) {
-	for i := range in.New.Graph().Switches() {
-		was, is := highest(in.Old.Row(i)), highest(in.New.Row(i))
-		if in.OldTop != nil {
-			was = in.OldTop[i]
-		}
-		if in.NewTop != nil {
-			is = in.NewTop[i]
-		}
-		switch {
-		case is > was:
-			s.Raise = append(s.Raise, Top{i, is})
-		case is < was && in.NewTop != nil:
-			s.Lower = append(s.Lower, Top{i, is})
-		}
-	}
-}
-
-// highest returns the highest LID with an entry.
-func highest(row routes.Row) mad.LID {
-	for lid := len(row) - 1; lid > 0; lid-- {
-		if row[lid] != mad.NoPort {
-			return mad.LID(lid)
-		}
-	}
-	return 0
 }
 
 // maxLoops is the largest number of credit loops that are broken by precedences, and maxWork

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/mad"
@@ -16,7 +17,7 @@ import (
 func needsDrain(t *testing.T) (Input, *Schedule) {
 	t.Helper()
 	for _, c := range hardCases(t, true, 100) {
-		if s, err := Plan(t.Context(), c.in); err == nil && s.Figures.Wait > 0 && len(s.Rounds[0].Blocks) > 0 {
+		if s, err := Plan(t.Context(), c.in); err == nil && s.Wait() > 0 && len(s.Rounds[0].Writes) > 0 {
 			return c.in, s
 		}
 	}
@@ -32,22 +33,26 @@ func TestProveRefuses(t *testing.T) {
 		want string
 	}{
 		{"as planned", func(*Input, *Schedule) {}, ""},
-		{"no switch", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Switch = 1000 }, "neither of the old nor of the new tables"},
-		{"a negative block", func(_ *Input, s *Schedule) { s.Rounds[0].Blocks[0].Number = -1 }, "neither of the old nor of the new tables"},
+		{"no change", func(_ *Input, s *Schedule) { s.Rounds[0].Writes[0].Change = 1000 }, "change 1000 does not exist"},
+		{"a negative change", func(_ *Input, s *Schedule) { s.Rounds[0].Writes[0].Change = -1 }, "change -1 does not exist"},
+		{"a short block", func(_ *Input, s *Schedule) { s.Rounds[0].Writes[0].Data = []byte{1} }, "neither of the old nor of the new tables"},
 		{"twice in a round", func(_ *Input, s *Schedule) {
-			s.Rounds[0].Blocks = append(s.Rounds[0].Blocks, s.Rounds[0].Blocks[0])
+			s.Rounds[0].Writes = append(s.Rounds[0].Writes, s.Rounds[0].Writes[0])
 		}, "written twice"},
-		{"a write too few", func(_ *Input, s *Schedule) { s.Rounds[len(s.Rounds)-1].Blocks = nil }, "is not that of the new tables"},
-		{"another entry", func(_ *Input, s *Schedule) { s.Rounds[len(s.Rounds)-1].Blocks[0].Entries[3] ^= 1 }, "is not that of the new tables"},
+		{"a write too few", func(_ *Input, s *Schedule) { s.Rounds[len(s.Rounds)-1].Writes = nil }, "is not that of the new tables"},
+		{"another entry", func(_ *Input, s *Schedule) { s.Rounds[len(s.Rounds)-1].Writes[0].Data[3] ^= 1 }, "is not that of the new tables"},
 		{"a short drain", func(_ *Input, s *Schedule) {
 			for r := range s.Rounds {
 				s.Rounds[r].Drain /= 2
 			}
 		}, "may deadlock"},
 		{"no bound on drains", func(in *Input, _ *Schedule) { in.Drain = nil }, "may deadlock"},
-		{"too many blocks", func(in *Input, _ *Schedule) { in.MaxBlocks = 1 }, "more than 1"},
-		{"no LinearFDBTop", func(in *Input, _ *Schedule) { in.OldTop = make([]mad.LID, len(in.Drain)) }, "LinearFDBTop"},
-		{"lanes that do not differ", func(_ *Input, s *Schedule) { s.Rounds = append(s.Rounds, Round{Lanes: true}) }, "SL2VL"},
+		{"lanes that do not differ", func(in *Input, s *Schedule) {
+			in.number()
+			in.Changes = append(in.Changes, certificate.Change{Attr: mad.AttrSLtoVLMappingTable, Node: in.Changes[0].Node})
+			in.at = append(in.at, place{s: -1})
+			s.Rounds = append(s.Rounds, certificate.Round{Writes: []certificate.Write{{Change: len(in.at) - 1}}})
+		}, "SL2VL"},
 		{"pairs lost", func(in *Input, _ *Schedule) {
 			in.New = in.New.Clone()
 			for lid := range in.New.Row(0) {
@@ -75,7 +80,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	in.Drain = slices.Clone(in.Drain)
 	in.Drain[0] = 0
-	if s, err := Plan(t.Context(), in); err == nil && s.Figures.Wait > 0 {
+	if s, err := Plan(t.Context(), in); err == nil && s.Wait() > 0 {
 		t.Error("a plan waits where a switch keeps packets for ever")
 	}
 	in.AcceptCreditLoops = true
@@ -85,7 +90,7 @@ func TestPlanRefuses(t *testing.T) {
 	whole, _ := graphs(t, "fattree:k=4,levels=2", 0)
 	old := compute(t, whole, "ftree", engines.Options{})
 	in = Input{Old: old, New: old.Clone()}
-	if s, err := Plan(t.Context(), in); err != nil || len(s.Rounds) != 0 || s.Figures.Blocks != 0 {
+	if s, err := Plan(t.Context(), in); err != nil || len(s.Rounds) != 0 {
 		t.Errorf("no change: %+v, %v", s, err)
 	}
 	host := whole.LIDs(graph.ClassCN)[0]
@@ -101,18 +106,16 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// TestLast: blocks of the LIDs that are cut last are last in each round; and
-// LinearFDBTop is raised before where the new tables reach further.
+// TestLast: blocks of the LIDs that are cut last are last in each round.
 func TestLast(t *testing.T) {
 	whole, _ := graphs(t, "fattree:k=8,levels=3", 0)
 	in := Input{Old: compute(t, whole, "minhop", engines.Options{Policy: engines.LeastLoaded}), New: compute(t, whole, "ftree", engines.Options{})}
 	in.Last = []mad.LID{70}
-	in.OldTop = slices.Repeat([]mad.LID{100}, len(whole.Switches()))
 	s, err := Plan(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r, round := range s.Rounds {
+	for r, round := range BlocksOf(in, s) {
 		if i := slices.IndexFunc(round.Blocks, func(b Block) bool { return b.Number == 1 }); i >= 0 {
 			for _, b := range round.Blocks[i:] {
 				if b.Number != 1 {
@@ -120,13 +123,6 @@ func TestLast(t *testing.T) {
 				}
 			}
 		}
-	}
-	if len(s.Raise) != len(whole.Switches()) || len(s.Lower) != 0 {
-		t.Errorf("LinearFDBTop raised of %d switches, lowered of %d", len(s.Raise), len(s.Lower))
-	}
-	back := Input{Old: in.New, New: in.Old, OldTop: slices.Repeat([]mad.LID{200}, len(whole.Switches())), NewTop: in.OldTop}
-	if s, err := Plan(t.Context(), back); err != nil || len(s.Lower) != len(whole.Switches()) {
-		t.Errorf("back: %v", err)
 	}
 }
 

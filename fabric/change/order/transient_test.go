@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/engines"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
@@ -123,7 +124,7 @@ func TestTransient(t *testing.T) {
 		}
 		planned[kind]++
 		differ := in.differing()
-		for _, round := range s.Rounds {
+		for _, round := range BlocksOf(in, s) {
 			for _, b := range round.Blocks {
 				if !differ[[2]int{b.Switch, b.Number}] {
 					t.Errorf("change %d, %s: block %d of switch %d is written, and does not change in the end", i, what, b.Number, b.Switch)
@@ -134,7 +135,7 @@ func TestTransient(t *testing.T) {
 			t.Errorf("change %d, %s: %v", i, what, err)
 		}
 		m := newModel(in.Old.Graph(), dead)
-		if err := m.check(tablesOf(in.Old), tablesOf(in.New), s, random, 1<<10); err != nil {
+		if err := m.check(tablesOf(in.Old), tablesOf(in.New), BlocksOf(in, s), random, 1<<10); err != nil {
 			t.Errorf("change %d, %s: %v", i, what, err)
 		}
 	}
@@ -175,18 +176,15 @@ func TestProve(t *testing.T) {
 	for i := range 3000 {
 		in, dead, what := change(t, random, 4+random.IntN(3))
 		s := &Schedule{}
-		in.tops(s)
 		in.Drain = slices.Repeat([]time.Duration{time.Second / 2}, len(in.Old.Graph().Switches()))
 		rounds := 1 + random.IntN(4)
 		for range rounds {
-			s.Rounds = append(s.Rounds, Round{Drain: time.Duration(random.IntN(2)) * time.Second})
+			s.Rounds = append(s.Rounds, certificate.Round{Drain: time.Duration(random.IntN(2)) * time.Second})
 		}
 		for _, sd := range in.New.Diff(in.Old).Switches {
 			for _, b := range sd.Blocks {
-				w := Block{Switch: sd.Switch, Number: b}
-				fillBlock(&w.Entries, in.New.Row(sd.Switch), b)
 				r := &s.Rounds[random.IntN(rounds)]
-				r.Blocks = append(r.Blocks, w)
+				r.Writes = append(r.Writes, in.Write(sd.Switch, b, blockOf(in.New.Row(sd.Switch), b)))
 			}
 		}
 		fig, err := Prove(t.Context(), in, s)
@@ -197,7 +195,7 @@ func TestProve(t *testing.T) {
 			continue // pairs that the new tables do not connect
 		}
 		m := newModel(in.Old.Graph(), dead)
-		wrong := m.check(tablesOf(in.Old), tablesOf(in.New), s, random, 1<<10)
+		wrong := m.check(tablesOf(in.Old), tablesOf(in.New), BlocksOf(in, s), random, 1<<10)
 		if cyclic(m.waits([]tables{tablesOf(in.Old)}, nil)) {
 			continue // the checker does not tell old loops from others
 		}
@@ -207,7 +205,7 @@ func TestProve(t *testing.T) {
 		if wrong == nil {
 			safe++
 			m.management = true
-			if wrong = m.check(tablesOf(in.Old), tablesOf(in.New), s, random, 1<<10); (fig.Management == nil) != (wrong == nil) && !cyclic(m.waits([]tables{tablesOf(in.Old)}, nil)) {
+			if wrong = m.check(tablesOf(in.Old), tablesOf(in.New), BlocksOf(in, s), random, 1<<10); (fig.Management == nil) != (wrong == nil) && !cyclic(m.waits([]tables{tablesOf(in.Old)}, nil)) {
 				t.Errorf("schedule %d, %s: with management packets the proof says %v, the checker %v", i, what, fig.Management, wrong)
 			}
 			management[wrong == nil]++
@@ -253,7 +251,7 @@ func TestTransientTree(t *testing.T) {
 			if len(g.Switches()) > 100 {
 				limit = 4
 			}
-			if err := newModel(g, dead).check(tablesOf(in.Old), tablesOf(in.New), s, random, limit); err != nil {
+			if err := newModel(g, dead).check(tablesOf(in.Old), tablesOf(in.New), BlocksOf(in, s), random, limit); err != nil {
 				t.Errorf("%s, %s: %v", spec, what, err)
 			}
 		}

@@ -37,6 +37,7 @@ func (f Files) Add(device string, i int) {
 	f.Adapter(device, map[string]string{
 		"node_type": "1: CA", "node_guid": fmt.Sprintf("a088:c203:0010:%04x", i<<4), "sys_image_guid": fmt.Sprintf("a088:c203:0010:%04x", i<<4),
 		"node_desc": "node-0012 " + device, "fw_ver": "28.39.1002", "hca_type": "MT4129", "board_id": "MT_0000000838", "hw_rev": "0",
+		"device/current_link_width": "16", "device/max_link_width": "16", "device/current_link_speed": "32.0 GT/s PCIe", "device/max_link_speed": "32.0 GT/s PCIe",
 	})
 	f.Port(device, map[string]string{
 		"state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)", "link_layer": "InfiniBand",
@@ -76,6 +77,24 @@ func (f Files) Port(device string, texts map[string]string) {
 	for name, text := range texts {
 		f.Set(path.Join(class, device, "ports/1", name), text)
 	}
+}
+
+// Function adds a virtual function of a device: with a served device, the port of which has a state, else
+// with what the driver of the adapter shows.
+func (f Files) Function(device string, index int, served, state, guid string) {
+	folder := path.Join(class, device, "device")
+	if served != "" {
+		f.Add(served, 0x80+index)
+		f.Port(served, map[string]string{"state": state, "gids/0": "fe80:0000:0000:0000:" + guid})
+		f.Adapter(served, map[string]string{"node_guid": guid})
+		f.Set(path.Join(folder, fmt.Sprintf("virtfn%d/infiniband/%s/node_guid", index, served)), guid)
+		return
+	}
+	f.Set(path.Join(folder, fmt.Sprintf("virtfn%d/vendor", index)), "0x15b3")
+	shown := path.Join(folder, fmt.Sprintf("sriov/%d", index))
+	f.Set(path.Join(shown, "node"), guid)
+	f.Set(path.Join(shown, "port"), guid)
+	f.Set(path.Join(shown, "policy"), state)
 }
 
 // Remove removes a device.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -13,7 +15,8 @@ import (
 
 // addChoices lets the switches choose among all next hops that h allows, for adaptive
 // routing. LIDs to which some switch with CAs has no next hop stay static: the paths that
-// are added for them are found among static ones. Equal sets of ports share a group.
+// are added for them are found among static ones; a note counts them. Equal sets of ports share
+// a group.
 //
 // Time: O(S*C + S*L).
 func addChoices(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
@@ -23,6 +26,12 @@ func addChoices(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 	for s, n := range endpoints {
 		for d := range gaps {
 			gaps[d] = gaps[d] || n > 0 && s != d && h.Distance(s, d) < 0
+		}
+	}
+	without := 0
+	for d, gap := range gaps {
+		if gap {
+			without += len(g.DestsOf(d))
 		}
 	}
 	next := make([]graph.NextHops, g.Workers())
@@ -36,7 +45,7 @@ func addChoices(ctx context.Context, r *routes.Routes, h *graph.Hops) error {
 			ports, _ := x.Ports(d)
 			return ports
 		}
-	})
+	}, without)
 }
 
 // addParallel lets the switches choose among parallel links.
@@ -55,14 +64,16 @@ func addParallel(ctx context.Context, r *routes.Routes) error {
 			}
 			return nil
 		}
-	})
+	}, 0)
 }
 
 // setGroups sets the groups of all switches. choose is called for each switch, and returns
 // what finds the ports to a switch d; with fewer than two, and where the port of an
-// entry is not among them, it is static.
-func setGroups(ctx context.Context, r *routes.Routes, choose func(worker, s int) func(d int, row routes.Row) []uint8) error {
+// entry is not among them, it is static. without is to how many LIDs none may choose, because
+// some switch has no path; a note reports it.
+func setGroups(ctx context.Context, r *routes.Routes, choose func(worker, s int) func(d int, row routes.Row) []uint8, without int) error {
 	g := r.Graph()
+	var chosen atomic.Bool
 	switches := make([]*adaptive.Switch, len(g.Switches()))
 	err := graph.Each(ctx, g.Workers(), len(switches), func(worker, s int) {
 		portsTo := choose(worker, s)
@@ -89,16 +100,26 @@ func setGroups(ctx context.Context, r *routes.Routes, choose func(worker, s int)
 			for _, dest := range g.DestsOf(d) {
 				if p := row.Port(dest.LID); ports.Has(p) {
 					table.SetChoice(dest.LID, adaptive.Bounded, uint16(group))
+					chosen.Store(true)
 				}
 			}
 		}
-		switches[s] = &adaptive.Switch{Enabled: true, SLs: adaptive.AllSLs, Static: routes.OpenSMStatic, Tables: []*adaptive.Table{table}}
+		switches[s] = &adaptive.Switch{Enabled: true, SLs: adaptive.AllSLs, Static: adaptive.OpenSMStatic, Tables: []*adaptive.Table{table}}
 	})
 	if err != nil {
 		return err
 	}
 	for s, a := range switches {
 		r.SetAdaptive(s, a)
+	}
+	lack := fmt.Sprintf("to %d of %s some switch with CAs has no path", without, plural.Count(len(g.Dests()), "LID", "LIDs"))
+	switch {
+	case !chosen.Load() && without > 0:
+		r.Notes = append(r.Notes, "adaptive routing: no switch has a choice of ports; "+lack)
+	case !chosen.Load():
+		r.Notes = append(r.Notes, "adaptive routing: no switch has a choice of ports")
+	case without > 0:
+		r.Notes = append(r.Notes, "adaptive routing: "+lack+"; switches have no choice of ports to these")
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 // shortest path, and flows of shifts meet hardly more. Where leaves have more hosts than links up, and
 // not a multiple of them, the largest load is much less, also where flows are too many to count.
 func TestLowerPeak(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	lowered := 0
 	for _, x := range []struct {
 		net  string
@@ -98,6 +99,7 @@ func TestShiftBandwidth(t *testing.T) {
 // TestAligned: in trees whose leaves have more hosts than links up, shifts meet only where they must,
 // also where there are more hosts than flows are counted for.
 func TestAligned(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for _, x := range []struct {
 		net  string
 		want float64 // of 10 links for 11 hosts: nine flows alone, two that share a link

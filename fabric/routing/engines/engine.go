@@ -236,8 +236,8 @@ func recordBasis(r *routes.Routes, g *graph.Graph, e *Engine, o *Options) {
 	r.SetOrigin(&b)
 }
 
-// AsIf returns the basis of tables that an engine would have made with up to so many lanes.
-func AsIf(engine string, lanes int) *Basis {
+// NewBasis returns the basis of tables that an engine would have made with up to so many lanes.
+func NewBasis(engine string, lanes int) *Basis {
 	return &Basis{Engine: engine, options: Options{MaxVLs: lanes}}
 }
 

@@ -117,6 +117,7 @@ func TestRunInOpenSM(t *testing.T) {
 // TestMinimalWeights: where links have weights, the paths of minimal engines have the
 // least weight.
 func TestMinimalWeights(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for i, spec := range routingtest.SmallNets() {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{Weight: func(p *fabric.Port) int { return 1 + (p.ID()*7+i)%4 }})
 		h, err := graph.AllHops(t.Context(), g)
@@ -183,6 +184,7 @@ func TestGivenRoots(t *testing.T) {
 // CAs and for the switches' own packets; minimal and without credit loops where
 // its engine says so.
 func TestEngines(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	applied := map[string]int{}
 	for _, spec := range routingtest.SmallNets() {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{})

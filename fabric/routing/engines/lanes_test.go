@@ -155,6 +155,7 @@ func TestLayers(t *testing.T) {
 // TestDragonfly: the paths within and between groups of a whole dragonfly, on two lanes
 // and without service levels; and without a credit loop where parts are missing.
 func TestDragonfly(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for _, x := range []struct {
 		spec string
 		hops int // of the longest path: host, local, global, local, host
@@ -351,7 +352,7 @@ func TestOpenSMLanes(t *testing.T) {
 // oracle.
 func TestNueLanes(t *testing.T) {
 	used := 0
-	for i, spec := range routingtest.SmallNets() {
+	for i, spec := range routingtest.FewNets() {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		root, _, err := search.EscapeRoot(t.Context(), g, nil)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 // TestNueRoots: the lanes of nue have different roots, so the busiest channel has no more routes
 // than these; on a HyperX, one root for all is better.
 func TestNueRoots(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for _, x := range []struct {
 		net        string
 		lanes      int
@@ -39,6 +40,7 @@ func TestNueRoots(t *testing.T) {
 // TestNueShifts: next hops that spread the flows of shifts close no credit loop, also where several turns
 // close none each by itself, but one together.
 func TestNueShifts(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	nets := []string{"hyperx:dims=4/3,hosts=1,remove_links=36%,seed=97"}
 	for seed := range 8 {
 		nets = append(nets, fmt.Sprintf("hyperx:dims=4/3,hosts=1,remove_links=30%%,seed=%d", seed), fmt.Sprintf("torus:dims=3/4/3,hosts=1,remove_switches=4,remove_links=12,seed=%d", seed))

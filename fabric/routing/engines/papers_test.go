@@ -113,6 +113,7 @@ func (x *paperFigure) ours(t testing.TB, g *graph.Graph) figure {
 // TestPapers: where it takes little time, as on trees, bandwidths are at least the published ones, and no
 // more lanes are used.
 func TestPapers(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	compared := 0
 	for _, x := range paperFigures() {
 		want := x.published

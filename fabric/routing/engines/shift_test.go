@@ -17,6 +17,7 @@ import (
 // TestShifts: when next hops have been moved, of each LID or of all on a switch at once, loads and flows
 // agree with the tables, the sum of the squares of flows has not grown, and no load is above its limit.
 func TestShifts(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	moved := 0
 	for i, net := range routingtest.SmallNets() {
 		for _, bySwitch := range []bool{false, true} {
@@ -80,6 +81,7 @@ func TestShifts(t *testing.T) {
 // which close no cycle and are not longer, no load is beyond the largest before, and flows
 // are spread better. Ports of two LIDs keep their paths.
 func TestShiftsOfTables(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	moved, gain := 0, 0.0
 	for _, net := range routingtest.SmallNets() {
 		for lmc := range 2 {

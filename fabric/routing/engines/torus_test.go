@@ -104,6 +104,7 @@ func TestByDatelines(t *testing.T) {
 // TestTorusDamaged: parts are missing. What it does not refuse is whole and without
 // credit loops, by the oracle.
 func TestTorusDamaged(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for _, damage := range []struct {
 		spec  string
 		least int // of 8

@@ -74,7 +74,7 @@ func TestGraphLIDs(t *testing.T) {
 	want := []string{
 		"S/0 5+1 0", "h0/1 5+0 0", "h1/1 6+2 0", "h2/1 7+0 0", "h3/1 0+0 0", "h4/1 65535+0 0", "h5/1 49151+1 0", "h6/1 9+1 -1",
 		"ports without a LID: 1 of 8: nothing is routed there; a subnet manager must assign LIDs first",
-		"1 ports of CAs and routers are on no switch",
+		"1 port of CAs and routers is on no switch",
 		`port 1 of "h3" (0x0000000000000013) has no LID: nothing is routed to it; a subnet manager must assign one first`,
 		`LID 5 of port 1 of "h0" (0x0000000000000010) also belongs to port 0 of "S" (0x0000000000000001), which gets it`,
 		`LID 7 of port 1 of "h2" (0x0000000000000012) also belongs to port 1 of "h1" (0x0000000000000011), which gets it`,

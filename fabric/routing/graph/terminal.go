@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -147,6 +148,7 @@ type Rule struct {
 	GUIDs  []mad.GUID      // of nodes or ports; nil: any
 	SM     bool            // only ports that can run a subnet manager
 	Also   bool            // the rules that follow are tried too
+	Leaf   bool            // Name and GUIDs are those of the switch that the port is linked to
 
 	text string // of a Name that is this text between stars; set by prepareRules
 	has  uint64 // its letters
@@ -197,6 +199,10 @@ func DefaultRules() []Rule {
 // letters.
 func (r *Rule) fits(p *fabric.Port, has uint64) bool {
 	n := p.Node()
+	if r.Leaf {
+		q := p.Peer()
+		return q != nil && q.Node().IsSwitch() && (r.GUIDs == nil || slices.Contains(r.GUIDs, q.Node().GUID())) && r.names(q.Node().Name(), letters(q.Node().Name()))
+	}
 	switch {
 	case r.Type != 0 && r.Type != n.Type():
 	case r.Vendor != 0 && r.Vendor != n.Info().VendorID:
@@ -210,6 +216,9 @@ func (r *Rule) fits(p *fabric.Port, has uint64) bool {
 	}
 	return false
 }
+
+// Fits reports whether the rule is for p, a port of a CA or router.
+func (r *Rule) Fits(p *fabric.Port) bool { return r.fits(p, letters(p.Node().Name())) }
 
 // Classify returns the class of p, a port with LIDs, by the rules.
 func Classify(rules []Rule, p *fabric.Port) (c Class) {
@@ -326,7 +335,7 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.P
 		}
 	}
 	if detached > 0 {
-		g.note("%d ports of CAs and routers are on no switch", detached)
+		g.note("%s on no switch", plural.Count(detached, "port of CAs and routers is", "ports of CAs and routers are"))
 	}
 	g.addLIDs()
 }

@@ -55,38 +55,81 @@ func Tables(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Rout
 	if r.HasChoices() {
 		return repairChoices(ctx, r, g)
 	}
+	for _, way := range strategies {
+		if !way.fits(r) {
+			continue
+		}
+		if t, err := way.repair(ctx, r, g); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return nil, errors.New("repair: no strategy made tables")
+}
+
+// strategy is one way to repair tables.
+type strategy struct {
+	name   string                      // what it tries
+	fits   func(r *routes.Routes) bool // it is tried on such tables
+	repair repairFunc
+}
+
+// repairFunc repairs r for g. Nil: it makes no tables.
+type repairFunc func(ctx context.Context, r *routes.Routes, g *graph.Graph) (t *routes.Routes, err error)
+
+// strategies are the ways to repair tables, in the order in which they are tried. The next one is tried if
+// one does not fit the tables, or finds none.
+var strategies = []strategy{
+	// O(P) for each path that changes.
+	{"keep shortest paths on lanes", fromUnknown, keepUnknown},
+	// Searches for the LIDs with broken paths.
+	{"replace broken paths", fromUnknown, search.Patch},
+	// O(S*L) to copy the tables, and what changes; a full run of small networks.
+	{"follow the rule of a fat tree", fromTree, treeThenEven},
+	// O(P) for each path that changes, and the times of full runs, if these are needed.
+	{"keep paths and their lanes", repairedBy(engines.KeepLanes), inLanes(withLanes)},
+	{"keep places of the torus", repairedBy(engines.KeepPlaces), inLanes(engines.InPlaces)},
+	{"replace broken paths on their lanes", repairedBy(engines.Patch), inLanes(patchLIDs)},
+	// Up to twice the time of the engine.
+	{"run the engine, and keep entries that its rule allows", func(*routes.Routes) bool { return true }, rerun},
+}
+
+func fromUnknown(r *routes.Routes) bool { return engines.BasisOf(r) == nil }
+
+func fromTree(r *routes.Routes) bool {
 	b := engines.BasisOf(r)
-	if b == nil {
-		if t, err := keepUnknown(ctx, r, g); t != nil || err != nil {
-			return t, err
+	return b != nil && b.Tree != nil && !b.Gaps
+}
+
+func repairedBy(how engines.RepairMethod) func(r *routes.Routes) bool {
+	return func(r *routes.Routes) bool {
+		b := engines.BasisOf(r)
+		if b == nil {
+			return false
 		}
-		return search.Patch(ctx, r, g)
+		e, _ := engines.Named(b.Engine)
+		return e.Repair == how
 	}
-	if b.Tree != nil && !b.Gaps {
-		t, err := repairTree(ctx, r, g)
-		if err == nil && t != nil && len(g.Switches())*int(t.Top()) <= fewEntries {
-			err = evenTree(ctx, t)
-		}
-		if t != nil || err != nil {
-			return t, err
-		}
+}
+
+// treeThenEven repairs the tables of a fat tree, and evens out the load of small ones.
+func treeThenEven(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	t, err := repairTree(ctx, r, g)
+	if err == nil && t != nil && len(g.Switches())*int(t.Top()) <= fewEntries {
+		err = evenTree(ctx, t)
 	}
-	e, _ := engines.Named(b.Engine)
-	switch e.Repair {
-	case engines.KeepLanes:
-		return inLanes(ctx, r, g, withLanes)
-	case engines.KeepPlaces:
-		return inLanes(ctx, r, g, engines.InPlaces)
-	case engines.Patch:
-		return inLanes(ctx, r, g, patchLIDs)
-	}
+	return t, err
+}
+
+// rerun runs the engine that made r, and keeps what it can of r.
+func rerun(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+	b := engines.BasisOf(r)
 	o := b.On(g)
 	full, err := engines.Compute(ctx, g, b.Engine, o)
 	if err != nil || r.SL != nil { // paths have lanes, beside which new paths must fit
 		return full, err
 	}
 	t := full
-	switch e.Repair {
+	switch e, _ := engines.Named(b.Engine); e.Repair {
 	case engines.KeepEntries:
 		o.Keep = r
 		t, err = engines.Compute(ctx, g, b.Engine, o)
@@ -181,31 +224,33 @@ func repairChoices(ctx context.Context, r *routes.Routes, g *graph.Graph) (*rout
 	return t, err
 }
 
-// inLanes repairs tables with lanes by keep, or by a full run if keep finds none. If links were
-// gained, a full run may use these better: then its tables are taken if the repaired tables have,
+// inLanes returns a repair of tables with lanes by keep, or by a full run if keep finds none. If links
+// were gained, a full run may use these better: then its tables are taken if the repaired tables have,
 // on the busiest link, more routes by over one in maxWorse.
-func inLanes(ctx context.Context, r *routes.Routes, g *graph.Graph, keep func(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error)) (*routes.Routes, error) {
-	t, err := keep(ctx, r, g)
-	if err != nil || t != nil && len(g.Gained(r.Graph())) == 0 {
-		return t, err
+func inLanes(keep repairFunc) repairFunc {
+	return func(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
+		t, err := keep(ctx, r, g)
+		if err != nil || t != nil && len(g.Gained(r.Graph())) == 0 {
+			return t, err
+		}
+		b := engines.BasisOf(r)
+		full, err := engines.Compute(ctx, g, b.Engine, b.On(g))
+		if t == nil || err != nil {
+			return full, err
+		}
+		load, err := verify.CountAllRoutes(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		best, err := verify.CountAllRoutes(ctx, full)
+		if err != nil {
+			return nil, err
+		}
+		if most := traffic.DistributionOf(best).Max; traffic.DistributionOf(load).Max > most+most/maxWorse {
+			return full, nil
+		}
+		return t, nil
 	}
-	b := engines.BasisOf(r)
-	full, err := engines.Compute(ctx, g, b.Engine, b.On(g))
-	if t == nil || err != nil {
-		return full, err
-	}
-	load, err := verify.CountAllRoutes(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	best, err := verify.CountAllRoutes(ctx, full)
-	if err != nil {
-		return nil, err
-	}
-	if most := traffic.DistributionOf(best).Max; traffic.DistributionOf(load).Max > most+most/maxWorse {
-		return full, nil
-	}
-	return t, nil
 }
 
 // patchLIDs is search.PatchLIDs where the verifier finds no gaps and no credit loop, else nil.
@@ -326,7 +371,7 @@ func keepUnknown(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes
 	if bothWays(r) {
 		name = "lash"
 	}
-	like.SetOrigin(engines.AsIf(name, r.Lanes()))
+	like.SetOrigin(engines.NewBasis(name, r.Lanes()))
 	t, err := keepLanes(ctx, &like, g, r.Lanes())
 	if t == nil || err != nil {
 		return nil, err
@@ -411,43 +456,52 @@ func bothWays(r *routes.Routes) bool {
 // do not have, then a full run. Notes say so and, where lanes were added, whether a full run needs fewer.
 func withLanes(ctx context.Context, r *routes.Routes, g *graph.Graph) (*routes.Routes, error) {
 	b, has := engines.BasisOf(r), linkLanes(g)
-	o := b.On(g)
-	allowed := cmp.Or(o.MaxVLs, engines.DefaultLanes)
+	allowed := cmp.Or(b.On(g).MaxVLs, engines.DefaultLanes)
 	most := max(r.Lanes(), min(allowed, has))
-	t, err := keepLanes(ctx, r, g, most)
-	if t == nil && err == nil && most < allowed {
-		o.MaxVLs = most
-		if t, err = engines.Compute(ctx, g, b.Engine, o); err == nil {
+	attempts := []struct {
+		lanes int
+		full  bool
+	}{{most, false}, {most, true}, {allowed, false}, {allowed, true}}
+	if most >= allowed {
+		attempts = slices.Delete(attempts, 1, 3)
+	}
+	for _, a := range attempts {
+		if !a.full {
+			t, err := keepLanes(ctx, r, g, a.lanes)
+			if err != nil {
+				return nil, err
+			}
+			if t != nil {
+				return t, noteLanes(ctx, r, t, has)
+			}
+			continue
+		}
+		o := b.On(g)
+		if a.lanes < allowed {
+			o.MaxVLs = a.lanes
+		}
+		t, err := engines.Compute(ctx, g, b.Engine, o)
+		switch {
+		case err == nil:
 			engines.AllowLanes(t, b.On(g).MaxVLs) // links may get more again
-			return noteFullRun(t, most), nil
-		}
-		if !errors.As(err, new(*engines.Precondition)) {
+			t.Notes = append(t.Notes, fmt.Sprintf("repair: no tables found that keep other paths on %s; computed again by %s", plural.Count(a.lanes, "virtual lane", "virtual lanes"), t.Engine))
+			return t, nil
+		case a.lanes == allowed || !errors.As(err, new(*engines.Precondition)):
 			return nil, err
 		}
-		t, err = keepLanes(ctx, r, g, allowed)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if t == nil {
-		if t, err = engines.Compute(ctx, g, b.Engine, b.On(g)); err != nil {
-			return nil, err
-		}
-		return noteFullRun(t, allowed), nil
-	}
+	return nil, nil
+}
+
+// noteLanes notes on t, a repair of r, that lanes were added, and that links do not have as many.
+func noteLanes(ctx context.Context, r, t *routes.Routes, has int) error {
 	if err := noteAdded(ctx, r, t); err != nil {
-		return nil, err
+		return err
 	}
 	if t.Lanes() > has {
 		t.Notes = append(t.Notes, fmt.Sprintf("repair: some links have only %s (operational_vls); updn, ftree and nue find paths on one", plural.Count(has, "virtual lane", "virtual lanes")))
 	}
-	return t, nil
-}
-
-// noteFullRun notes that t are tables of a full run.
-func noteFullRun(t *routes.Routes, most int) *routes.Routes {
-	t.Notes = append(t.Notes, fmt.Sprintf("repair: no tables found that keep other paths on %s; computed again by %s", plural.Count(most, "virtual lane", "virtual lanes"), t.Engine))
-	return t
+	return nil
 }
 
 // linkLanes returns how many virtual lanes for data all links of switches have in use.

@@ -153,10 +153,6 @@ func (r *Routes) StaticPart() *Routes {
 	return c
 }
 
-// OpenSMStatic are the transports that OpenSM does not route adaptively by default
-// (ar_transport_mask 0xA).
-const OpenSMStatic = adaptive.Transports(1<<adaptive.UC | 1<<adaptive.UD)
-
 // adaptiveRows are the adaptive routing of switches, whose first tables have their static ports
 // in rows. Tables may share the adaptive routing of a switch until one changes it.
 type adaptiveRows struct {
@@ -189,7 +185,7 @@ func (x *adaptiveRows) edit(s int, top mad.LID) *adaptive.Switch {
 	switch own := x.setOwn(s, true); {
 	case !x.list[s].Active():
 		t := adaptive.NewTable(top, adaptive.NewGroups(1)).WithPorts(nil)
-		x.list[s] = &adaptive.Switch{Enabled: true, SLs: adaptive.AllSLs, Static: OpenSMStatic, Tables: []*adaptive.Table{t}}
+		x.list[s] = &adaptive.Switch{Enabled: true, SLs: adaptive.AllSLs, Static: adaptive.OpenSMStatic, Tables: []*adaptive.Table{t}}
 	case !own:
 		x.list[s] = x.list[s].Clone()
 	}

@@ -66,13 +66,16 @@ func OfFabric(f *fabric.Fabric) (*Routes, error) {
 	r := New(g, 0)
 	r.Engine = FromFile
 	found := 0
+	read := make([]bool, len(g.Switches()))
 	for at, n := range g.Switches() {
 		if n.LFT() != nil {
 			copy(r.Row(at), n.LFT())
 			found++
+			read[at] = true
 		}
 	}
-	r.loadAdaptive(f, func(n *fabric.Node) int { return g.SwitchOf(n) })
+	r.SetRead(read)
+	r.loadAdaptive(f, "", func(n *fabric.Node) int { return g.SwitchOf(n) })
 	if all := len(g.Switches()); found < all {
 		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the file has tables of %d of %d switches", found, all))
 	}
@@ -88,9 +91,13 @@ func (r *Routes) readLFTs(in io.Reader, name string) error {
 	case format.KindFAR:
 		return r.readFARs(buffered, name)
 	}
+	read := make([]bool, len(r.graph.Switches()))
 	notes, err := format.ReadLFTs(capture(r, buffered), name, r.graph.Fabric(), func(n *fabric.Node) []byte {
-		return r.Row(r.graph.SwitchOf(n))
+		s := r.graph.SwitchOf(n)
+		read[s] = true
+		return r.Row(s)
 	})
+	r.SetRead(read)
 	r.ReadNotes = append(r.ReadNotes, notes...)
 	return err
 }
@@ -109,14 +116,17 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 		return err
 	}
 	found := 0
+	read := make([]bool, len(r.graph.Switches()))
 	for i := range s.Nodes() {
 		n := &s.Nodes()[i]
 		if at := r.graph.SwitchByGUID(n.GUID()); at >= 0 && n.LFT() != nil {
 			copy(r.Row(at), n.LFT())
 			found++
+			read[at] = true
 		}
 	}
-	r.loadAdaptive(s, func(n *fabric.Node) int { return r.graph.SwitchByGUID(n.GUID()) })
+	r.SetRead(read)
+	r.loadAdaptive(s, name+": ", func(n *fabric.Node) int { return r.graph.SwitchByGUID(n.GUID()) })
 	all := len(r.graph.Switches())
 	if found == 0 {
 		return fmt.Errorf("%s: no forwarding tables of switches of the fabric in this snapshot", name)
@@ -128,14 +138,15 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 }
 
 // loadAdaptive sets the adaptive routing that came with f; at is the number of a switch of f in
-// r's graph, or -1.
-func (r *Routes) loadAdaptive(f *fabric.Fabric, at func(*fabric.Node) int) {
+// r's graph, or -1; name begins the note on it.
+func (r *Routes) loadAdaptive(f *fabric.Fabric, name string, at func(*fabric.Node) int) {
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
 		if a := n.Adaptive(); a != nil && at(n) >= 0 {
 			r.SetAdaptive(at(n), a)
 		}
 	}
+	r.noteAssumed(name)
 }
 
 func (r *Routes) readSLs(in io.Reader, name string) error {
@@ -155,15 +166,45 @@ func (r *Routes) readSLs(in io.Reader, name string) error {
 				continue
 			}
 			if sls.Pair[t] == nil {
-				sls.Pair[t] = make([]uint8, int(r.top)+1)
+				sls.Pair[t] = slices.Repeat([]uint8{unknownSL}, int(r.top)+1)
 			}
 			if int(p.DLID) < len(sls.Pair[t]) {
 				sls.Pair[t][p.DLID] = p.SL
 			}
 		}
 	}
+	if missing, all := r.fillSLs(sls); missing > 0 {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: no service level of %d of %d paths between CAs and routers, which are taken to have SL 0; the file may be cut short", name, missing, all))
+	}
 	r.SL = sls
 	return nil
+}
+
+// unknownSL is in the rows of an SL for paths that the file does not have.
+const unknownSL = 0xff
+
+// fillSLs sets SL 0 where none was read, and counts the paths between CAs and routers, and those
+// without one.
+func (r *Routes) fillSLs(sls *SL) (missing, all int) {
+	g := r.graph
+	for t := range g.Terminals() {
+		row := sls.Pair[t]
+		for _, d := range g.Dests() {
+			to := int(g.TerminalByLID(d.LID))
+			if g.Terminals()[t].Out == 0 || d.Out == 0 || to == t {
+				continue
+			}
+			if all++; row == nil || int(d.LID) >= len(row) || row[d.LID] == unknownSL {
+				missing++
+			}
+		}
+		for lid, sl := range row {
+			if sl == unknownSL {
+				row[lid] = 0
+			}
+		}
+	}
+	return missing, all
 }
 
 // sourcesOf are the ports at which a path of a file begins: the ports with its port GUID,
@@ -198,6 +239,7 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 	}
 	g := r.graph
 	lanes := NewSL2VL(g)
+	found := make([][]bool, len(g.Switches())) // by port in, then port out
 	for x, err := range format.SL2VLs(capture(r, buffered), name) {
 		if err != nil {
 			return err
@@ -216,9 +258,40 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 		if err := lanes.Set(s, uint8(x.In), uint8(x.Out), x.VLs); err != nil {
 			return fmt.Errorf("%s: %w", x.Position(), err)
 		}
+		if found[s] == nil {
+			found[s] = make([]bool, (n.NumPorts()+1)*(n.NumPorts()+1))
+		}
+		found[s][int(x.In)*(n.NumPorts()+1)+int(x.Out)] = true
+	}
+	if missing, all := missingLanes(g, found); missing > 0 {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: no virtual lanes from port to port of switches for %d of %d pairs of ports with a cable, where SL n is taken to be on VL n; the file may be cut short", name, missing, all))
 	}
 	r.SL2VL = lanes
 	return nil
+}
+
+// missingLanes counts the pairs of different ports of switches that packets may come in and go out
+// by, and those without an entry in found.
+func missingLanes(g *graph.Graph, found [][]bool) (missing, all int) {
+	for s, n := range g.Switches() {
+		var linked []int
+		for p := range n.Ports() {
+			if p.Peer() != nil {
+				linked = append(linked, p.Num())
+			}
+		}
+		for _, in := range linked {
+			for _, out := range linked {
+				if in == out {
+					continue
+				}
+				if all++; found[s] == nil || !found[s][in*(n.NumPorts()+1)+out] {
+					missing++
+				}
+			}
+		}
+	}
+	return missing, all
 }
 
 // storedSL2VLs reads the virtual lanes of a snapshot with all tables.
@@ -279,7 +352,8 @@ func (r *Routes) FillFrom(old *Routes) {
 // readFARs reads the adaptive routing of switches from ibdiagnet2.far. The file does not have,
 // or not in a public form, for which service levels and transports it is on: so all service
 // levels and the transports of OpenSM's default are taken to route adaptively, the others to
-// take the static port.
+// take the static port, or with HBF a port of the group: which service levels have HBF is
+// unknown too, so both are judged.
 func (r *Routes) readFARs(in io.Reader, name string) error {
 	found := 0
 	var unknown []string
@@ -293,11 +367,11 @@ func (r *Routes) readFARs(in io.Reader, name string) error {
 			continue
 		}
 		n := r.graph.Switches()[s]
-		if err := checkFAR(far, n); err != nil {
-			return fmt.Errorf("%s: %w", far.Position(), err)
+		if err := far.Check(n); err != nil {
+			return err
 		}
 		found++
-		r.SetAdaptive(s, switchOfFAR(far))
+		r.SetAdaptive(s, far.Switch())
 	}
 	all := len(r.graph.Switches())
 	if found == 0 {
@@ -317,8 +391,20 @@ func (r *Routes) readFARs(in io.Reader, name string) error {
 	if len(unknown) > 0 {
 		note("%s not in the fabric: %s", plural.Count(len(unknown), "of its switches is", "of its switches are"), firstOf(unknown))
 	}
-	note("service levels and transports are not read from it; all service levels, and the transports RC and DC, are taken to route adaptively")
+	r.noteAssumed(name + ": ")
 	return nil
+}
+
+// noteAssumed adds the note on switches whose settings are not in the file that r is from.
+func (r *Routes) noteAssumed(name string) {
+	if !slices.ContainsFunc(r.adaptive.list, func(a *adaptive.Switch) bool { return a != nil && a.Assumed }) {
+		return
+	}
+	note := "service levels and transports are not read from it; all service levels, and the transports RC and DC, are taken to route adaptively"
+	if slices.ContainsFunc(r.adaptive.list, func(a *adaptive.Switch) bool { return a != nil && a.Assumed && a.HBF }) {
+		note += "; packets of service levels with HBF and without are judged"
+	}
+	r.ReadNotes = append(r.ReadNotes, name+note)
 }
 
 // firstOf lists some texts.
@@ -328,51 +414,6 @@ func firstOf(list []string) string {
 		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
 	}
 	return strings.Join(list, ", ")
-}
-
-// checkFAR returns an error if the tables have ports that the switch does not have.
-func checkFAR(far *format.FAR, n *fabric.Node) error {
-	most := n.NumPorts()
-	for _, t := range far.Tables {
-		if t == nil {
-			continue
-		}
-		for lid := range t.Top() + 1 {
-			if port := t.Entry(lid).Port; int(port) > most && port != mad.NoPort {
-				return fmt.Errorf("expected a port from 0 to %d, which %s has, for LID %d, not %d", most, n.Label(), lid, port)
-			}
-		}
-		for group := range t.Groups.Len() {
-			for port := range t.Groups.All(group).All() {
-				if int(port) > most {
-					return fmt.Errorf("expected ports from 0 to %d, which %s has, in group %d, not %d", most, n.Label(), group, port)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// switchOfFAR makes a value of the tables.
-func switchOfFAR(far *format.FAR) *adaptive.Switch {
-	a := &adaptive.Switch{Assumed: true, Enabled: true, SLs: adaptive.AllSLs, Static: OpenSMStatic, Tables: far.Tables}
-	tables := 0
-	for _, t := range far.Tables {
-		if t == nil {
-			continue
-		}
-		tables++
-		for lid := range t.Top() + 1 {
-			if t.Entry(lid).State == adaptive.HBF {
-				a.HBF, a.HBFSLs = true, adaptive.AllSLs
-				break
-			}
-		}
-	}
-	if tables > 1 || a.Table(0) == nil {
-		a.Unknown = "private LFTs are in use; which packets use them is in ibdiagnet2.plft, whose format is not public"
-	}
-	return a
 }
 
 // Write writes the tables as a file of a kind. A snapshot has the choices of adaptive routing;

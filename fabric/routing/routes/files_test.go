@@ -134,10 +134,11 @@ func TestLoadFAR(t *testing.T) {
 		}
 		return choicesAndNotes(r)
 	}
+	const assumed = "service levels and transports are not read from it; all service levels, and the transports RC and DC, are taken to route adaptively; packets of service levels with HBF and without are judged\n"
 	const notes = "" +
 		"far: adaptive routing of 2 of 3 switches; the others are taken to route statically\n" +
 		"far: 1 of its switches is not in the fabric: 0x0000000000001234\n" +
-		"far: service levels and transports are not read from it; all service levels, and the transports RC and DC, are taken to route adaptively\n"
+		"far: " + assumed
 	alone := "0: LID 4 free 1-2; LID 5 hbf 1-2; LID 6 static 2\n" +
 		"1: LID 4 free 1-2 unknown: private LFTs are in use; which packets use them is in ibdiagnet2.plft, whose format is not public\n"
 	for _, test := range []struct {
@@ -145,7 +146,7 @@ func TestLoadFAR(t *testing.T) {
 		want string
 	}{
 		{routes.Files{LFTs: "far"}, alone + notes},
-		{routes.Files{LFTs: "lft", FAR: "far"}, alone + "lft: no table of 2 switches of the fabric: " + sw[0].Label() + ", " + sw[2].Label() + "\n" + notes},
+		{routes.Files{LFTs: "lft", FAR: "far"}, alone + "lft: no table of 2 switches of the fabric: " + sw[0].Label() + ", " + sw[2].Label() + "\nlft:1: the last table does not end with a line such as 15 lids dumped; the file may be cut short\n" + notes},
 		{routes.Files{LFTs: "none"}, "none: no adaptive routing of switches of the fabric"},
 		{routes.Files{LFTs: "port"}, fmt.Sprintf("port:2: expected a port from 0 to %d, which %s has, for LID 4, not 90", sw[0].NumPorts(), sw[0].Label())},
 		{routes.Files{LFTs: "group"}, fmt.Sprintf("group:2: expected ports from 0 to %d, which %s has, in group 1, not 91", sw[0].NumPorts(), sw[0].Label())},
@@ -168,15 +169,123 @@ func TestLoadFAR(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["snapshot"] = b.String()
-	if d := cmp.Diff(alone, load(routes.Files{LFTs: "snapshot"})); d != "" {
+	if d := cmp.Diff(alone+"snapshot: "+assumed, load(routes.Files{LFTs: "snapshot"})); d != "" {
 		t.Errorf("from a snapshot (-want +got):\n%s", d)
 	}
 	back, err := format.ReadSnapshot(&b, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = routes.OfFabric(back); err != nil || choicesAndNotes(r) != alone {
+	if r, err = routes.OfFabric(back); err != nil || choicesAndNotes(r) != alone+assumed {
 		t.Errorf("%v, got %s", err, choicesAndNotes(r))
+	}
+}
+
+// TestFARStaticPorts: a wrong static port is found whatever the state of its LID is, because
+// packets of some service levels or transports take it, and in a snapshot of these tables too.
+func TestFARStaticPorts(t *testing.T) {
+	f := swept(t, "fattree:k=4")
+	g, err := graph.New(f, graph.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := compute(t, g, "updn", route.Options{})
+	leaf := routingtest.SwitchNamed(t, g, "leaf-1")
+	lid := g.DestsOf(leaf)[1].LID
+	for _, state := range []adaptive.State{adaptive.Bounded, adaptive.Free, adaptive.Static, adaptive.HBF} {
+		for _, wrong := range []bool{false, true} {
+			var far strings.Builder
+			far.WriteString("File version: 2\n")
+			for s, n := range g.Switches() {
+				fmt.Fprintf(&far, "Switch %s - x\nGroups Definition:\n------\n", n.GUID())
+				for port := range n.NumPorts() {
+					fmt.Fprintf(&far, "%d 0 1 %d,\n", port+1, port+1)
+				}
+				fmt.Fprintf(&far, "\nLFT Definition: PLFT_NUM: 0, top: 0x%x\n------\n", int(r.Top()))
+				for to := mad.LID(1); to <= r.Top(); to++ {
+					port, row := r.Row(s).Port(to), adaptive.Static
+					if port == routes.NoPort {
+						continue
+					}
+					group := port
+					if s == leaf && to == lid {
+						row = state
+						if wrong {
+							port = g.DestsOf(leaf)[2].Out
+						}
+					}
+					word := strings.ToUpper(row.String()[:1]) + row.String()[1:]
+					if row == adaptive.HBF {
+						word = "HBF"
+					}
+					fmt.Fprintf(&far, "0x%04x %d %s %d\n", to, port, word, group)
+				}
+				far.WriteString("\n")
+			}
+			open := func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(far.String())), nil }
+			read, err := routes.Load(f, routes.Files{LFTs: "far"}, open)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var snapshot bytes.Buffer
+			if err := read.Write(t.Context(), &snapshot, format.KindSnapshot); err != nil {
+				t.Fatal(err)
+			}
+			again, err := routes.Load(f, routes.Files{LFTs: "x.snap"}, func(string) (io.ReadCloser, error) { return io.NopCloser(&snapshot), nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from, r := range map[string]*routes.Routes{"far": read, "snapshot": again} {
+				if v := routingtest.Verified(t, r, verify.Options{}); (v.Unreachable > 0) != wrong {
+					t.Errorf("state %v, wrong static port %t, from %s: %d pairs are unreachable", state, wrong, from, v.Unreachable)
+				}
+			}
+		}
+	}
+}
+
+// TestSnapshotOfComputed: a snapshot of tables that were computed for a file without SwitchInfo has
+// their LinearFDBTop, so that a simulated subnet of it forwards by them.
+func TestSnapshotOfComputed(t *testing.T) {
+	var b bytes.Buffer
+	if err := format.Dump(&b, routingtest.Topology(t, "fattree:k=4"), format.KindIbnetdiscover); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.Load(&b, "net", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.New(f, graph.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := compute(t, g, "updn", route.Options{})
+	if err := r.Write(t.Context(), &b, format.KindSnapshot); err != nil {
+		t.Fatal(err)
+	}
+	back, err := format.ReadSnapshot(&b, "x.snap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := routes.OfFabric(back); err != nil || !bytes.Equal(routingtest.Tables(read), routingtest.Tables(r)) {
+		t.Errorf("other tables, error %v", err)
+	}
+	transport, err := sim.New(back, sim.Options{}).Attach(back.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(transport, engine.Options{})
+	defer e.Close()
+	live, err := discover.Sweep(t.Context(), e, discover.Options{Around: mad.DirectedRoute{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, f := range map[string]*fabric.Fabric{"file": back, "simulated subnet": live} {
+		for _, n := range f.OfType(mad.NodeTypeSwitch) {
+			if top := mad.LID(n.SwitchInfo().LinearFDBTop); top != r.Top() {
+				t.Errorf("%s: LinearFDBTop %d, want %d", from, top, r.Top())
+			}
+		}
 	}
 }
 

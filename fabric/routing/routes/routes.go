@@ -40,6 +40,9 @@ type Routes struct {
 	// ReadNotes are remarks on reading: parts of a file that do not match the
 	// fabric, which switches did not answer.
 	ReadNotes []string
+	// Unread are the switches, by number, whose table the file does not have: what they do with
+	// packets is unknown. nil: all tables were read.
+	Unread []bool
 	// SL and SL2VL are nil where all paths have SL 0 and VL 0.
 	SL    *SL
 	SL2VL *SL2VL
@@ -59,8 +62,8 @@ type Origin interface {
 	UpDownRanks() *graph.Ranks
 }
 
-// FromFile is the Engine of tables that a file has.
-const FromFile = "file"
+// FromFile is the Engine of tables that a file has, FromSwitches of those that were read from switches.
+const FromFile, FromSwitches = "file", "live"
 
 // New makes tables that drop all packets, for LIDs up to top, or to the
 // highest of the graph if that is higher.
@@ -103,9 +106,39 @@ func (r *Routes) Clone() *Routes {
 	c := *r
 	c.setRows(slices.Concat(r.rows...))
 	c.Notes, c.ReadNotes = slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
+	c.Unread = slices.Clone(r.Unread)
 	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	c.adaptive = r.adaptive.share(len(r.rows), sameSwitch)
 	return &c
+}
+
+// EndsUnread reports whether packets for lid that are at switch s come to a switch of Unread.
+func (r *Routes) EndsUnread(s int32, lid mad.LID) bool {
+	if r.Unread == nil {
+		return false
+	}
+	for range r.rows { // a loop ends too
+		if r.Unread[s] {
+			return true
+		}
+		target := r.graph.Target(s, r.Entry(s, lid))
+		if !target.IsChannel() {
+			return false
+		}
+		s = r.graph.ChannelTo(target.Channel())
+	}
+	return false
+}
+
+// SetRead states which tables were read: those for which read is true, by switch.
+func (r *Routes) SetRead(read []bool) {
+	if !slices.Contains(read, false) || !slices.Contains(read, true) {
+		return
+	}
+	r.Unread = make([]bool, len(read))
+	for s, ok := range read {
+		r.Unread[s] = !ok
+	}
 }
 
 func sameSwitch(s int) int { return s }

@@ -59,6 +59,24 @@ func SmallNets() []string {
 	return list
 }
 
+// FewNets are SmallNets, with -short only the whole ones.
+func FewNets() []string {
+	nets := SmallNets()
+	if testing.Short() {
+		return nets[:slices.IndexFunc(nets, func(net string) bool { return strings.Contains(net, "remove_") })]
+	}
+	return nets
+}
+
+// ResultsOnly skips a test with -short, as the race detector runs. The test checks the results of many
+// or large computations, whose accesses to memory smaller tests have too.
+func ResultsOnly(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("checks results only")
+	}
+}
+
 // Topology is a network of Nets, or one that the simulator makes of spec.
 func Topology(t testing.TB, spec string) *fabric.Fabric {
 	t.Helper()

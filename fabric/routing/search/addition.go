@@ -183,7 +183,7 @@ func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *v
 	try := func() error {
 		a.toCAs = tally{}
 		d, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, given.Clone(), verify.UpDownOrder(a.r.Graph(), ranks))
+			n := newNueSearch(a.r, given.Clone(), verify.UpDownOrder(a.r.Graph(), ranks), settings{})
 			n.load = slices.Clone(load)
 			n.setTree(tree)
 			return n
@@ -203,7 +203,7 @@ func (a *addition) toEndpoints(ctx context.Context, ranks *graph.Ranks, given *v
 		return nil, nil, err
 	}
 	if tree != nil && a.toCAs.missing > 0 {
-		n := newNueSearch(a.r, d, d.Positions())
+		n := newNueSearch(a.r, d, d.Positions(), settings{})
 		n.tree = tree
 		for _, x := range a.open {
 			a.escape(n, x, &a.toCAs)
@@ -291,9 +291,8 @@ func (a *addition) keepFound(n *nueSearch, x gap, had []bool, count *tally) bool
 // closeRest searches for the paths to LIDs of switches that byTurning left, with few cycle tests. Where
 // that leaves some out, the LID takes the paths of an escape tree whose turns are in d; nil: it does not.
 func (a *addition) closeRest(ctx context.Context, d *verify.DependencyGraph, tree []int32) (escaped int, err error) {
-	n := newNueSearch(a.r, d, d.Positions())
+	n := newNueSearch(a.r, d, d.Positions(), settings{tests: testsOfLast})
 	n.tree = tree
-	n.order.Budget = testsOfLast * len(n.g.Channels())
 	for _, x := range a.switches {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -332,18 +331,18 @@ func (a *addition) restore(gaps []gap) {
 }
 
 // ofSwitches is the kind of entries that lead to the LIDs of switches.
-const ofSwitches = " to switches only, which management packets take,"
+const ofSwitches = " that only management packets use"
 
 // note reports the result for missing entries of one kind.
 func (a *addition) note(kind string, n tally) {
 	what := func(n int) string {
-		return plural.Count(n, "entry", "entries") + " of switches with CAs" + kind + " without a path that goes up and then down"
+		return "up*/down* has no path for " + plural.Count(n, "entry", "entries") + " of switches with hosts" + kind
 	}
 	if n.added > 0 {
-		a.r.Notes = append(a.r.Notes, what(n.added)+"; paths were added that close no credit loop with all others")
+		a.r.Notes = append(a.r.Notes, what(n.added)+"; other paths are used, which close no credit loop")
 	}
 	if n.missing > 0 {
-		a.r.Notes = append(a.r.Notes, what(n.missing)+"; no path was found that closes no credit loop")
+		a.r.Notes = append(a.r.Notes, what(n.missing)+"; every other path would close a credit loop")
 	}
 }
 

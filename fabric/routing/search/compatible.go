@@ -81,7 +81,7 @@ func (x *compatible) tables(ctx context.Context, given *verify.DependencyGraph) 
 		x.t, x.taken, x.kept = x.old.Clone(), 0, 0
 		x.t.CopyShared()
 		deps := given.Clone()
-		x.n = newNueSearch(x.t, deps, deps.Positions())
+		x.n = newNueSearch(x.t, deps, deps.Positions(), settings{})
 		x.n.load, x.older = slices.Clone(x.load), make([][]int32, len(g.Switches()))
 		if x.mixed {
 			x.n.older = x.older
@@ -113,7 +113,7 @@ func (x *compatible) tables(ctx context.Context, given *verify.DependencyGraph) 
 			x.kept++
 		}
 	}
-	x.n.order.Budget = testsOfLast * len(g.Channels())
+	x.n.allowTests(testsOfLast)
 	for _, lid := range switches {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -127,7 +127,7 @@ func (x *compatible) tables(ctx context.Context, given *verify.DependencyGraph) 
 		}
 	}
 	x.t.Engine, x.t.RunInOpenSM, x.t.ReadNotes, x.t.Notes = x.own.Engine, x.own.RunInOpenSM, x.own.ReadNotes, slices.Clone(x.own.Notes)
-	x.t.Notes = append(x.t.Notes, fmt.Sprintf("%d LIDs have the paths of %s, %d the current ones, and %d others, which close no credit loop with the current ones", x.taken, x.own.Engine, x.kept, len(broken)+len(whole)+len(switches)-x.taken-x.kept))
+	x.t.Notes = append(x.t.Notes, fmt.Sprintf("LIDs with the paths of %[2]s: %[1]d; with the current ones: %[3]d; with others: %[4]d, which close no credit loop with the current ones", x.taken, x.own.Engine, x.kept, len(broken)+len(whole)+len(switches)-x.taken-x.kept))
 	return x.t, nil
 }
 

@@ -53,7 +53,7 @@ func findTree(ctx context.Context, r *routes.Routes, given *verify.DependencyGra
 		if ctx.Err() != nil {
 			return nil, 0, context.Cause(ctx)
 		}
-		n := newNueSearch(r, given.Clone(), slices.Clone(position))
+		n := newNueSearch(r, given.Clone(), slices.Clone(position), settings{})
 		n.order.Budget = work
 		grown, whole := n.growTree(root)
 		if whole {
@@ -241,28 +241,17 @@ func (n *nueSearch) escape() {
 
 // route finds the paths to one LID, which without an escape tree may fail.
 func (n *nueSearch) route(d int, dest graph.Dest) bool {
-	switch {
-	case n.tests > 0:
-		n.begin(d)
-		n.order.Budget = n.tests
-		n.search()
-		n.order.Budget = 0
-	case n.tests < 0 && !n.found:
-		n.sweep(d)
-	}
-	if n.found = false; n.tests == 0 || n.left > 0 {
-		n.begin(d)
-		n.search()
-	}
-	if n.left > 0 { // this is rare
-		n.order.Commit(func(v, w int32) bool { return false })
-		if n.tree == nil {
-			return false
+	for _, search := range passes[n.passes] {
+		if search(n, d); n.left == 0 {
+			n.finish(dest)
+			return true
 		}
-		n.takeEscape(d, dest)
-		return true
 	}
-	n.finish(dest)
+	n.order.Commit(func(v, w int32) bool { return false }) // this is rare
+	if n.tree == nil {
+		return false
+	}
+	n.takeEscape(d, dest)
 	return true
 }
 

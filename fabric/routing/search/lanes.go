@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
@@ -20,18 +21,18 @@ import (
 // searches find them, and with detours that even out the load.
 func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Ranks, connected *graph.Hops) (list []*routes.Routes, err error) {
 	r := routes.New(g, 0)
-	searches := make([]*nueSearch, len(roots))
+	searches, set := make([]*nueSearch, len(roots)), settings{}
+	if len(roots) > 1 { // paths that take dependencies away from other LIDs may go on another lane
+		if set.passes = fewTests; len(g.Dests())*len(g.Channels()) > testedSteps {
+			set.passes = noTests
+		}
+	}
 	for i, root := range roots {
 		if root != roots[0] {
 			ranks = graph.RanksFrom(g, roots[i:i+1])
 		}
-		searches[i] = newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, ranks))
+		searches[i] = newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, ranks), set)
 		searches[i].load = searches[0].load
-		if len(roots) > 1 { // what takes dependencies away from other LIDs may go on another lane
-			if searches[i].tests = len(g.Channels()); len(g.Dests())*len(g.Channels()) > testedSteps {
-				searches[i].tests = -1
-			}
-		}
 		searches[i].addTree(root)
 	}
 	sl := make([]uint8, int(r.Top())+1)
@@ -73,7 +74,7 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 		if failed[i] = f.run(ctx); failed[i] != nil {
 			return
 		}
-		first := newNueSearch(t, f.dependencies(), slices.Clone(positions[0]))
+		first := newNueSearch(t, f.dependencies(), slices.Clone(positions[0]), settings{})
 		first.tree = searches[0].tree
 		if failed[i] = first.toSwitches(ctx, connected); failed[i] != nil {
 			return
@@ -82,7 +83,7 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 			t.SL, t.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
 		}
 		if n := escaped + first.escaped; n > 0 {
-			t.Notes = append(t.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n, treesOf(g, roots)))
+			t.Notes = append(t.Notes, fmt.Sprintf("nue: %s reached along the spanning tree of %s", plural.Count(n, "LID is", "LIDs are"), treesOf(g, roots)))
 		}
 	})
 	return list, cmp.Or(err, errors.Join(failed...))

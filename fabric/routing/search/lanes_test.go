@@ -53,7 +53,7 @@ func TestLevels(t *testing.T) {
 				load[c] = random.Int64N(3)
 			}
 			for root := range 4 {
-				n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{root})))
+				n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{root})), settings{})
 				n.load = load
 				n.addTree(root)
 				lanes = append(lanes, n)

@@ -17,7 +17,7 @@ import (
 // With escape, there are always paths on their own lane if an escape tree fits beside the other paths.
 //
 // Time: a search of nue for each LID and lane.
-func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool) (all bool, err error) {
+func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool, set settings) (all bool, err error) {
 	gaps = a.blank(gaps)
 	own, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
@@ -30,11 +30,11 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 		}
 	}
 	a.graphs[lane] = own
-	list := []laneSearch{{lane, a.searchOn(lane)}}
+	list := []laneSearch{{lane, a.searchOn(lane, set)}}
 	list[0].setTree(tree)
 	for other := range a.graphs {
 		if other != lane && a.canMove() {
-			list = append(list, laneSearch{other, a.searchOn(other)})
+			list = append(list, laneSearch{other, a.searchOn(other, set)})
 		}
 	}
 	for _, x := range gaps {
@@ -44,7 +44,7 @@ func (a *patching) place(ctx context.Context, lane int, gaps []gap, escape bool)
 		}
 		if n == nil && len(a.graphs) < a.allowed && a.canMove() {
 			a.graphs = append(a.graphs, verify.NewDependencyGraph(a.r.Graph(), 1))
-			list = append(list, laneSearch{len(a.graphs) - 1, a.searchOn(len(a.graphs) - 1)})
+			list = append(list, laneSearch{len(a.graphs) - 1, a.searchOn(len(a.graphs)-1, set)})
 			if n, err = a.bestLane(ctx, list[len(list)-1:], x); err != nil {
 				return false, err
 			}
@@ -103,10 +103,10 @@ func (a *patching) bestLane(ctx context.Context, list []laneSearch, x gap) (best
 }
 
 // searchOn begins a search beside the paths on a lane.
-func (a *patching) searchOn(lane int) *nueSearch {
+func (a *patching) searchOn(lane int, set settings) *nueSearch {
 	d := a.graphs[lane].Clone()
-	n := newNueSearch(a.r, d, d.Positions())
-	n.load, n.changed, n.fresh = slices.Clone(a.load), a.changed, freshOfOne
+	n := newNueSearch(a.r, d, d.Positions(), set)
+	n.load, n.changed = slices.Clone(a.load), a.changed
 	a.graphs[lane] = n.order.DependencyGraph
 	return n
 }
@@ -206,151 +206,48 @@ func (a *patching) closeLane(ctx context.Context, lane int, cas []gap) error {
 	if a.toCAs = (tally{}); len(cas) == 0 {
 		return nil
 	}
-	// With the dependencies of packets to switches, or, if then paths are missing, without.
-	given := []*verify.DependencyGraph{a.graphs[lane]}
+	c := closing{lane: lane, gaps: cas, alone: a.graphs[lane]}
 	if lane == 0 {
-		both, err := verify.WithSwitches(ctx, a.r, a.graphs[0])
-		if err != nil {
+		var err error
+		if c.given, err = verify.WithSwitches(ctx, a.r, c.alone); err != nil {
 			return err
 		}
-		given = []*verify.DependencyGraph{both, a.graphs[0]}
 	}
 	if a.allowed > 0 {
-		if done, err := a.closeBest(ctx, lane, given, cas); done || err != nil {
+		if done, err := a.closeBest(ctx, c); done || err != nil {
 			return err
 		}
 	}
-	for i, with := range given {
-		if i > 0 {
-			a.restore(cas)
-		}
-		if err := a.try(ctx, lane, with, cas, nil); err != nil || a.toCAs.missing == 0 {
+	if c.given != nil {
+		if err := a.try(ctx, lane, c.given, cas, nil, allTogether); err != nil || a.toCAs.missing == 0 {
 			return err
 		}
+		a.restore(cas)
 	}
-	return nil
-}
-
-// laneWay closes the gaps on a lane, and reports whether it could.
-type laneWay func(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error)
-
-// fewBlocks times the least number of blocks are few: ways that take long are not tried to change fewer.
-// No more than mostBlocks times the least should change. LIDs of switches add to them.
-const (
-	fewBlocks  = 2
-	mostBlocks = 3
-)
-
-// tooMany returns the number of blocks above which other ways are tried. Some more will follow.
-func (a *patching) tooMany() int { return a.least * (fewBlocks + mostBlocks) / 2 }
-
-// closeBest closes the gaps on a lane in the way by which the fewest blocks change, and reports whether
-// there is one. given are dependencies of existing paths, the best first. Ways that take long, or that
-// change other LIDs, are tried only if the first ways change many blocks.
-func (a *patching) closeBest(ctx context.Context, lane int, given []*verify.DependencyGraph, gaps []gap) (bool, error) {
-	w := ways{alone: given[len(given)-1]}
-	type attempt struct {
-		close laneWay
-		from  int // blocks beyond which it is made
-	}
-	var list []attempt
-	for _, d := range given {
-		list = append(list, attempt{w.beside(d), a.least})
-	}
-	few := fewBlocks * a.least
-	list = append(list, attempt{w.besideTree, few}, attempt{w.again, few}, attempt{w.inRoom, a.tooMany()})
-	var best *patching
-	for _, x := range list {
-		if best != nil && (best.changed.size <= x.from || best.changed.size == a.changed.size) {
-			continue
-		}
-		p := a.clone()
-		done, err := x.close(ctx, p, lane, slices.Clone(gaps))
-		if err != nil {
-			return false, err
-		}
-		if done && (best == nil || p.changed.size < best.changed.size) {
-			best = p
-		}
-	}
-	if best == nil {
-		return false, nil
-	}
-	r := a.r
-	*r = *best.r
-	*a = *best
-	a.r, a.toCAs.missing = r, 0
-	return true, nil
-}
-
-// ways are the ways to close the gaps on a lane.
-type ways struct {
-	alone *verify.DependencyGraph // the dependencies of the paths on the lane
-	tree  []int32                 // an escape tree beside these, if there is one
-	root  int                     // of the tree, or of the tree to most switches
-	known bool                    // the tree was searched for
-}
-
-// findTree searches for the escape tree once.
-func (w *ways) findTree(ctx context.Context, a *patching) (err error) {
-	if !w.known {
-		w.tree, w.root, err = findTree(ctx, a.r, w.alone)
-		w.known = err == nil
-	}
-	return err
-}
-
-// beside adds the paths that are missing, beside given dependencies. LIDs that still lack some get
-// all new paths.
-func (w *ways) beside(given *verify.DependencyGraph) laneWay {
-	return func(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
-		return a.patchOrPlace(ctx, lane, given, gaps, nil)
-	}
-}
-
-// besideTree adds the paths that are missing beside an escape tree too, so that there are paths to all
-// LIDs.
-func (w *ways) besideTree(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
-	if err := w.findTree(ctx, a); err != nil || w.tree == nil {
-		return false, err
-	}
-	return a.patchOrPlace(ctx, lane, w.alone, gaps, w.tree)
-}
-
-// inRoom lets other LIDs make room.
-func (w *ways) inRoom(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
-	if err := w.findTree(ctx, a); err != nil {
-		return false, err
-	}
-	return a.makeRoom(ctx, lane, w.root, gaps)
-}
-
-// again gives the LIDs all new paths.
-func (w *ways) again(ctx context.Context, a *patching, lane int, gaps []gap) (bool, error) {
-	return a.place(ctx, lane, gaps, true)
+	return a.try(ctx, lane, c.alone, cas, nil, allTogether)
 }
 
 // patchOrPlace adds the paths that are missing, beside given dependencies and the turns of a tree; then
 // it places the LIDs that lack some.
-func (a *patching) patchOrPlace(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32) (bool, error) {
-	if err := a.try(ctx, lane, given, gaps, tree); err != nil {
+func (a *patching) patchOrPlace(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32, set settings) (bool, error) {
+	if err := a.try(ctx, lane, given, gaps, tree, set); err != nil {
 		return false, err
 	}
 	a.changed.addChanged(a.r, gaps)
 	if a.toCAs.missing == 0 {
 		return true, nil
 	}
-	return a.place(ctx, lane, a.open, tree != nil || !a.canMove())
+	return a.place(ctx, lane, a.open, tree != nil || !a.canMove(), eachAlone)
 }
 
 // try searches for paths beside given dependencies, and the turns of an escape tree, if
 // tree is not nil.
-func (a *patching) try(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32) (err error) {
+func (a *patching) try(ctx context.Context, lane int, given *verify.DependencyGraph, gaps []gap, tree []int32, set settings) (err error) {
 	a.toCAs = tally{}
 	a.graphs[lane], err = a.toEach(ctx, &a.toCAs, gaps, maxAttempts, func() *nueSearch {
 		d := given.Clone()
-		n := newNueSearch(a.r, d, d.Positions())
-		n.load, n.changed, n.fresh = slices.Clone(a.load), a.changed.clone(), freshOfMany
+		n := newNueSearch(a.r, d, d.Positions(), set)
+		n.load, n.changed = slices.Clone(a.load), a.changed.clone()
 		n.setTree(tree)
 		return n
 	})

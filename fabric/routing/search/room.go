@@ -21,6 +21,7 @@ import (
 // for which the fewest other LIDs lose a dependency.
 type room struct {
 	*patching
+	set   settings // of the searches beside the tree
 	d     *verify.DependencyGraph
 	tree  []int32 // of the forest, by switch: the channel to its parent
 	at    []int32 // by switch: the first of its tree
@@ -49,12 +50,12 @@ const maxLinks = 16
 //
 // Time: for each link between two trees of the forest, a search of the dependency graph for
 // each turn, and for each dependency in its way; and searches of nue for each link that is tried.
-func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap) (ok bool, err error) {
+func (a *patching) makeRoom(ctx context.Context, lane, root int, gaps []gap, set settings) (ok bool, err error) {
 	d, err := verify.Dependencies(ctx, a.r, a.onLane(lane))
 	if err != nil {
 		return false, err
 	}
-	m := room{patching: a, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
+	m := room{patching: a, set: set, d: d, users: map[dependency][]mad.LID{}, gone: map[mad.LID]bool{}, work: maxRoomWork}
 	for _, x := range gaps {
 		m.gone[x.dest.LID] = true
 	}
@@ -137,8 +138,8 @@ func (m *room) close(ctx context.Context, lane int, gaps []gap) error {
 	if err != nil {
 		return err
 	}
-	n := newNueSearch(m.r, d, d.Positions())
-	n.load, n.changed, n.fresh = slices.Clone(m.load), m.changed, freshOfMany
+	n := newNueSearch(m.r, d, d.Positions(), m.set)
+	n.load, n.changed = slices.Clone(m.load), m.changed
 	n.setTree(m.tree)
 	for _, x := range gaps {
 		if ctx.Err() != nil {
@@ -192,7 +193,7 @@ func (m *room) follow(w *verify.Walk, dest graph.Dest, entries []uint8) {
 func (m *room) growForest(root int) {
 	g := m.r.Graph()
 	m.at, m.tree = slices.Repeat([]int32{-1}, len(g.Switches())), slices.Repeat([]int32{graph.NoChannel}, len(g.Switches()))
-	n := newNueSearch(m.r, m.d, m.d.Positions())
+	n := newNueSearch(m.r, m.d, m.d.Positions(), settings{})
 	n.tree = m.tree
 	for s := -1; s < len(g.Switches()); s++ {
 		from := s

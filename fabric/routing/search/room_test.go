@@ -28,7 +28,7 @@ func (c *interrupted) Err() error {
 func TestLinksInterrupted(t *testing.T) {
 	g := routingtest.Graph(t, "torus:dims=4/4,hosts=1", graph.BuildOptions{})
 	r := routes.New(g, 0)
-	n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{0})))
+	n := newNueSearch(r, verify.NewDependencyGraph(g, 1), verify.UpDownOrder(g, graph.RanksFrom(g, []int{0})), settings{})
 	n.addTree(0)
 	for d := range g.Switches() {
 		for _, dest := range g.DestsOf(d) {

@@ -6,7 +6,8 @@
 // PatchLIDs repair tables after a change by few blocks, and Compatible makes tables by which the
 // tables in force can be replaced without a credit loop on the way. All use nueSearch: Dijkstra's
 // algorithm for one LID after the other, with a cycle test for each new dependency, if needed
-// beside an escape tree, which leaves no LID without a path.
+// beside an escape tree, which leaves no LID without a path. The tables of strategies, in
+// strategy.go, list what is tried for a LID and for the gaps of tables, and when the next is tried.
 //
 // The functions write the tables that they are given, so nothing else may use these meanwhile.
 // Package graph explains the letters of times.
@@ -67,7 +68,7 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 	}
 	for _, toSwitches := range []bool{false, true} {
 		if toSwitches {
-			n.order.Budget = testsOfLast * len(g.Channels())
+			n.allowTests(testsOfLast)
 		}
 		for d := range g.Switches() {
 			for _, dest := range g.DestsOf(d) {
@@ -91,62 +92,69 @@ func Nue(ctx context.Context, r *routes.Routes, lids []mad.LID, turns []graph.Tu
 }
 
 // nueSearch finds the paths to LIDs, one after the other, such that all paths together close no
-// cycle in the channel dependency graph.
+// cycle in the channel dependency graph. What it prefers is in its settings; all else is its state.
 type nueSearch struct {
+	settings
 	g         *graph.Graph
 	routes    *routes.Routes
-	order     *verify.DependencyOrder // of the dependencies of all paths so far
-	load      []int64                 // routes so far, by channel
-	endpoints []int64                 // ports of CAs and routers, by switch
-	component []int32                 // by switch: the lowest switch of its connected component
-	tree      []int32                 // by switch: the channel to its parent in the escape tree
-	escaped   int                     // LIDs that took the escape tree
-	tests     int                     // channels that the cycle tests of a LID go through, as far as it has paths without more; -1: none; 0: all
-	port      int32                   // terminal of the present LID
-	sibling   []int32                 // channels that cost siblingCost more
+	endpoints []int64 // ports of CAs and routers, by switch
+	component []int32 // by switch: the lowest switch of its connected component
+
+	// Of the paths so far:
+	order   *verify.DependencyOrder // of their dependencies
+	load    []int64                 // routes, by channel
+	changed *blockSet               // where entries change already; nil: none
+	tree    []int32                 // by switch: the channel to its parent in the escape tree; nil: no tree
+	escaped int                     // LIDs that took the escape tree
+	siblings
 
 	// Of the present LID:
-	home     int     // the switch it is on
-	via      []int32 // by switch: the channel towards it
-	cost     []int64 // by switch, of the best path known
-	settled  []bool  // by switch: its path is final
-	left     int     // switches with CAs in home's component that are not settled
-	bound    []int   // by switch: at least so many hops from the nearest of these, when it began; nil: 0
+	home    int     // the switch it is on
+	via     []int32 // by switch: the channel towards it
+	cost    []int64 // by switch, of the best path known
+	settled []bool  // by switch: its path is final
+	left    int     // switches with CAs in home's component that are not settled
+	done    []int32 // switches that have a path, nearest first
+	flow    []int64 // by switch: CAs and routers whose packets pass through
+	frontier
+	levels
+	inForce
+}
+
+// frontier is the state of a search by a queue: the paths that may be settled next.
+type frontier struct {
+	queue    graph.CostHeap
+	bound    []int   // by switch: at least so many hops from the nearest that has no path, when it began; nil: 0
 	blocked  []bool  // by channel: its dependency would close a cycle
 	rejected []int32 // those channels
-	patient  bool    // see search
-	queue    graph.CostHeap
-	done     []int32      // switches that have a path, nearest first
-	flow     []int64      // by switch: CAs and routers whose packets pass through
-	walk     *verify.Walk // of the tables before
-	kept     []int32      // by switch: the channel of its entry in force, if that costs less than others, or -1; nil: none
-	behind   []int32      // by switch: see linksBehind; with kept
-	changed  *blockSet    // where entries change already
-	fresh    freshCost    // of dependencies, with kept
-	thrifty  bool         // no entry changes that may stay, outside of changed
-	older    [][]int32    // by switch: the channels by which packets come that an entry in force sent; nil: none
-	levels                // without cycle tests
+	patient  bool    // paths of switches without CAs wait: see search
+}
+
+// siblings are the channels on the paths to the other LIDs of a port.
+type siblings struct {
+	port    int32   // terminal of the present LID; -1: none
+	sibling []int32 // channels that cost siblingCost more
 }
 
 // hopCost is the cost of a hop: more than the cost of the routes on any path, so that a short
 // path goes before one with few routes.
 const hopCost = graph.MaxWeight
 
-// changeCost is the cost of changing an entry in force that may stay: detours of some hops are
-// better.
-const changeCost = 8 * hopCost
-
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
-func newNueSearch(r *routes.Routes, d *verify.DependencyGraph, position []int32) *nueSearch {
+func newNueSearch(r *routes.Routes, d *verify.DependencyGraph, position []int32, s settings) *nueSearch {
 	g := r.Graph()
-	n := &nueSearch{port: -1, g: g, routes: r, order: verify.NewDependencyOrder(d, position)}
+	n := &nueSearch{settings: s, g: g, routes: r, order: verify.NewDependencyOrder(d, position), siblings: siblings{port: -1}}
+	n.allowTests(s.tests)
 	n.load, n.blocked = make([]int64, len(g.Channels())), make([]bool, len(g.Channels()))
 	n.component = graph.Components(g)
 	n.endpoints, n.flow = g.Endpoints(), make([]int64, len(g.Switches()))
 	n.via, n.cost, n.settled = make([]int32, len(g.Switches())), make([]int64, len(g.Switches())), make([]bool, len(g.Switches()))
 	return n
 }
+
+// allowTests bounds the cycle tests from now on to so many passes through all channels; 0: no bound.
+func (n *nueSearch) allowTests(passes int) { n.order.Budget = passes * len(n.g.Channels()) }
 
 // begin starts the search for a LID on switch home.
 func (n *nueSearch) begin(home int) {
@@ -213,7 +221,7 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 	}
 	change := n.change(s, c)
 	cost := beyond + hopCost*int64(n.g.Channels()[c].Weight) + n.load[c] + change
-	if n.cost[s] >= 0 && n.cost[s] <= cost || n.thrifty && change > 0 || n.waits(s, c) {
+	if n.cost[s] >= 0 && n.cost[s] <= cost || n.sameBlocks && change > 0 || n.waits(s, c) {
 		return
 	}
 	if cost += n.newDependencies(s, c); n.cost[s] >= 0 && n.cost[s] <= cost {
@@ -221,15 +229,6 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 	}
 	n.cost[s] = cost
 	n.queue.Push(n.item(c))
-}
-
-// change returns the cost if the entry of s leads to channel c. It counts once, when s is
-// settled: what is behind s does not change.
-func (n *nueSearch) change(s, c int32) int64 {
-	if n.kept == nil || n.kept[s] < 0 || n.kept[s] == c {
-		return 0
-	}
-	return changeCost * int64(1+n.behind[s])
 }
 
 // waits reports whether the path from s over channel c must wait: see search.
@@ -255,34 +254,44 @@ func (n *nueSearch) waits(s, c int32) bool {
 // the rest cannot be reached otherwise.
 func (n *nueSearch) search() {
 	for n.left > 0 {
-		for len(n.queue) > 0 && n.left > 0 {
-			item := n.queue.Pop()
-			s := n.g.Channels()[item.Channel].From
-			if n.settled[s] || n.item(item.Channel) != item || n.blocked[item.Channel] {
-				continue
-			}
-			if next := n.via[n.g.ChannelTo(item.Channel)]; (next < 0 || n.order.TryAdd(item.Channel, next)) && n.takesOlder(item.Channel) {
-				n.settle(s, item.Channel, n.cost[s]-n.change(s, item.Channel))
-				continue
-			}
-			n.blocked[item.Channel] = true
-			n.rejected = append(n.rejected, item.Channel)
-			n.relaxOut(s)
-		}
-		switch {
-		case n.left == 0 || n.order.Budget < 0:
-			return
-		case n.patient:
-			n.patient = false
-			for s := range n.settled {
-				if !n.settled[s] {
-					n.relaxOut(int32(s))
-				}
-			}
-		case !n.backtrack():
+		n.settleQueue()
+		if n.left == 0 || n.order.Budget < 0 || !n.stopWaiting() && !n.backtrack() {
 			return
 		}
 	}
+}
+
+// settleQueue settles switches, the cheapest path first, until no path is left in the queue or all switches
+// with CAs are settled.
+func (n *nueSearch) settleQueue() {
+	for len(n.queue) > 0 && n.left > 0 {
+		item := n.queue.Pop()
+		s := n.g.Channels()[item.Channel].From
+		if n.settled[s] || n.item(item.Channel) != item || n.blocked[item.Channel] {
+			continue
+		}
+		if next := n.via[n.g.ChannelTo(item.Channel)]; (next < 0 || n.order.TryAdd(item.Channel, next)) && n.takesOlder(item.Channel) {
+			n.settle(s, item.Channel, n.cost[s]-n.change(s, item.Channel))
+			continue
+		}
+		n.blocked[item.Channel] = true
+		n.rejected = append(n.rejected, item.Channel)
+		n.relaxOut(s)
+	}
+}
+
+// stopWaiting queues the paths that waited, and reports whether any may have.
+func (n *nueSearch) stopWaiting() bool {
+	if !n.patient {
+		return false
+	}
+	n.patient = false
+	for s := range n.settled {
+		if !n.settled[s] {
+			n.relaxOut(int32(s))
+		}
+	}
+	return true
 }
 
 // relaxOut looks for the next best path of s.
@@ -336,20 +345,6 @@ func (n *nueSearch) reroute(c, v int32) bool {
 		}
 	}
 	return false
-}
-
-// takesOlder reports whether packets that an entry in force sent to the switch where channel c
-// begins may go on over c.
-func (n *nueSearch) takesOlder(c int32) bool {
-	if n.older == nil {
-		return true
-	}
-	for _, in := range n.older[n.g.Channels()[c].From] {
-		if !n.order.TryAdd(in, c) {
-			return false
-		}
-	}
-	return true
 }
 
 // passesThrough reports whether the path from s passes through v.
@@ -441,95 +436,6 @@ func (n *nueSearch) resume(x gap) []bool {
 	return had
 }
 
-// keep makes it cost more to change entries in force that still lead to a switch, unless their
-// block changes anyway: the more, the farther away from what is lost, so that packets from there
-// take their way again. Without entries in force, as for Complete, it does not matter.
-func (n *nueSearch) keep(x gap) {
-	if n.kept = n.kept[:0]; x.old == nil {
-		n.kept = nil
-		return
-	}
-	for s, port := range x.old {
-		c := int32(graph.NoChannel)
-		if !n.changed.has(s, x.dest.LID) {
-			c = max(c, n.g.Target(int32(s), port).Channel())
-		}
-		n.kept = append(n.kept, c)
-	}
-	n.behind = linksBehind(n.g, x, n.behind)
-}
-
-// freshCost is the cost of a dependency that no other path has: if it agrees with the topological
-// order, and if not, so that it may close a cycle. LIDs that must change then share ways, and leave
-// each other more of them.
-type freshCost struct{ agrees, other int64 }
-
-var (
-	freshOfMany = freshCost{hopCost, 4 * hopCost}      // many LIDs must find room on a lane
-	freshOfOne  = freshCost{hopCost * 3 / 10, hopCost} // one LID must find room, with few changes
-)
-
-// newDependencies returns the cost of the dependencies that packets get by an entry of s to channel c,
-// including packets that come by entries in force.
-func (n *nueSearch) newDependencies(s, c int32) (cost int64) {
-	if n.kept == nil || n.fresh == (freshCost{}) {
-		return 0
-	}
-	add := func(v, w int32) {
-		switch {
-		case n.order.Has(v, w):
-		case n.order.Agrees(v, w):
-			cost += n.fresh.agrees
-		default:
-			cost += n.fresh.other
-		}
-	}
-	if next := n.via[n.g.ChannelTo(c)]; next >= 0 {
-		add(c, next)
-	}
-	if n.kept[s] == c {
-		return cost
-	}
-	for out := n.g.FirstChannel(int(s)); out < n.g.FirstChannel(int(s+1)); out++ {
-		if in := n.g.Channels()[out].Reverse; n.kept[n.g.ChannelTo(out)] == in {
-			add(in, c)
-		}
-	}
-	return cost
-}
-
-// linksBehind returns, by switch, how many links packets took by the entries before to a switch from
-// which these now lead nowhere; 0: they come to no such switch. It uses the memory of list.
-func linksBehind(g *graph.Graph, x gap, list []int32) []int32 {
-	list = append(list[:0], make([]int32, len(x.old))...)
-	list[x.d] = -1
-	var path []int32
-	for s := range list {
-		at := int32(s)
-		for path = path[:0]; list[at] == 0; {
-			path = append(path, at)
-			list[at] = -1 // a loop ends there
-			c := g.Target(at, x.old[at]).Channel()
-			if c < 0 {
-				list[at] = 1
-				path = path[:len(path)-1]
-				break
-			}
-			at = g.ChannelTo(c)
-		}
-		for _, t := range slices.Backward(path) {
-			if list[t] = list[at]; list[t] > 0 {
-				list[t]++
-			}
-			at = t
-		}
-	}
-	for s, n := range list { // 1 is where they lead nowhere
-		list[s] = max(0, n-1)
-	}
-	return list
-}
-
 // siblingCost is the additional cost of a channel in a search for the LID of a port, if the path
 // to another of its LIDs takes it: more than all routes on a channel, and on no path as much as
 // hopCost.
@@ -580,13 +486,13 @@ func turnGraph(g *graph.Graph, turns []graph.Turn) (*verify.DependencyGraph, err
 // tree, so that it finds a path to every LID.
 func newNueBeside(ctx context.Context, r *routes.Routes, given *verify.DependencyGraph) (*nueSearch, error) {
 	if _, edges := given.Size(); edges > 0 {
-		return newNueSearch(r, given, given.Positions()), nil
+		return newNueSearch(r, given, given.Positions(), settings{}), nil
 	}
 	root, ranks, err := EscapeRoot(ctx, r.Graph(), nil)
 	if err != nil {
 		return nil, err
 	}
-	n := newNueSearch(r, given, verify.UpDownOrder(r.Graph(), ranks))
+	n := newNueSearch(r, given, verify.UpDownOrder(r.Graph(), ranks), settings{})
 	n.addTree(root)
 	return n, nil
 }

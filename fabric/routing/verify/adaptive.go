@@ -96,7 +96,7 @@ func AdaptiveOf(r *routes.Routes) (Adaptive, string) {
 	}
 	switch {
 	case len(reasons) > 3:
-		return AdaptiveUnknown, strings.Join(reasons[:2], "; ") + fmt.Sprintf("; and %d more switches", len(reasons)-2)
+		return AdaptiveUnknown, strings.Join(reasons[:2], "; ") + "; and " + plural.Count(len(reasons)-2, "more switch", "more switches")
 	case len(reasons) > 0:
 		return AdaptiveUnknown, strings.Join(reasons, "; ")
 	case on == 0:

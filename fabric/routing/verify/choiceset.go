@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
@@ -15,7 +16,8 @@ import (
 type choiceSets struct {
 	v      *verification
 	kinds  []PacketKind // packets that not all switches send by their rows
-	rows   uint16       // service levels with packets that all do, a bit each
+	static []PacketKind // the others
+	rows   uint16       // service levels of static, a bit each
 	groups []vlGroup    // where packets begin
 	index  []int32      // by switch: its group, from 1, where each has one; nil: several
 	found  []kindStates
@@ -55,7 +57,7 @@ func (v *verification) newChoiceSets(r *routes.Routes, kinds []PacketKind) *choi
 	x := &choiceSets{v: v}
 	for _, k := range kinds {
 		if k.Static && (k.Expected || !v.inLanes) {
-			x.rows |= k.SLs
+			x.static, x.rows = append(x.static, k), x.rows|k.SLs
 		} else {
 			x.kinds = append(x.kinds, k)
 		}
@@ -168,9 +170,9 @@ func (x *choiceSets) withRows(r *routes.Routes, s int32, lid mad.LID, rows int32
 func (x *choiceSets) explain(r *routes.Routes, from int32, lid mad.LID) string {
 	t := &x.v.g.Terminals()[from]
 	group := vlGroup{first: from}
-	for i := range x.kinds {
-		if k := &x.kinds[i]; t.Switch >= 0 && x.levelOf(r, k, &group, lid) {
-			w := newChoiceWalk(r, *k, x.v.vls)
+	for _, k := range slices.Concat(x.kinds, x.static) {
+		if t.Switch >= 0 && x.levelOf(r, &k, &group, lid) {
+			w := newChoiceWalk(r, k, x.v.vls)
 			w.Begin(lid)
 			if why := w.Explain(int32(t.Switch), t.Out); why != "" {
 				return why

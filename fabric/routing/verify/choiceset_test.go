@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +26,9 @@ type checker struct {
 
 	edges      map[[2]link]bool // that packets may wait over
 	used       map[link]bool
-	dropsAreOK bool // of the present service level: no path has it
+	lanes      uint16 // a bit each, links to end ports included
+	dropsAreOK bool   // of the present service level: no path has it
+	unhashed   bool   // at switches whose settings are assumed, the present service level has no HBF
 }
 
 // link is a directed link on a virtual lane, by its first port.
@@ -78,7 +81,7 @@ func (c *checker) mayTake(s int32, in, sl uint8, transport adaptive.Transport, l
 		}
 	}
 	adaptiveSL := a.Enabled && a.SLs>>sl&1 == 1 && a.Static>>transport&1 == 0
-	hashedSL := a.HBF && a.HBFSLs>>sl&1 == 1
+	hashedSL := a.HBF && a.HBFSLs>>sl&1 == 1 && !(a.Assumed && c.unhashed)
 	switch {
 	case (e.State == adaptive.Bounded || e.State == adaptive.Free) && adaptiveSL:
 		return groupUp
@@ -117,6 +120,9 @@ func (c *checker) follow(s int32, in, sl uint8, transport adaptive.Transport, li
 		target := c.g.Target(s, p)
 		switch {
 		case target == graph.ToTerminal(int32(c.g.TerminalByLID(lid))):
+			if vl := c.r.SL2VL.VL(int(s), in, p, sl); p > 0 && vl < 15 && !c.dropsAreOK {
+				c.lanes |= 1 << vl
+			}
 			continue
 		case !target.IsChannel():
 			o.lost = true
@@ -131,6 +137,9 @@ func (c *checker) follow(s int32, in, sl uint8, transport adaptive.Transport, li
 			continue
 		}
 		c.used[l] = true
+		if !c.dropsAreOK {
+			c.lanes |= 1 << l.vl
+		}
 		if n := len(before); n > 0 {
 			c.edges[[2]link{before[n-1], l}] = true
 		}
@@ -183,7 +192,9 @@ func (c *checker) verdict() string {
 						continue
 					}
 					c.dropsAreOK = c.r.SL == nil && sl != 0
-					for t := adaptive.RC; t <= adaptive.DC; t++ {
+					for i := range adaptive.Transport(8) {
+						t := adaptive.RC + i/2
+						c.unhashed = i%2 == 1
 						o := c.follow(int32(from.Switch), from.Out, sl, t, lid, nil)
 						all.lost, all.loops, all.longest = all.lost || o.lost, all.loops || o.loops, max(all.longest, o.longest)
 					}
@@ -201,18 +212,18 @@ func (c *checker) verdict() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d pairs, %d unreachable, %d loop, longest %d, %d links, %d waits, acyclic %t", pairs, unreachable, loops, longest, len(c.used), len(c.edges), c.acyclic())
+	return fmt.Sprintf("%d pairs, %d unreachable, %d loop, longest %d, %d links, %d waits, acyclic %t, %d lanes", pairs, unreachable, loops, longest, len(c.used), len(c.edges), c.acyclic(), bits.OnesCount16(c.lanes))
 }
 
 func words(v *verify.Verdict) string {
-	return fmt.Sprintf("%d pairs, %d unreachable, %d loop, longest %d, %d links, %d waits, acyclic %t", v.Pairs, v.Unreachable, v.Loops, v.MaxHops, v.Channels, v.Dependencies, v.Acyclic)
+	return fmt.Sprintf("%d pairs, %d unreachable, %d loop, longest %d, %d links, %d waits, acyclic %t, %d lanes", v.Pairs, v.Unreachable, v.Loops, v.MaxHops, v.Channels, v.Dependencies, v.Acyclic, v.Lanes)
 }
 
 // randomChoices gives r choices of all kinds; wild ones lead anywhere.
 func randomChoices(random *rand.Rand, r *routes.Routes, h *graph.Hops, wild bool) {
 	g := r.Graph()
 	chance := func(percent int) bool { return random.IntN(100) < percent }
-	manyPLFTs, transports, fr, hbf, alike := chance(40), chance(70), chance(30), chance(40), chance(60)
+	manyPLFTs, transports, fr, hbf, alike, assumed := chance(40), chance(70), chance(30), chance(40), chance(60), chance(20)
 	slMask := adaptive.AllSLs
 	if chance(30) {
 		slMask = adaptive.SLs(random.Uint32())
@@ -221,9 +232,9 @@ func randomChoices(random *rand.Rand, r *routes.Routes, h *graph.Hops, wild bool
 		if chance(15) {
 			continue
 		}
-		a := &adaptive.Switch{Enabled: !chance(10), SLs: slMask, HBF: hbf, HBFSLs: adaptive.SLs(random.Uint32()), FastRecovery: fr && chance(80)}
+		a := &adaptive.Switch{Enabled: !chance(10), SLs: slMask, HBF: hbf, HBFSLs: adaptive.SLs(random.Uint32()), FastRecovery: fr && chance(80), Assumed: assumed && chance(80)}
 		if transports {
-			a.Static = routes.OpenSMStatic
+			a.Static = adaptive.OpenSMStatic
 		}
 		if chance(10) {
 			a.SLs = adaptive.SLs(random.Uint32())
@@ -369,6 +380,28 @@ func TestChoicesAgree(t *testing.T) {
 	t.Logf("%v", seen)
 	if len(seen) < 5 {
 		t.Errorf("the tables have verdicts of few kinds: %v", seen)
+	}
+}
+
+// TestLanesUsed: a verdict counts the lanes that paths use, not all up to the highest, those of links to
+// end ports included.
+func TestLanesUsed(t *testing.T) {
+	g := routingtest.Graph(t, "ring:n=4,hosts=2", graph.BuildOptions{})
+	a, near := g.DestsOf(0)[1].LID, g.DestsOf(0)[2].LID
+	far := g.DestsOf(2)[1].LID
+	for _, x := range []struct {
+		to   mad.LID
+		sl   uint8
+		want int
+	}{{far, 0, 1}, {far, 3, 2}, {near, 5, 2}, {a, 6, 1}} {
+		r := compute(t, g, "updn", engines.Options{})
+		if err := r.SetSL([]int{g.TerminalByLID(a)}, []mad.LID{x.to}, x.sl); err != nil {
+			t.Fatal(err)
+		}
+		r.SL2VL = routes.NewSL2VL(g)
+		if v := routingtest.Verified(t, r, verify.Options{}); v.Lanes != x.want {
+			t.Errorf("SL %d from LID %d to LID %d: %d lanes, want %d", x.sl, a, x.to, v.Lanes, x.want)
+		}
 	}
 }
 

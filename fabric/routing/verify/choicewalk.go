@@ -156,7 +156,7 @@ func (x *choiceWalk) From(d *DependencyGraph, s int32, in uint8) int32 {
 	if !x.lanes && x.state[s] != Unknown {
 		return x.state[s]
 	}
-	x.push(s, s, in)
+	x.push(d, s, s, in)
 	if x.lanes {
 		x.stack[0].node = -1
 	}
@@ -192,6 +192,9 @@ func (x *choiceWalk) From(d *DependencyGraph, s int32, in uint8) int32 {
 			}
 			node = d.Vertex(c, vl)
 			d.Use(node)
+			if x.kind.Expected {
+				d.UseLane(vl)
+			}
 			if f.node >= 0 {
 				d.Add(f.node, node)
 			}
@@ -203,7 +206,7 @@ func (x *choiceWalk) From(d *DependencyGraph, s int32, in uint8) int32 {
 		}
 		switch state := x.state[node]; state {
 		case Unknown:
-			x.push(node, to, in)
+			x.push(d, node, to, in)
 		case onStack:
 			f.add(Looping, 0)
 		default:
@@ -213,7 +216,7 @@ func (x *choiceWalk) From(d *DependencyGraph, s int32, in uint8) int32 {
 }
 
 // push goes on at a switch.
-func (x *choiceWalk) push(node, at int32, in uint8) {
+func (x *choiceWalk) push(d *DependencyGraph, node, at int32, in uint8) {
 	f := choiceFrame{node: node, at: at, in: in, plft: x.plft(at, in), result: notYet}
 	h := x.hop(at, f.plft)
 	switch {
@@ -221,6 +224,11 @@ func (x *choiceWalk) push(node, at int32, in uint8) {
 		f.result = misrouted
 	case h.arrives:
 		f.result = 0
+	}
+	if out := x.g.Terminals()[x.dst].Out; x.lanes && h.arrives && out > 0 && x.kind.Expected {
+		if vl := x.r.SL2VL.VL(int(at), in, out, x.kind.SL); vl < mad.DropVL {
+			d.UseLane(vl)
+		}
 	}
 	x.stack = append(x.stack, f)
 	if !x.lanes || len(x.stack) > 1 {

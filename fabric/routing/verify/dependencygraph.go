@@ -24,6 +24,7 @@ type DependencyGraph struct {
 	first []int32 // vertex that the first bit of a vertex stands for
 	bits  []uint64
 	used  []uint64 // a bit for each vertex: some path takes it
+	lanes uint16   // lanes that paths use, those of the links to end ports too, a bit each
 }
 
 // NewDependencyGraph is a graph of all channels of g, each with as many virtual lanes, without
@@ -86,6 +87,9 @@ func (d *DependencyGraph) at(v, w int32) (word uint32, bit uint64) {
 // Use notes that a path takes v.
 func (d *DependencyGraph) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
 
+// UseLane notes that paths use a lane.
+func (d *DependencyGraph) UseLane(vl uint8) { d.lanes |= 1 << (vl & 15) }
+
 // AddAll adds the edges from v for which mask, which begins with the first channel out of the
 // switch at which v ends, has a bit. The graph must have one lane.
 func (d *DependencyGraph) AddAll(v int32, mask []uint64) {
@@ -106,6 +110,7 @@ func (d *DependencyGraph) Union(o *DependencyGraph) {
 	for i, b := range o.used {
 		d.used[i] |= b
 	}
+	d.lanes |= o.lanes
 }
 
 // Size counts vertices in use and edges.

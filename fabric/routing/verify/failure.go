@@ -21,6 +21,15 @@ type LinkFailure struct {
 	// are the pairs of endpoints on different sides of it.
 	Cuts bool
 	Lost int64
+	// Predicted is what the subnet manager is expected to do; nil: not requested.
+	Predicted *FailurePrediction
+}
+
+// FailurePrediction is the predicted effect of the tables that a subnet manager makes after a
+// failure.
+type FailurePrediction struct {
+	Rerouted, LoadAfter, IdleLinks int64
+	Text                           string
 }
 
 // FailEachLink computes what the failure of each single link between switches would

@@ -20,6 +20,8 @@ type PacketKind struct {
 	SL        uint8  // one of SLs
 	SLs       uint16 // a bit for each
 	Transport adaptive.Transport
+	// Unhashed counts the service levels as some without HBF, at switches whose settings are Assumed.
+	Unhashed bool
 	// Static reports that all switches send these packets by the rows of their tables.
 	Static bool
 	// PerPort reports that the choice depends on the port that packets come in by.
@@ -41,8 +43,9 @@ func PacketKinds(r *routes.Routes) []PacketKind {
 		if r.SL != nil && expected>>sl&1 == 0 {
 			continue
 		}
-		for _, t := range []adaptive.Transport{adaptive.RC, adaptive.UC, adaptive.UD, adaptive.DC} {
-			k := PacketKind{SL: sl, SLs: 1 << sl, Transport: t, Static: true, Expected: expected>>sl&1 != 0}
+		for i := range 8 {
+			t := []adaptive.Transport{adaptive.RC, adaptive.UC, adaptive.UD, adaptive.DC}[i&3]
+			k := PacketKind{SL: sl, SLs: 1 << sl, Transport: t, Unhashed: i > 3, Static: true, Expected: expected>>sl&1 != 0}
 			var h maphash.Hash
 			h.SetSeed(seed)
 			for s, a := range switches {
@@ -67,8 +70,8 @@ func PacketKinds(r *routes.Routes) []PacketKind {
 
 // note adds what switch s does with packets of the kind.
 func (k *PacketKind) note(h *maphash.Hash, s int, a *adaptive.Switch) {
-	adapts := a.Enabled && a.SLs.Has(k.SL) && !a.Static.Has(k.Transport)
-	hashes := a.HBF && a.HBFSLs.Has(k.SL)
+	p := k.Packet(0)
+	adapts, hashes := a.Adapts(p), a.Hashes(p)
 	if adapts || hashes || a.FastRecovery {
 		k.Static = false
 	}
@@ -101,7 +104,7 @@ func (k *PacketKind) note(h *maphash.Hash, s int, a *adaptive.Switch) {
 
 // Packet is a packet of the kind that comes in by a port.
 func (k *PacketKind) Packet(in uint8) adaptive.Packet {
-	return adaptive.Packet{In: in, SL: k.SL, Transport: k.Transport}
+	return adaptive.Packet{In: in, SL: k.SL, Transport: k.Transport, Unhashed: k.Unhashed}
 }
 
 // hashPorts is a hash of a set.
@@ -302,12 +305,12 @@ func (h *columnHash) entry(c *classifier, lid mad.LID) uint64 {
 
 // takesGroup reports whether packets of the kind may take the ports of groups.
 func (h *columnHash) takesGroup(c *classifier, state adaptive.State) bool {
-	a, k := h.s, &c.kind
-	adapts := state.Adaptive() && a.Enabled && a.SLs.Has(k.SL) && !a.Static.Has(k.Transport)
-	return adapts || a.HBF && a.HBFSLs.Has(k.SL) || a.FastRecovery
+	p := c.kind.Packet(0)
+	return state.Adaptive() && h.s.Adapts(p) || h.s.Hashes(p) || h.s.FastRecovery
 }
 
-// atHome is the hash of the choice at the switch of the end port: 0 where it is the port to it.
+// atHome is the hash of the choice at the switch of the end port: of the lanes of the link to it
+// where it is the port to it.
 func (c *classifier) atHome(s int, lid mad.LID) uint64 {
 	out := c.g.Terminals()[c.g.TerminalByLID(lid)].Out
 	columns := c.columns[s]
@@ -315,7 +318,7 @@ func (c *classifier) atHome(s int, lid mad.LID) uint64 {
 		if p := c.r.Row(s).Port(lid); p != out {
 			return 1<<32 | uint64(p)<<16 | uint64(lid)
 		}
-		return 0
+		return c.lanesTo(s, out)
 	}
 	for i := range columns {
 		ports := columns[i].s.PortsOf(columns[i].plft, c.kind.Packet(0), lid, columns[i].down)
@@ -323,5 +326,17 @@ func (c *classifier) atHome(s int, lid mad.LID) uint64 {
 			return 1<<32 | uint64(lid) // a class of its own
 		}
 	}
-	return 0
+	return c.lanesTo(s, out)
+}
+
+// lanesTo is a hash of the lanes of packets to a port, by the port that they come in by; 0 without
+// lanes.
+func (c *classifier) lanesTo(s int, out uint8) (hash uint64) {
+	if c.r.SL2VL == nil {
+		return 0
+	}
+	for in := range c.g.Switches()[s].NumPorts() + 1 {
+		hash = join(hash, uint64(c.r.SL2VL.VL(s, uint8(in), out, c.kind.SL)))
+	}
+	return hash
 }

@@ -94,6 +94,35 @@ func AdaptiveLIDs(r *routes.Routes) (lids []mad.LID) {
 	return lids
 }
 
+// hasChoice reports whether some switch may choose among several ports for packets to an end port.
+func hasChoice(r *routes.Routes) bool {
+	g := r.Graph()
+	for _, a := range routes.ActiveSwitches(r) {
+		if a == nil {
+			continue
+		}
+		for _, t := range a.Tables {
+			if t == nil {
+				continue
+			}
+			for lid := mad.LID(1); lid <= min(t.Top(), g.Top()); lid++ {
+				e := t.Entry(lid)
+				if e.State == adaptive.Static && !a.FastRecovery || g.TerminalByLID(lid) < 0 {
+					continue
+				}
+				ports := t.Groups.All(int(e.Group))
+				if e.Port != mad.NoPort {
+					ports.Add(e.Port)
+				}
+				if ports.Len() > 1 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // groupChecker is the state of Groups.
 type groupChecker struct {
 	r        *routes.Routes

@@ -22,10 +22,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
@@ -63,7 +65,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 		o.Examples = 10
 	}
 	o.Union = o.Union.SeenOn(r.Graph())
-	v := &verification{Endpoints: SelectEndpoints(r.Graph(), o.Endpoints), g: r.Graph(), o: o, vls: 1}
+	v := &verification{Endpoints: SelectEndpoints(r.Graph(), o.Endpoints), g: r.Graph(), o: o, vls: 1, parts: partsOfSwitches(r.Graph())}
 	for _, t := range []*routes.Routes{r, o.Union} {
 		if t != nil {
 			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
@@ -80,6 +82,7 @@ func Tables(ctx context.Context, r *routes.Routes, o Options) (*Verdict, error) 
 	if err := v.followAll(ctx, r, true); err != nil {
 		return nil, err
 	}
+	v.used = v.lanesUsed()
 	if err := v.followToSwitches(ctx, r); err != nil {
 		return nil, err
 	}
@@ -127,11 +130,14 @@ type Verdict struct {
 	Unreachable  int64          // pairs that must reach each other, and do not
 	Excused      int64          // unreachable pairs that need not reach each other
 	Loops        int64          // pairs whose packets loop for ever
+	Unjudged     int64          // pairs whose packets come to a switch of NoTable
+	NoTable      []string       // switches whose table the file does not have
 	SwitchPairs  int64          // of an endpoint and a LID of a switch, which is not an endpoint
 	ToSwitches   int64          // of these, pairs whose packets arrive: management packets
 	LeftOut      []string       // ports that have no LID, or share one, and so are not judged
 	Acyclic      bool           // no credit loop exists
-	Lanes        int            // virtual lanes that paths may take, from VL 0
+	LoopUnknown  string         // why credit loops are not judged, as if Acyclic were unknown; "": they are
+	Lanes        int            // how many virtual lanes paths use
 	Cycle        []CycleChannel // a credit loop, if there is one
 	Channels     int            // that paths take, once for each virtual lane
 	Dependencies int            // edges of the channel dependency graph
@@ -142,7 +148,11 @@ type Verdict struct {
 	// Disjoint describes how far apart the paths to the LIDs of one port are; nil: no
 	// endpoint has several.
 	Disjoint *Disjointness
-	Broken   []BrokenPair // examples of pairs that do not reach each other
+	Broken   []BrokenPair // examples of pairs that do not reach each other, though they are connected
+	// Apart are the unreachable pairs in different parts of a split network, of which Parts are
+	// those with endpoints, the largest first; nil: all are in one.
+	Apart int64
+	Parts []SplitPart
 	// Violations are pairs whose paths break a rule of Options.Via, and
 	// Violating examples.
 	Violations int64
@@ -155,7 +165,7 @@ type Verdict struct {
 // or there is no pair at all, it is not OK either. Packets to switches do not count:
 // the tables of most engines have gaps there where links are missing.
 func (v *Verdict) OK() bool {
-	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveUnknown
+	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unjudged == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveUnknown
 }
 
 // UnreachableSwitches is the number of pairs of an endpoint and a LID of a switch whose packets do
@@ -165,7 +175,7 @@ func (v *Verdict) UnreachableSwitches() int64 { return v.SwitchPairs - v.ToSwitc
 // Wrong reports whether packets that must arrive do not, or a rule is broken, or packets
 // may deadlock: what is not OK may also be unknown.
 func (v *Verdict) Wrong() bool {
-	return v.Unreachable > 0 || v.Loops > 0 || v.Violations > 0 || !v.Acyclic
+	return v.Unreachable > 0 || v.Loops > 0 || v.Violations > 0 || !v.Acyclic && v.LoopUnknown == ""
 }
 
 // EndpointCounts are the endpoints by what their nodes are, and by class.
@@ -224,6 +234,8 @@ func (v *verification) judged(r *routes.Routes) string {
 	o := &v.o
 	s := "static forwarding tables, "
 	switch {
+	case v.sets != nil && !hasChoice(r):
+		s = "forwarding tables with adaptive routing on and no choice of ports, " + v.sets.judgedLevels(r)
 	case v.sets != nil:
 		s = "forwarding tables with all choices of adaptive routing, " + v.sets.judgedLevels(r)
 	case r.SL == nil && r.SL2VL == nil:
@@ -249,10 +261,12 @@ type verification struct {
 	o         Options
 	vls       int         // virtual lanes
 	inLanes   bool        // it matters which are used
+	used      int         // how many paths use
 	nearest   *graph.Hops // distances in links
 	workers   []findings
 	sets      *choiceSets      // of the tables; nil: they are static
 	unionSets *choiceSets      // of Options.Union
+	parts     []int32          // by switch: its part of a split network; nil: all are in one
 	reason    string           // why adaptive routing is unknown or mixed
 	choices   *assumedChoices  // of adaptive routing; nil: the tables alone
 	chosen    *DependencyGraph // what packets may wait for under choices
@@ -267,8 +281,10 @@ type findings struct {
 	hops        []int64
 	detours     []int64
 	unreachable int64
+	apart       int64
 	excused     int64
 	loops       int64
+	unjudged    int64
 	switchPairs int64
 	toSwitches  int64
 	broken      []BrokenPair
@@ -317,6 +333,17 @@ func (v *verification) followAll(ctx context.Context, r *routes.Routes, whole bo
 		}
 	}
 	return err
+}
+
+// lanesUsed counts the virtual lanes that the paths followed so far use.
+func (v *verification) lanesUsed() int {
+	lanes := uint16(0)
+	for i := range v.workers {
+		if d := v.workers[i].graph; d != nil {
+			lanes |= d.lanes
+		}
+	}
+	return max(1, bits.OnesCount16(lanes))
 }
 
 // follow walks to lid from all sources, and adds the dependencies of these paths.
@@ -377,6 +404,9 @@ func (v *verification) followToSwitches(ctx context.Context, r *routes.Routes) e
 		f, ports := &v.workers[worker], w.Column(lid)
 		for _, s := range v.Sources {
 			w.From(s, ports, int32(v.g.TerminalByLID(lid)))
+			if w.State[s] < 0 && r.EndsUnread(s, lid) {
+				continue
+			}
 			f.switchPairs += int64(v.On[s])
 			if w.State[s] >= 0 {
 				f.toSwitches += int64(v.On[s])
@@ -411,18 +441,27 @@ func grow(list []int64, i int) []int64 {
 
 // fail counts n unreachable pairs, from switch s to lid.
 func (v *verification) fail(f *findings, r *routes.Routes, s int32, lid mad.LID, n int64, loop bool) {
+	if r.EndsUnread(s, lid) {
+		f.unjudged += n
+		return
+	}
 	if loop {
 		f.loops += n
+	}
+	dst := int32(v.g.TerminalByLID(lid))
+	if v.o.Require == nil && !loop && v.apart(int(s), v.g.Terminals()[dst].Switch) {
+		f.unreachable += n
+		f.apart += n
+		return
 	}
 	if v.o.Require == nil && len(f.broken) >= v.o.Examples {
 		f.unreachable += n
 		return
 	}
-	dst := int32(v.g.TerminalByLID(lid))
 	for _, d := range v.g.DestsOf(int(s)) {
 		src := &v.g.Terminals()[d.Terminal]
 		if v.Is[d.Terminal] && d.Terminal != dst && d.LID == src.LID {
-			v.failPair(f, r, d.Terminal, lid)
+			v.failPair(f, r, d.Terminal, lid, loop)
 		}
 	}
 }
@@ -431,19 +470,23 @@ func (v *verification) fail(f *findings, r *routes.Routes, s int32, lid mad.LID,
 func (v *verification) failDetached(f *findings, lid mad.LID) {
 	for i := range v.g.Terminals() {
 		if v.Is[i] && v.g.Terminals()[i].Switch < 0 && int32(i) != int32(v.g.TerminalByLID(lid)) {
-			v.failPair(f, nil, int32(i), lid)
+			v.failPair(f, nil, int32(i), lid, false)
 		}
 	}
 }
 
 // failPair counts an unreachable pair, unless it is excused.
-func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid mad.LID) {
+func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid mad.LID, loop bool) {
 	from := &v.g.Terminals()[src]
 	if v.o.Require != nil && !v.o.Require(from, &v.g.Terminals()[v.g.TerminalByLID(lid)]) {
 		f.excused++
 		return
 	}
 	f.unreachable++
+	if !loop && v.apart(from.Switch, v.g.Terminals()[v.g.TerminalByLID(lid)].Switch) {
+		f.apart++
+		return
+	}
 	if len(f.broken) >= v.o.Examples {
 		return
 	}
@@ -461,7 +504,7 @@ func (v *verification) failPair(f *findings, r *routes.Routes, src int32, lid ma
 
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *routes.Routes) *Verdict {
-	s := &Verdict{Engine: r.Engine, Lanes: r.Lanes(), Adaptive: v.o.Adaptive, Reason: v.reason, Terminals: v.All}
+	s := &Verdict{Engine: r.Engine, Lanes: v.used, Adaptive: v.o.Adaptive, Reason: v.reason, Terminals: v.All}
 	if v.o.Adaptive == AdaptiveOn && v.sets == nil { // the caller knows, the tables do not
 		s.Adaptive = AdaptiveUnknown
 	}
@@ -483,8 +526,10 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 			s.Detours[detour] += n
 		}
 		s.Unreachable += f.unreachable
+		s.Apart += f.apart
 		s.Excused += f.excused
 		s.Loops += f.loops
+		s.Unjudged += f.unjudged
 		s.Broken = append(s.Broken, f.broken...)
 	}
 	slices.SortFunc(s.Broken, func(a, b BrokenPair) int {
@@ -492,7 +537,12 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	})
 	s.Broken = s.Broken[:min(len(s.Broken), v.o.Examples)]
 	s.MaxHops = max(0, len(s.Hops)-1)
-	s.Pairs = s.Unreachable + s.Excused
+	s.Pairs = s.Unreachable + s.Excused + s.Unjudged
+	for i, unread := range r.Unread {
+		if unread {
+			s.NoTable = append(s.NoTable, v.g.Switches()[i].Label())
+		}
+	}
 	for _, n := range s.Hops {
 		s.Pairs += n
 	}
@@ -505,12 +555,16 @@ func (v *verification) verdict(r *routes.Routes) *Verdict {
 	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
 	s.Notes = slices.Concat(r.ReadNotes, v.g.Notes(), r.Notes)
 	switch {
+	case r.Engine == routes.FromSwitches: // the subnet manager set them
 	case r.SL.Any():
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not set: with it this is analysis only; "+r.RunInstead())
 	case r.ChangesLanes():
 		s.Notes = append(s.Notes, "paths change to virtual lanes that OpenSM's engine file does not set: with it this is analysis only; "+r.RunInstead())
 	}
 	s.LeftOut = v.g.LeftOut()
+	if s.Apart > 0 {
+		s.Parts = v.splitParts(r)
+	}
 	switch {
 	case v.All == 0:
 		s.Notes = append(s.Notes, "no endpoint: nothing was judged")
@@ -607,9 +661,12 @@ func (v *verification) describeEndpoints(count map[graph.Class]int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[c], c))
 		}
 	}
-	s := fmt.Sprintf("%d ports", v.All)
+	s := plural.Count(v.All, "port", "ports")
 	if v.o.Endpoints == 0 {
-		s = fmt.Sprintf("all %d ports of CAs and routers", v.All)
+		s = "all " + s + " of CAs and routers"
+		if v.All == 1 {
+			s = "the only port of CAs and routers"
+		}
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"

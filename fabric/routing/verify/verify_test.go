@@ -77,7 +77,7 @@ func TestVerifyOracle(t *testing.T) {
 			if rounds += int(circles); v.Loops != circles {
 				t.Errorf("%s, %s: %d pairs in loops, one by one %d", spec, kind, v.Loops, circles)
 			}
-			if v.Unreachable != lost || v.Pairs != lost+arrived || len(v.Broken) != int(lost) {
+			if v.Unreachable != lost || v.Pairs != lost+arrived || len(v.Broken)+int(v.Apart) != int(lost) {
 				t.Errorf("%s, %s: %d of %d pairs do not arrive, %d listed; one by one %d of %d", spec, kind, v.Unreachable, v.Pairs, len(v.Broken), lost, lost+arrived)
 			}
 			for n, pairs := range hops {

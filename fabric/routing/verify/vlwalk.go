@@ -103,6 +103,9 @@ func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGr
 	clear(f.levels)
 	for i := range groups {
 		x := &groups[i]
+		if !x.sendsTo(t) {
+			continue
+		}
 		level := uint16(1)
 		if r.SL2VL != nil {
 			level = 1 << (r.SL.Of(int(x.first), lid) & 15)
@@ -112,8 +115,12 @@ func (v *verification) followDirect(f *findings, r *routes.Routes, groups []vlGr
 	for _, s := range slices.Backward(w.Order) {
 		c := w.Via[s]
 		if c < 0 {
+			if w.State[s] == 0 && v.g.Terminals()[t].Out > 0 {
+				f.graph.lanes |= f.levels[s]
+			}
 			continue
 		}
+		f.graph.lanes |= f.levels[s]
 		to := v.g.ChannelTo(c)
 		f.levels[to] |= f.levels[s]
 		f.edges.used[c] |= f.levels[s]
@@ -246,10 +253,14 @@ func (v *verification) failGroup(f *findings, r *routes.Routes, x *vlGroup, lid 
 		if i == dst {
 			continue
 		}
+		if r.EndsUnread(x.on, lid) {
+			f.unjudged++
+			continue
+		}
 		if loop {
 			f.loops++
 		}
-		v.failPair(f, r, i, lid)
+		v.failPair(f, r, i, lid, loop)
 	}
 }
 
@@ -262,6 +273,9 @@ func (l *vlWalk) from(d *DependencyGraph, r *routes.Routes, flow *vlFlow, at int
 		target := g.Target(at, out)
 		if !target.IsChannel() {
 			if target == graph.ToTerminal(flow.dst) {
+				if vl := r.SL2VL.VL(int(at), in, out, flow.sl); out > 0 && vl < mad.DropVL {
+					d.UseLane(vl)
+				}
 				return l.finish(0)
 			}
 			return l.finish(misrouted)
@@ -272,6 +286,7 @@ func (l *vlWalk) from(d *DependencyGraph, r *routes.Routes, flow *vlFlow, at int
 		}
 		vertex := d.Vertex(target.Channel(), vl)
 		d.Use(vertex)
+		d.UseLane(vl)
 		if n := len(l.stack); n > 0 {
 			d.Add(l.stack[n-1], vertex)
 		}

@@ -52,6 +52,9 @@ func (m *Manager) Restart(node mad.GUID) error {
 	m.traffic.BeforeChange()
 	m.notices.ForgetSubscriptions()
 	m.Sweeps = 0
+	if m.subnet.Router != nil {
+		m.subnet.Router.Forget()
+	}
 	m.moveSM(at)
 	m.sweep()
 	return nil
@@ -71,6 +74,7 @@ func (m *Manager) Node() int {
 func (m *Manager) moveSM(to *state.Port) {
 	from := m.subnet.SM
 	m.subnet.SM = to
+	delete(m.otherSMs, to) // one subnet manager runs on a port
 	for i := range m.subnet.Nodes {
 		for _, p := range m.subnet.Nodes[i].EndPorts() {
 			p.ChangeInfo(func(info *mad.PortInfo) {
@@ -92,6 +96,56 @@ func (m *Manager) Add(node mad.GUID, num int, info mad.SMInfo) error {
 		p.EditInfo(func(info *mad.PortInfo) { info.CapabilityMask |= mad.CapabilityMaskIsSM })
 		m.otherSMs[p.EndPort()] = info
 	})
+}
+
+// RunOther runs a subnet manager on a node, with a state and a priority, beside the one in this
+// process. It answers other subnet managers, and does nothing else.
+func (m *Manager) RunOther(node mad.GUID, status mad.SMState, priority uint8) error {
+	return m.changeOther(node, func(p *state.Port) error {
+		info := m.otherSMs[p]
+		info.GUID, info.SMState, info.Priority = p.GUID, status, priority
+		info.ActCount++
+		m.otherSMs[p] = info
+		return nil
+	})
+}
+
+// StopOther stops a subnet manager that RunOther has started.
+func (m *Manager) StopOther(node mad.GUID) error {
+	return m.changeOther(node, func(p *state.Port) error {
+		if _, runs := m.otherSMs[p]; !runs {
+			return fmt.Errorf("no second subnet manager runs on %s", p.Node.Label)
+		}
+		delete(m.otherSMs, p)
+		return nil
+	})
+}
+
+// changeOther changes whether a second subnet manager runs on a node, of which the port reports a
+// change of its capabilities (IBA 14.2.5.1, trap 144).
+func (m *Manager) changeOther(node mad.GUID, change func(*state.Port) error) error {
+	m.subnet.Lock()
+	defer m.subnet.Unlock()
+	n := m.subnet.NodeByGUID(node)
+	if n == nil {
+		return fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+	}
+	p, err := n.Attachment(0)
+	if err != nil {
+		return err
+	}
+	if p == m.subnet.SM {
+		return fmt.Errorf("the subnet manager of the simulated fabric runs on %s; name another node", n.Label)
+	}
+	if err := change(p); err != nil {
+		return err
+	}
+	before := p.Info
+	_, runs := m.otherSMs[p]
+	if p.SetCapability(mad.CapabilityMaskIsSM, runs); p.Info != before {
+		m.notices.Trap(p, mad.NoticeTypeInformational, 144, &mad.NoticeLocalChange{LIDAddr: p.LID, CapabilityMask: p.PortInfo().CapabilityMask})
+	}
+	return nil
 }
 
 // smPriority is the priority of the subnet manager.

@@ -254,7 +254,7 @@ func getVirtualPort(in *state.Port, modifier uint32, data []byte) mad.Status {
 	if p == nil || index > len(p.Virtual) {
 		return mad.StatusBadValue
 	}
-	info := mad.VPortInfo{State: p.State, GUIDCap: 1, CapMask: mad.VPortCapabilitiesCM, LIDRequired: true, LID: p.LID, PortGUID: p.GUID}
+	info := mad.VPortInfo{State: p.VirtualState(index), GUIDCap: 1, CapMask: mad.VPortCapabilitiesCM, LIDRequired: true, LID: p.LID, PortGUID: p.GUID}
 	if index > 0 {
 		v := p.Virtual[index-1]
 		info.LIDRequired, info.LID, info.PortGUID = v.LID != 0, v.LID, v.GUID
@@ -283,8 +283,8 @@ func getVirtualStates(in *state.Port, modifier uint32, data []byte) mad.Status {
 		return mad.StatusBadValue
 	}
 	for i := range info.State {
-		if block*len(info.State)+i <= len(p.Virtual) {
-			info.State[i] = p.State
+		if index := block*len(info.State) + i; index <= len(p.Virtual) {
+			info.State[i] = p.VirtualState(index)
 		}
 	}
 	return encodeAnswer(data, &info, 0)

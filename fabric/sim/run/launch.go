@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -122,6 +123,12 @@ func receiveListener(f *os.File) (fd int, err error) {
 // Signal sends the command a signal; not once it has ended.
 func (c *command) Signal(sig syscall.Signal) { c.control.Write([]byte{byte(sig)}) }
 
+// killAll is what Kill sends the keeper in place of a signal.
+const killAll = 0
+
+// Kill kills the command and all its descendants, whatever they ignore.
+func (c *command) Kill() { c.control.Write([]byte{killAll}) }
+
 // Wait waits until the command and all its descendants have ended, and returns the exit
 // status of the command: as of a shell, 128 and the number of the signal that ended it.
 func (c *command) Wait() (status int, err error) {
@@ -130,7 +137,9 @@ func (c *command) Wait() (status int, err error) {
 	n, _ := c.control.Read(b[:])
 	c.keeper.Wait()
 	if n != 1 { // the keeper was killed
-		endDescendants(os.Getpid(), 0)
+		var kill atomic.Bool
+		kill.Store(true)
+		endDescendants(os.Getpid(), &kill)
 		return 0, errors.New("the process that waits for the command was killed")
 	}
 	return int(b[0]), nil
@@ -223,6 +232,7 @@ func runKeeper(program string, args []string) int {
 
 	var mu sync.Mutex // while it is held, the command is not reaped
 	running := true
+	var kill atomic.Bool // no process has time to end
 	go func() {
 		for {
 			var b [1]byte
@@ -231,13 +241,19 @@ func runKeeper(program string, args []string) int {
 				continue
 			}
 			if n != 1 || err != nil { // the supervisor has died, and no call is answered
-				endDescendants(os.Getpid(), 0)
+				kill.Store(true)
+				endDescendants(os.Getpid(), &kill)
 				os.RemoveAll(folder)
 				os.Exit(137)
 			}
+			sig := syscall.Signal(b[0])
+			if b[0] == killAll {
+				kill.Store(true)
+				sig = unix.SIGKILL
+			}
 			mu.Lock()
 			if running {
-				unix.Kill(command, syscall.Signal(b[0]))
+				unix.Kill(command, sig)
 			}
 			mu.Unlock()
 		}
@@ -263,7 +279,7 @@ func runKeeper(program string, args []string) int {
 			break
 		}
 	}
-	endDescendants(os.Getpid(), terminationTime)
+	endDescendants(os.Getpid(), &kill)
 	os.RemoveAll(folder)
 	unix.Write(controlFD, []byte{byte(status)})
 	return 0
@@ -275,10 +291,10 @@ func failStart(text string) int {
 }
 
 // endDescendants ends all descendants of this process, its subreaper, and waits for them: by
-// SIGTERM, and the ones that are left after a time by SIGKILL.
-func endDescendants(self int, after time.Duration) {
+// SIGTERM, and the ones that are left after a time, or once kill is set, by SIGKILL.
+func endDescendants(self int, kill *atomic.Bool) {
 	asked := map[int]bool{}
-	deadline := time.Now().Add(after)
+	deadline := time.Now().Add(terminationTime)
 	for {
 		for { // reaps the ones that have ended
 			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err == unix.ECHILD {
@@ -287,7 +303,7 @@ func endDescendants(self int, after time.Duration) {
 				break
 			}
 		}
-		kill := !time.Now().Before(deadline)
+		kill := kill.Load() || !time.Now().Before(deadline)
 		for _, pid := range descendants(self) {
 			switch {
 			case kill:

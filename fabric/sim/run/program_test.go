@@ -22,9 +22,7 @@ import (
 // strace follows tools, and bash runs them in pipes and substitutions.
 func TestStrace(t *testing.T) {
 	s := on(t, "fattree:k=4")
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip(err)
-	}
+	ibsimtest.Path(t, "strace")
 	out := s.sh(t, `strace -f -o trace sh -c 'ibnetdiscover -p | grep -c ^CA'; grep -c '/dev/infiniband/umad0' trace`)
 	if want := "8\n"; !strings.HasPrefix(out, want) || strings.HasSuffix(out, "\n0\n") {
 		t.Errorf("got %q, want %q and more", out, want)
@@ -165,7 +163,7 @@ tests
 cat: PORT/nosuch: No such file or directory
 cat: PORT/lid/x: Not a directory
 cat: /sys/class/infiniband: Is a directory
-sh: 9: cannot create PORT/lid: Permission denied
+sh: 8: cannot create PORT/lid: Permission denied
 regular file 4096 0:0
 directory 4096 0:0
 character special file 0 e7:40

@@ -15,6 +15,9 @@ func Start(ProgramOptions) (*Running, error) { return nil, ErrUnsupported }
 // Signal does nothing.
 func (*Running) Signal(syscall.Signal) {}
 
+// Kill does nothing.
+func (*Running) Kill() {}
+
 // Wait returns ErrUnsupported.
 func (*Running) Wait() (status int, err error) { return 0, ErrUnsupported }
 

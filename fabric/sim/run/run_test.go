@@ -29,9 +29,10 @@ import (
 
 // Variables by which this test's program is fabsh sim --run: the topology, and settings.
 const (
-	specVariable = "FABSH_TEST_RUN_SPEC"
-	bareVariable = "FABSH_TEST_RUN_BARE"
-	nodeVariable = "FABSH_TEST_RUN_NODE"
+	specVariable     = "FABSH_TEST_RUN_SPEC"
+	bareVariable     = "FABSH_TEST_RUN_BARE"
+	nodeVariable     = "FABSH_TEST_RUN_NODE"
+	ethernetVariable = "FABSH_TEST_RUN_ETHERNET"
 )
 
 func TestMain(m *testing.M) {
@@ -68,10 +69,17 @@ func supervise(spec string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	subnet := sim.New(f, o)
+	if node := os.Getenv(nodeVariable); os.Getenv(ethernetVariable) != "" {
+		guids := subnet.NodeGUIDs(node)
+		if err := errors.Join(subnet.Cables.SetEthernet(guids[0], 1, true), subnet.Edit.Name(guids[1], "renamed")); err != nil {
+			return 0, err
+		}
+	}
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGTERM) // before the command runs, which may have the test send one
 	r, err := run.Start(run.ProgramOptions{
-		Subnet: sim.New(f, o), Fabric: f, Node: os.Getenv(nodeVariable), Program: os.Args[0], Path: path, Args: os.Args[1:],
+		Subnet: subnet, Fabric: f, Node: os.Getenv(nodeVariable), Program: os.Args[0], Path: path, Args: os.Args[1:],
 		Log: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if errors.Is(err, run.ErrUnsupported) {
@@ -127,10 +135,11 @@ var program = sync.OnceValues(func() (string, error) {
 
 // subnet is where commands of a test run.
 type subnet struct {
-	spec   string
-	bare   bool
-	node   string
-	folder string // of their files
+	spec     string
+	bare     bool
+	node     string
+	ethernet bool   // the first port of node is; its second adapter has another name
+	folder   string // of their files
 }
 
 // on returns a subnet, or skips the test.
@@ -164,6 +173,9 @@ func (s *subnet) command(t testing.TB, args ...string) *exec.Cmd {
 	if s.bare {
 		c.Env = append(c.Env, bareVariable+"=1")
 	}
+	if s.ethernet {
+		c.Env = append(c.Env, ethernetVariable+"=1")
+	}
 	if os.Getuid() == 0 {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -176,17 +188,12 @@ func (s *subnet) command(t testing.TB, args ...string) *exec.Cmd {
 func (s *subnet) sh(t testing.TB, script string) string {
 	t.Helper()
 	var out bytes.Buffer
-	c := s.command(t, "sh", "-c", "PATH="+peerPath(t)+":$PATH\n"+script)
+	c := s.command(t, "sh", "-c", script)
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, out.String())
 	}
 	return out.String()
-}
-
-// peerPath is the folders of the peers' programs.
-func peerPath(t testing.TB) string {
-	return filepath.Dir(ibsimtest.Path(t, "ibnetdiscover")) + ":" + filepath.Dir(ibsimtest.Path(t, "ibsim"))
 }
 
 // lines are the lines of a text that contain a word.
@@ -321,11 +328,11 @@ func (s *subnet) checkEmpty(t *testing.T) {
 // ibdiagnet, which ends with a crash under libumad2sim, runs to its end.
 func TestIbdiagnet(t *testing.T) {
 	s := on(t, "fattree:k=4")
-	packages := filepath.Join(filepath.Dir(ibsimtest.Path(t, "ibis")), "../lib/x86_64-linux-gnu")
-	if _, err := os.Stat(packages + "/ibdiagnet1.5.7"); err != nil {
-		t.Skip(err)
+	packages, _ := filepath.Glob(filepath.Join(filepath.Dir(ibsimtest.Path(t, "ibis")), "../lib/*/ibdiagnet1.5.7"))
+	if len(packages) == 0 {
+		ibsimtest.Need(t, "ibdiagnet's package of Tcl")
 	}
-	out := s.sh(t, `export HOME=$PWD TCLLIBPATH=`+packages+`; printf 'set argv0 ibdiagnet\npackage require ibdiagnet\n' | ibis -o $PWD 2>&1`)
+	out := s.sh(t, `export HOME=$PWD TCLLIBPATH=`+filepath.Dir(packages[0])+`; printf 'set argv0 ibdiagnet\npackage require ibdiagnet\n' | ibis -o $PWD 2>&1`)
 	for _, want := range []string{"-I- Done.", "Bad GUIDs/LIDs Check                     0      0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("missing %q in\n%s", want, out)
@@ -402,6 +409,32 @@ func TestRails(t *testing.T) {
 	}
 }
 
+// An Ethernet port has files as one of an mlx5 adapter in that mode, and a name that was changed
+// is shown.
+func TestEthernet(t *testing.T) {
+	s := on(t, "fattree:k=4,rails=2")
+	s.node, s.ethernet = "node-0003", true
+	got := s.sh(t, `cd /; for p in 0 1; do for f in link_layer state phys_state lid sm_lid cap_mask; do cat /sys/class/infiniband/ibsim$p/ports/1/$f; done; done; cat /sys/class/infiniband/*/node_desc`)
+	const want = `Ethernet
+1: DOWN
+3: Disabled
+0x0
+0x0
+0x00010000
+InfiniBand
+4: ACTIVE
+5: LinkUp
+0xc
+0x7
+0x0221ca6c
+node-0003 HCA-1
+renamed
+`
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // A host that cannot supervise programs says so, as one where a supervisor runs already.
 func TestUnsupported(t *testing.T) {
 	s := on(t, "fattree:k=4")
@@ -433,7 +466,7 @@ func listened(t *testing.T, spec string, bare bool, script string) string {
 	}()
 	t.Cleanup(func() { <-done })
 	tool := ibsimtest.On(t, name, nil, nil).Command(t, "", "ibnetdiscover")
-	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", "PATH="+peerPath(t)+":$PATH\n"+script)
+	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
 	c.Dir, c.Env = tool.Dir, append(tool.Env, "OSM_TMP_DIR="+tool.Dir, "OSM_CACHE_DIR="+tool.Dir)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out

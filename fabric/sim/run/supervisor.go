@@ -46,6 +46,9 @@ func Start(o ProgramOptions) (*Running, error) {
 // Signal sends the command a signal.
 func (r *Running) Signal(sig syscall.Signal) { r.command.Signal(sig) }
 
+// Kill kills the command and all that it started, whatever they ignore.
+func (r *Running) Kill() { r.command.Kill() }
+
 // Wait waits until the command has ended, and all that it started, which is terminated
 // then. It returns the command's exit status, as of a shell.
 func (r *Running) Wait() (status int, err error) {

@@ -179,7 +179,14 @@ func guidGroups(v uint64) string {
 
 func (t *fileTree) addPort(folder string, c *sim.Client) {
 	port := func(name string, text func(i mad.PortInfo) string) {
-		t.file(folder+name, func() string { return text(c.PortInfo(0)) })
+		t.file(folder+name, func() string {
+			i := c.PortInfo(0)
+			if c.Ethernet() { // as mlx5 has it (drivers/infiniband/hw/mlx5/main.c mlx5_query_port_roce)
+				i.LID, i.LMC, i.MasterSMLID, i.MasterSMSL = 0, 0, 0, 0
+				i.CapabilityMask = mad.CapabilityMaskIsCommunicationManagementSupported
+			}
+			return text(i)
+		})
 	}
 	port("state", func(i mad.PortInfo) string {
 		return fmt.Sprintf("%d: %s", i.PortState, wordOf(portStateWords, int(i.PortState)))
@@ -193,7 +200,13 @@ func (t *fileTree) addPort(folder string, c *sim.Client) {
 	port("sm_sl", func(i mad.PortInfo) string { return fmt.Sprint(i.MasterSMSL) })
 	port("cap_mask", func(i mad.PortInfo) string { return fmt.Sprintf("0x%08x", uint32(i.CapabilityMask)) })
 	port("rate", rateText)
-	t.text(folder+"link_layer", "InfiniBand")
+	byLayer := func(infiniBand, ethernet string) string {
+		if c.Ethernet() {
+			return ethernet
+		}
+		return infiniBand
+	}
+	t.file(folder+"link_layer", func() string { return byLayer("InfiniBand", "Ethernet") })
 	for i := range c.GIDs() {
 		t.file(fmt.Sprintf("%sgids/%d", folder, i), func() string {
 			gid := c.GIDs()[i]
@@ -203,7 +216,7 @@ func (t *fileTree) addPort(folder string, c *sim.Client) {
 			return guidGroups(gid.Prefix()) + ":" + guidGroups(uint64(gid.GUID()))
 		})
 		t.add(fmt.Sprintf("%sgid_attrs/types/%d", folder, i), &treeEntry{Kind: entryText, read: func() (string, bool) {
-			return "IB/RoCE v1\n", c.GIDs()[i].GUID() != 0
+			return byLayer("IB/RoCE v1", "RoCE v2") + "\n", c.GIDs()[i].GUID() != 0
 		}})
 	}
 	for i := range c.PKeys() {

@@ -195,7 +195,7 @@ func TestRegular(t *testing.T) {
 		}
 		return list
 	}
-	if got, want := must(t)(randomRegular(3, 0, 2, 1)).String(), "fabric: 9 nodes (3 switches, 6 CAs), 6 links, complete"; got != want {
+	if got, want := must(t)(randomRegular(3, 0, 2, 1)).String(), "fabric: 9 nodes (3 switches, 6 CAs), 6 links, complete; 3 parts that are not connected: 3 nodes with \"switch-1\", 3 nodes with \"switch-2\", 3 nodes with \"switch-3\""; got != want {
 		t.Errorf("without cables between switches: %s, want %s", got, want)
 	}
 	one := links(1)

@@ -12,6 +12,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/routing/opensm"
 	"fabsh/fabric/sim/state"
 	"fabsh/mad"
 )
@@ -39,6 +40,9 @@ type SubnetOptions struct {
 	LMC uint8
 	// SM is the node of the subnet manager; nil: the first CA.
 	SM *fabric.Node
+	// Engines are the routing engines of OpenSM, whose tables the subnet manager makes and
+	// changes; nil: tables of its own.
+	Engines []string
 	// MKey, if not 0, is the M_Key of all ports, with protection level MKeyLevel:
 	// 0 and 1 protect against Sets, 2 and 3 against Gets too.
 	MKey      uint64
@@ -103,6 +107,9 @@ type PortRate struct {
 	Rate float64
 }
 
+// managerOpenSM is the value of sm= for a subnet manager that routes like OpenSM.
+const managerOpenSM = "opensm"
+
 // options reads the common keys.
 func (v *values) options(f *fabric.Fabric) (SubnetOptions, error) {
 	o := SubnetOptions{
@@ -129,7 +136,23 @@ func (v *values) options(f *fabric.Fabric) (SubnetOptions, error) {
 			o.Redirects = append(o.Redirects, r)
 		}
 	}
-	if name := v.text["sm"]; name != "" {
+	name := v.text["sm"]
+	if engine, ok := strings.CutPrefix(name, managerOpenSM); ok && (engine == "" || engine[0] == '/' || engine[0] == '@') {
+		var at bool
+		if engine, name, at = strings.Cut(engine, "@"); at && name == "" {
+			v.fail("sm", "names no node after @")
+		}
+		if o.Engines = []string{opensm.MinHop}; engine != "" {
+			o.Engines = []string{engine[1:]}
+		}
+		switch {
+		case !opensm.IsEngine(o.Engines[0]):
+			v.fail("sm", "names an unsupported engine of OpenSM; supported: "+strings.Join(opensm.Engines(), ", "))
+		case v.text["ar"] != "no" || v.text["ar_with"] != "" || v.text["vports"] != "0" || v.text["planes"] != "" && v.text["planes"] != "1":
+			v.fail("sm", "does not support ar=, ar_with=, vports= and planes=")
+		}
+	}
+	if name != "" {
 		if o.SM, err = findNode(f, name); err != nil {
 			v.fail("sm", err.Error())
 		} else if !HasCable(o.SM) {

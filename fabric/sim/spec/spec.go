@@ -221,7 +221,7 @@ var commonKeys = []Key{
 	{"seed", "1", "seed of everything random", "seed=7"},
 	{"dead", "", "ports that answer nothing: NODE or NODE/PORT, several with +; or a number or a share of the hosts, chosen by seed=, without the subnet manager's", "dead=leaf-3+leaf-4/1"},
 	{"lmc", "0", "LMC of the ports of CAs: each gets 2^lmc LIDs", "lmc=2"},
-	{"sm", "", "node of the subnet manager; default: the first CA", "sm=node-0002 HCA-1"},
+	{"sm", "", "node of the subnet manager (default: the first CA); or opensm, opensm/ENGINE, opensm/ENGINE@NODE: its tables are those that OpenSM makes, and keeps after a loss", "sm=node-0002 HCA-1"},
 	{"mkey", "0", "M_Key of all ports", "mkey=0x1234"},
 	{"mkey_level", "1", "what the M_Key protects: 0 and 1 Sets, 2 and 3 Gets too", "mkey_level=2"},
 	{"speed", "", "speed of all links", "speed=edr"},

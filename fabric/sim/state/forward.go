@@ -191,7 +191,11 @@ func (s *Subnet) computeTables() {
 		return
 	}
 	switches, network, planes := s.network()
-	if s.Adaptive == nil {
+	if s.Router != nil {
+		for i, table := range s.Router.Tables(s, switches) {
+			switches[i].LFT = table
+		}
+	} else if s.Adaptive == nil {
 		for i, table := range computeLFTs(network, s.tableTop) {
 			switches[i].LFT = table
 		}

@@ -13,7 +13,8 @@ import (
 // Node is the state of a node.
 type Node struct {
 	Subnet         *Subnet
-	Label          string // for messages
+	Origin         mad.GUID // the NodeGUID when the subnet was made: callers name the node by it
+	Label          string   // for messages
 	IsSwitch       bool
 	Kind           fabric.NodeKind
 	Found          bool          // reached by the last sweep
@@ -200,7 +201,8 @@ func (n *Node) Report(a *mad.Attribute, modifier uint32, data []byte, status mad
 // port itself.
 type VirtualPort struct {
 	GUID, Node mad.GUID
-	LID        mad.LID // 0: it uses the LID of index 0
+	LID        mad.LID       // 0: it uses the LID of index 0
+	State      mad.PortState // 0: that of the port
 }
 
 // MaxVirtualPorts is the highest index of a virtual port.
@@ -209,30 +211,49 @@ const MaxVirtualPorts = 255
 // virtualGUID is the difference of the GUIDs of successive virtual ports of a port.
 const virtualGUID = 1 << 40
 
-// AddVirtualPorts gives each port of the adapters of Mellanox and NVIDIA virtual ports. Those
-// with an odd index have a LID of their own, above all others, as long as there are LIDs.
+// HasVirtualPorts reports whether the ports of a node may have virtual ports.
+func (n *Node) HasVirtualPorts() bool {
+	return !n.IsSwitch && n.IsMellanox() && n.Kind == fabric.KindHost
+}
+
+// AddVirtualPorts gives each port that may have them virtual ports.
 func (s *Subnet) AddVirtualPorts(count int) {
 	top := s.topLID()
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.IsSwitch || !n.IsMellanox() || n.Kind != fabric.KindHost {
-			continue
-		}
-		n.Capabilities.CapMask0 |= mad.Capabilities0Virtualization
-		for j := range n.Ports[1:] {
-			p := &n.Ports[1+j]
-			p.SetCapability2(mad.CapabilityMask2IsVirtualizationSupported)
-			for index := 1; index <= count; index++ {
-				guid := p.GUID + mad.GUID(index)*virtualGUID
-				v := VirtualPort{GUID: guid, Node: guid}
-				if index%2 == 1 && p.LID != 0 && top < mad.MaxUnicastLID {
-					top++
-					v.LID = top
-				}
-				p.Virtual = append(p.Virtual, v)
+		if n := &s.Nodes[i]; n.HasVirtualPorts() {
+			for j := range n.Ports[1:] {
+				top = n.Ports[1+j].addVirtualPorts(count, top)
 			}
 		}
 	}
+}
+
+// ExtendVirtualPorts gives a port virtual ports up to an index.
+func (s *Subnet) ExtendVirtualPorts(p *Port, last int) { p.addVirtualPorts(last, s.topLID()) }
+
+// addVirtualPorts gives a port virtual ports up to an index. Those with an odd index have a LID
+// of their own, above top, as long as there are LIDs. It returns the highest LID.
+func (p *Port) addVirtualPorts(last int, top mad.LID) mad.LID {
+	p.Node.Capabilities.CapMask0 |= mad.Capabilities0Virtualization
+	p.SetCapability2(mad.CapabilityMask2IsVirtualizationSupported)
+	for index := len(p.Virtual) + 1; index <= last; index++ {
+		guid := p.GUID + mad.GUID(index)*virtualGUID
+		v := VirtualPort{GUID: guid, Node: guid}
+		if index%2 == 1 && p.LID != 0 && top < mad.MaxUnicastLID {
+			top++
+			v.LID = top
+		}
+		p.Virtual = append(p.Virtual, v)
+	}
+	return top
+}
+
+// VirtualState returns the state of the virtual port with an index; index 0 is p.
+func (p *Port) VirtualState(index int) mad.PortState {
+	if index > 0 && p.Virtual[index-1].State != 0 {
+		return p.Virtual[index-1].State
+	}
+	return p.State
 }
 
 // hasVirtual reports whether a virtual port of p has the LID.

@@ -42,6 +42,7 @@ type Subnet struct {
 	Blocks    map[BlockKey]*[SMPSize]byte
 	HasPlanes bool              // there are FNM ports
 	Adaptive  *AdaptiveSettings // nil: switches do not support adaptive routing
+	Router    Router            // makes the forwarding tables; nil: the subnet does, without memory
 	clock     func() time.Time  // nil: the time of the machine
 	time      sync.Mutex        // guards the two below, of readers too
 	offset    time.Duration     // from clock to the time of the subnet
@@ -52,6 +53,14 @@ type Subnet struct {
 	TablesStale atomic.Bool // the forwarding tables must be computed
 	tablesMu    sync.Mutex  // held while they are computed
 	tableTop    mad.LID     // the highest LID in them
+}
+
+// Router makes forwarding tables, and may remember its last ones.
+type Router interface {
+	// Tables returns the table of each switch.
+	Tables(s *Subnet, switches []*Node) [][]uint8
+	// Forget forgets the last tables, as a process that is restarted does.
+	Forget()
 }
 
 // New returns a subnet of that many nodes and ports, without links.
@@ -105,14 +114,33 @@ const initialUptime = 100 * time.Hour
 // Uptime returns how long the devices have run.
 func (s *Subnet) Uptime() time.Duration { return initialUptime + s.Now().Sub(s.poweredAt) }
 
-// NodeByGUID returns the first node with a GUID, or nil.
+// NodeByGUID returns the node that had a GUID when the subnet was made, else the first that has
+// it now, or nil.
 func (s *Subnet) NodeByGUID(guid mad.GUID) *Node {
+	var now *Node
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.GUID() == guid {
+		n := &s.Nodes[i]
+		if n.Origin == guid {
 			return n
 		}
+		if now == nil && n.GUID() == guid {
+			now = n
+		}
 	}
-	return nil
+	return now
+}
+
+// NodesByGUID returns the results of NodeByGUID for all GUIDs.
+func (s *Subnet) NodesByGUID() map[mad.GUID]*Node {
+	nodes := make(map[mad.GUID]*Node, len(s.Nodes))
+	for _, guid := range []func(*Node) mad.GUID{func(n *Node) mad.GUID { return n.Origin }, (*Node).GUID} {
+		for i := range s.Nodes {
+			if n := &s.Nodes[i]; nodes[guid(n)] == nil {
+				nodes[guid(n)] = n
+			}
+		}
+	}
+	return nodes
 }
 
 // PortByGUID is a port by the GUID of its node; port 0 of a CA stands for the node.

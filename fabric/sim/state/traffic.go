@@ -71,12 +71,7 @@ func (t *Traffic) Set(flows []Flow) error {
 	t.subnet.Lock()
 	defer t.subnet.Unlock()
 	var list []flow
-	nodes := make(map[mad.GUID]*Node, len(t.subnet.Nodes))
-	for i := range t.subnet.Nodes {
-		if n := &t.subnet.Nodes[i]; nodes[n.GUID()] == nil { // the first one, as NodeByGUID
-			nodes[n.GUID()] = n
-		}
-	}
+	nodes := t.subnet.NodesByGUID()
 	for _, f := range flows {
 		from, err := endPortAt(nodes, f.From)
 		if err != nil {
@@ -207,7 +202,7 @@ func (t *Traffic) Flows() []FlowRate {
 		all.Carried += f.carried
 		all.Lost = all.Lost && f.lost
 		if f.limit != nil {
-			all.Limit = Cable{Node: f.limit.Node.GUID(), Num: int(f.limit.Num)}
+			all.Limit = Cable{Node: f.limit.Node.Origin, Num: int(f.limit.Num)}
 		}
 	}
 	return list
@@ -222,7 +217,7 @@ func (t *Traffic) HostPairs(rate float64) (flows []Flow) {
 	for i := range t.subnet.Nodes {
 		if n := &t.subnet.Nodes[i]; !n.IsSwitch && n.Kind != fabric.KindAggregation {
 			if ports := n.EndPorts(); len(ports) > 0 {
-				hosts = append(hosts, Cable{Node: n.GUID(), Num: int(ports[0].Num)})
+				hosts = append(hosts, Cable{Node: n.Origin, Num: int(ports[0].Num)})
 			}
 		}
 	}

@@ -1,5 +1,6 @@
 // Package ibsimtest provides the programs that tests compare with: the external
-// simulator ibsim, OpenSM, the tools of infiniband-diags and ibutils, tshark.
+// simulator ibsim, OpenSM, the tools of infiniband-diags and ibutils, tshark, and those that
+// tests use and a minimal system lacks.
 //
 // A program that is missing skips the test, or fails it where the environment
 // has FABSH_PEERS_REQUIRED=1, as make sets it. `make peers` unpacks them all.
@@ -40,7 +41,7 @@ func Env(t testing.TB) []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		switch name, _, _ := strings.Cut(kv, "="); name {
-		case "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "SIM_HOST", "SIM_SET_ISSM",
+		case "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "TCL_LIBRARY", "SIM_HOST", "SIM_SET_ISSM",
 			"IBSIM_SOCKNAME", "IBSIM_SERVER_NAME", "IBSIM_SERVER_PORT",
 			"IBPATH", "OSM_TMP_DIR", "OSM_CACHE_DIR", "TZ", "LANG", "LC_ALL":
 		case "HOME":
@@ -66,10 +67,32 @@ func Env(t testing.TB) []string {
 	if len(lib) > 0 {
 		env = append(env, "LD_LIBRARY_PATH="+strings.Join(lib, ":"))
 	}
-	if data := filepath.Join(root, "usr/share/wireshark"); isThere(data) {
-		env = append(env, "WIRESHARK_DATA_DIR="+data)
+	// Data that programs would look for below /usr.
+	for _, data := range []struct{ variable, path string }{
+		{"WIRESHARK_DATA_DIR", "usr/share/wireshark"},
+		{"TCL_LIBRARY", "usr/share/tcltk/tcl8.6"}, // of the ibutils
+	} {
+		if path := filepath.Join(root, data.path); isThere(path) {
+			env = append(env, data.variable+"="+path)
+		}
 	}
 	return env
+}
+
+// Programs returns the names of the programs of a Debian package of the peers.
+func Programs(t testing.TB, name string) []string {
+	t.Helper()
+	list, err := os.ReadFile(find(t, name+".md5sums", "var/lib/dpkg/info"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(list)) {
+		if _, path, _ := strings.Cut(strings.TrimSpace(line), "  "); strings.Contains(filepath.Dir(path), "bin") {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	return names
 }
 
 // Need skips the test, or fails it, because something it needs is missing.
@@ -98,10 +121,27 @@ func find(t testing.TB, name string, dirs ...string) string {
 	return ""
 }
 
-// peersDir returns the directory .peers beside go.mod.
+// peersDir returns the directory .peers beside go.mod, by a path that peers can take: in
+// LD_PRELOAD, slurm.conf and scripts of Tcl, blanks separate names.
 func peersDir(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(Root(t), ".peers")
+	dir := filepath.Join(Root(t), ".peers")
+	if !strings.ContainsAny(dir, " :") {
+		return dir
+	}
+	temp, err := os.MkdirTemp("", "fabsh-peers-")
+	if err == nil {
+		t.Cleanup(func() { os.RemoveAll(temp) })
+		err = os.Chmod(temp, 0o755) // tests of root run peers as another user
+	}
+	link := filepath.Join(temp, "peers")
+	if err == nil {
+		err = os.Symlink(dir, link)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
 }
 
 // Root returns the directory of go.mod: tests run in the directory of their package.

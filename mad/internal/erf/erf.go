@@ -1,16 +1,16 @@
 // Package erf stores InfiniBand packets in capture files that Wireshark reads:
 // unreliable datagrams in ERF records in a pcap file. It does not interpret their
-// payload. A Writer writes such a file, a Reader reads it, packet by packet; neither is
-// safe for concurrent use. Append and Parse encode and decode one Packet.
+// payload. A Writer writes such a file. A Reader reads it, and captures of others (pcap,
+// pcapng, ERF records without a file head), packet by packet; neither is safe for concurrent
+// use. Append and Parse encode and decode one Packet.
 //
-// Sources: Endace ERF Types Reference Guide (record header, TYPE_INFINIBAND);
+// Sources: Endace ERF Types Reference Guide (record header, extension headers, TYPE_INFINIBAND,
+// TYPE_META); pcap-savefile(5); the Internet draft PCAP Now Generic Dump File Format (pcapng);
 // IBA 7.7, 8.3, 9.2, 9.3.1 (LRH, GRH, BTH, DETH). Checked against tshark.
 package erf
 
 import (
-	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -23,6 +23,8 @@ type Packet struct {
 	// Interface is the number of the capture interface, 0 to 3; the writer
 	// chooses its meaning.
 	Interface uint8
+	// Direction is what the file states; DirectionUnknown in ERF records, which have Interface.
+	Direction Direction
 	// Error is the record's flag for a reception error.
 	Error      bool
 	VL, SL     uint8
@@ -35,6 +37,15 @@ type Packet struct {
 	Payload    []byte // a multiple of 4 bytes
 }
 
+// Direction is the direction of a packet, as the capturing host saw it.
+type Direction uint8
+
+const (
+	DirectionUnknown Direction = iota
+	DirectionReceived
+	DirectionSent
+)
+
 // GRH is the global route header.
 type GRH struct {
 	TrafficClass uint8
@@ -45,21 +56,24 @@ type GRH struct {
 
 // Lengths of headers in bytes, and the positions of lengths in the header of a record.
 const (
-	recordSize   = 16
-	recordLength = 10
-	wireLength   = 14
-	lrhSize      = 8
-	grhSize      = 40
-	bthSize      = 12
-	dethSize     = 8
-	icrcSize     = 4
-	vcrcSize     = 2
+	recordSize    = 16
+	recordLength  = 10
+	wireLength    = 14
+	extensionSize = 8
+	lrhSize       = 8
+	grhSize       = 40
+	bthSize       = 12
+	dethSize      = 8
+	icrcSize      = 4
+	vcrcSize      = 2
 	// MaxPayload is the largest MTU.
 	MaxPayload = 4096
 )
 
 const (
 	typeInfiniBand = 21
+	typeMeta       = 27   // facts about the capture, not a packet
+	moreHeaders    = 0x80 // of the type: extension headers follow
 	flagVarLength  = 4
 	flagInterface  = 3 // mask
 	flagTruncated  = 0x08
@@ -123,22 +137,30 @@ func Parse(b []byte, p *Packet) error {
 	if t := b[8] & 0x7f; t != typeInfiniBand {
 		return fmt.Errorf("ERF record type %d, want %d (InfiniBand)", t, typeInfiniBand)
 	}
-	switch {
-	case b[8]&0x80 != 0:
-		return fmt.Errorf("an ERF record with extension headers")
-	case b[9]&flagTruncated != 0:
+	if b[9]&flagTruncated != 0 {
 		return fmt.Errorf("an ERF record of part of a packet")
 	}
 	p.Interface, p.Error = b[9]&flagInterface, b[9]&flagError != 0
 	wire := int(binary.BigEndian.Uint16(b[14:]))
-	if wire > len(b)-recordSize {
-		return fmt.Errorf("%d bytes of a packet of %d bytes", len(b)-recordSize, wire)
+	more := b[8]&moreHeaders != 0
+	for b = b[recordSize:]; more; b = b[extensionSize:] {
+		if len(b) < extensionSize {
+			return fmt.Errorf("an ERF record that ends within its extension headers")
+		}
+		more = b[0]&moreHeaders != 0
 	}
-	return p.parse(b[recordSize : recordSize+wire])
+	if wire > len(b) {
+		return fmt.Errorf("%d bytes of a packet of %d bytes", len(b), wire)
+	}
+	return p.parse(b[:wire], true)
 }
 
-// parse reads the packet b.
-func (p *Packet) parse(b []byte) error {
+// parse reads the packet b, from its LRH. withVCRC: its variant CRC follows.
+func (p *Packet) parse(b []byte, withVCRC bool) error {
+	vcrcSize := vcrcSize
+	if !withVCRC {
+		vcrcSize = 0
+	}
 	tooShort := fmt.Errorf("a packet of %d bytes, too short for its headers", len(b))
 	if len(b) < lrhSize+bthSize+dethSize+icrcSize+vcrcSize {
 		return tooShort
@@ -233,7 +255,6 @@ const (
 	fileHead, packetHead = 24, 16 // bytes
 
 	major, minor = 2, 4       // the version of the format
-	linkType     = 197        // LINKTYPE_ERF
 	linkMask     = 0x03ffffff // of the number of the link type; above it are lengths of checksums
 	snapLen      = 1<<16 - 1  // the largest length of a record in bytes
 )
@@ -262,7 +283,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	head = binary.LittleEndian.AppendUint16(head, minor)
 	head = append(head, make([]byte, 8)...) // reserved
 	head = binary.LittleEndian.AppendUint32(head, snapLen)
-	head = binary.LittleEndian.AppendUint32(head, linkType)
+	head = binary.LittleEndian.AppendUint32(head, uint32(LinkERF))
 	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
@@ -287,132 +308,3 @@ func (f *Writer) Write(p *Packet) error {
 	_, err := f.out.Write(f.buf)
 	return err
 }
-
-const gzipMagic = "\x1f\x8b"
-
-// Reader reads a capture file.
-type Reader struct {
-	in    io.Reader
-	order binary.ByteOrder
-	unit  time.Duration // of the fractions of seconds
-	head  [packetHead]byte
-	buf   []byte
-	n     int  // packets read
-	seals bool // packets have seals
-}
-
-// NewReader begins to read the capture file r.
-func NewReader(r io.Reader) (*Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	if magic, _ := in.Peek(2); string(magic) == gzipMagic {
-		return nil, errors.New("compressed by gzip; uncompress it first")
-	}
-	var head [fileHead]byte
-	switch _, err := io.ReadFull(in, head[:]); {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("not a capture file: it is too short")
-	case err != nil:
-		return nil, err
-	}
-	f := &Reader{in: in, buf: make([]byte, snapLen)}
-	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		switch order.Uint32(head[:]) {
-		case microseconds:
-			f.order, f.unit = order, time.Microsecond
-		case nanoseconds:
-			f.order, f.unit = order, time.Nanosecond
-		}
-	}
-	if f.order == nil {
-		return nil, fmt.Errorf("not a pcap file: it begins with the bytes % x", head[:4])
-	}
-	if a, b := f.order.Uint16(head[4:]), f.order.Uint16(head[6:]); a != major || b != minor {
-		return nil, fmt.Errorf("not a pcap file of version %d.%d: it has version %d.%d", major, minor, a, b)
-	}
-	if l := f.order.Uint32(head[20:]) & linkMask; l != linkType {
-		return nil, fmt.Errorf("a capture of packets of another kind: link type %d, want %d (ERF)", l, linkType)
-	}
-	return f, nil
-}
-
-// Read reads the next packet; it returns io.EOF at the end. The payload is valid
-// until the next Read.
-func (f *Reader) Read(p *Packet) error {
-	_, err := io.ReadFull(f.in, f.head[:])
-	if err == io.EOF {
-		return io.EOF
-	}
-	f.n++
-	var length uint32
-	if err == nil {
-		length = f.order.Uint32(f.head[8:])
-		if length > snapLen {
-			return fmt.Errorf("packet %d: a record of %d bytes, longer than %d", f.n, length, snapLen)
-		}
-		_, err = io.ReadFull(f.in, f.buf[:length])
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &CutError{f.n}
-	}
-	if err != nil {
-		return fmt.Errorf("packet %d: %w", f.n, err)
-	}
-	if err := f.checkSeal(f.buf[:length]); err != nil {
-		return fmt.Errorf("packet %d: %w", f.n, err)
-	}
-	if err := Parse(f.buf[:length], p); err != nil {
-		return &OtherError{f.n, err}
-	}
-	fraction := time.Duration(f.order.Uint32(f.head[4:])) * f.unit
-	p.Time = time.Unix(int64(f.order.Uint32(f.head[:])), int64(fraction)).UTC()
-	return nil
-}
-
-// OtherError is the error of a packet that Packet cannot hold. The next one can be
-// read.
-type OtherError struct {
-	Packet int
-	Err    error
-}
-
-func (e *OtherError) Error() string { return fmt.Sprintf("packet %d: %v", e.Packet, e.Err) }
-
-// Unwrap returns the kind of the packet.
-func (e *OtherError) Unwrap() error { return e.Err }
-
-// checkSeal returns an error if the seal of the record b is wrong, or the position of its
-// packet in the file. Either all packets have seals, or no packet has one.
-func (f *Reader) checkSeal(b []byte) error {
-	end, has := len(b)-sealSize, false
-	if end >= recordSize {
-		has = end == recordSize+int(binary.BigEndian.Uint16(b[wireLength:])) && string(b[end:end+len(sealMagic)]) == sealMagic
-	}
-	if f.n == 1 {
-		f.seals = has
-	}
-	switch {
-	case !has && !f.seals:
-		return nil
-	case has != f.seals:
-		return errors.New("the file is damaged: some packets have no checksum")
-	}
-	sum := crc32.Update(crc32.ChecksumIEEE(f.head[:]), crc32.IEEETable, b[:len(b)-4])
-	if sum != binary.BigEndian.Uint32(b[len(b)-4:]) {
-		return errors.New("the file is damaged: the checksum of the packet does not match")
-	}
-	if n := binary.BigEndian.Uint32(b[end+len(sealMagic):]); n != uint32(f.n) {
-		return fmt.Errorf("the file is damaged: this is packet %d of the recording; packets are missing or repeated", n)
-	}
-	return nil
-}
-
-// CutError is the error of a file that ends within a packet, because its writer was
-// killed or its disk was full. The packets before it are complete.
-type CutError struct{ Packet int }
-
-func (e *CutError) Error() string {
-	return fmt.Sprintf("packet %d is cut off: the file is incomplete", e.Packet)
-}
-
-// Number returns the number of the latest packet, from 1, as in Wireshark.
-func (f *Reader) Number() int { return f.n }

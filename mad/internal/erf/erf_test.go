@@ -117,18 +117,18 @@ func TestErrors(t *testing.T) {
 	}{
 		{"empty", nil, "not a capture file: it is too short"},
 		{"header cut", whole[:20], "not a capture file: it is too short"},
-		{"text", []byte("what is all this, and why does it go on for so long?"), "not a pcap file: it begins with the bytes 77 68 61 74"},
-		{"Ethernet", change(20, 1), "a capture of packets of another kind: link type 1, want 197 (ERF)"},
+		{"text", []byte("what is all this, and why does it go on for so long?"), "not a capture file (pcap, pcapng, ERF): it begins with the bytes 77 68 61 74"},
+		{"Ethernet", change(20, 1), "packets of link type 1 (Ethernet), want 197 (ERF) or 247 (InfiniBand)"},
 		{"another version", change(6, 3), "not a pcap file of version 2.4: it has version 2.3"},
 		{"packet header cut", whole[:24+7], "packet 1 is cut off: the file is incomplete"},
-		{"packed", append([]byte("\x1f\x8b"), whole...), "compressed by gzip; uncompress it first"},
+		{"packed", append([]byte("\x1f\x8b"), whole...), "not a capture file (pcap, pcapng, ERF): it begins with the bytes 1f 8b 4d 3c"},
 		{"packet missing", whole[:24+16], "packet 1 is cut off: the file is incomplete"},
 		{"packet cut", whole[:len(whole)-1], "packet 1 is cut off: the file is incomplete"},
 		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: a record of 2147483647 bytes, longer than 65535"},
 		{"endless packet, as long as the head allows", slices.Concat(whole[:16], []byte{0xff, 0xff, 0xff, 0x7f}, change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f)[20:]), "packet 1: a record of 2147483647 bytes, longer than 65535"},
 		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are not an ERF record"},
 		{"Ethernet record", change(record+8, 2), "packet 1: ERF record type 2, want 21 (InfiniBand)"},
-		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},
+		{"extension header", change(record+8, 0x80|21), "packet 1: 274 bytes of a packet of 290 bytes"},
 		{"truncated", change(record+9, 0x0c), "packet 1: an ERF record of part of a packet"},
 		{"wire length", change(record+14, 1, 0x40), "packet 1: 290 bytes of a packet of 320 bytes"},
 		{"short packet", change(record+14, 0, 33), "packet 1: a packet of 33 bytes, too short for its headers"},
@@ -219,12 +219,16 @@ func FuzzRead(f *testing.F) {
 	f.Add(write(f, packets()))
 	f.Add(unsealed(write(f, packets()[:1])))
 	f.Add(unsealed(write(f, packets()[:1]))[:100])
+	for _, file := range otherFiles(packets()) {
+		f.Add(file)
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		once, err := read(file)
 		if err != nil {
 			return
 		}
 		for i := range once {
+			once[i].Direction = erf.DirectionUnknown // only pcapng has it
 			once[i].Time = time.Unix(once[i].Time.Unix()&0xffffffff, int64(once[i].Time.Nanosecond())).UTC()
 		}
 		twice, err := read(write(t, once))
@@ -253,7 +257,7 @@ func write(t testing.TB, list []erf.Packet) []byte {
 }
 
 func read(file []byte) (list []erf.Packet, err error) {
-	r, err := erf.NewReader(bytes.NewReader(file))
+	r, err := erf.NewReader(bytes.NewReader(file), erf.LinkNone)
 	if err != nil {
 		return nil, err
 	}

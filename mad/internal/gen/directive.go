@@ -286,6 +286,7 @@ var fieldFlags = map[string]func(f *field) *bool{
 	"enum":   func(f *field) *bool { return &f.enum },
 	"hex":    func(f *field) *bool { return &f.hex },
 	"key":    func(f *field) *bool { return &f.key },
+	"minor":  func(f *field) *bool { return &f.minor },
 	"ro":     func(f *field) *bool { return &f.readOnly },
 	"signed": func(f *field) *bool { return &f.signed },
 	"text":   func(f *field) *bool { return &f.text },

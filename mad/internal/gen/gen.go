@@ -246,7 +246,7 @@ func (w *writer) field(f *field, a *attr) {
 	for _, flag := range []struct {
 		name string
 		on   bool
-	}{{"ReadOnly", f.readOnly}, {"NoChange", f.noChange}, {"W1C", f.w1c}, {"Key", f.key}, {"Hex", f.hex}, {"Signed", f.signed}} {
+	}{{"ReadOnly", f.readOnly}, {"NoChange", f.noChange}, {"W1C", f.w1c}, {"Key", f.key}, {"Hex", f.hex}, {"Signed", f.signed}, {"Minor", f.minor}} {
 		if flag.on {
 			w.p("%s: true, ", flag.name)
 		}

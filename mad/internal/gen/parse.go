@@ -422,7 +422,7 @@ type field struct {
 
 // tagOptions are the options of a tag without a value.
 type tagOptions struct {
-	text, raw, enum, readOnly, noChange, w1c, key, hex, signed bool
+	text, raw, enum, readOnly, noChange, w1c, key, hex, signed, minor bool
 }
 
 func (f *field) reserved() bool { return f.goName == "_" }

@@ -45,7 +45,7 @@ func report(t *testing.T, status int, words ...string) (rows []map[string]any) {
 
 // testReports runs each report once beside the tool of its name.
 func testReports(t *testing.T, s *subnet) {
-	done := map[string]bool{"congestion": true, "jobs": true, "keys": true} // which no tool has
+	done := map[string]bool{"congestion": true, "inventory": true, "jobs": true, "keys": true, "ibdiagnet": true} // which no tool has; the last reads files
 	report := func(t *testing.T, status int, words ...string) []map[string]any {
 		done[words[0]] = true
 		return report(t, status, words...)
@@ -156,11 +156,12 @@ func testAudits(t *testing.T, s *subnet) {
 func testAuditHost(t *testing.T, s *subnet) {
 	const want = `fabric    host (none): 2 ports, 2 of InfiniBand
 audits    host
-coverage  9 of 13 checks; 100 % of 4 requests
-not judged  host.gone host.flap host.errors (no earlier run of this job has read them)
+coverage  10 of 16 checks; 100 % of 4 requests
+not judged  host.gone host.flap host.downed host.errors (no earlier run of this job has read them)
+not judged  host.pcie (the kernel shows no PCIe link of vib0, vib1)
 not judged  host.fw (the kernel shows no firmware of vib0/1, vib1/1)
-not judged  host.errors host.flap (vib0/1: /sys/class/infiniband/vib0/ports/1/counters: the kernel shows no counters of the port)
-not judged  host.errors host.flap (vib1/1: /sys/class/infiniband/vib1/ports/1/counters: the kernel shows no counters of the port)
+not judged  host.errors host.flap host.downed (vib0/1: /sys/class/infiniband/vib0/ports/1/counters: the kernel shows no counters of the port)
+not judged  host.errors host.flap host.downed (vib1/1: /sys/class/infiniband/vib1/ports/1/counters: the kernel shows no counters of the port)
 findings  none
 `
 	var out []byte
