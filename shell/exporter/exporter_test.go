@@ -494,6 +494,93 @@ func TestOnePeer(t *testing.T) {
 	})
 }
 
+// TestIdleConnections: connections without a complete request, however often they are renewed,
+// keep out neither a scrape of the same address nor one of another; a scrape that is being
+// answered goes on.
+func TestIdleConnections(t *testing.T) {
+	for what, begin := range map[string]string{
+		"nothing is sent":            "",
+		"a part of a header":         "GET /metrics HTTP/1.1\r\nHost: x\r\n",
+		"a header without its body":  "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n",
+		"idle after a whole request": "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				e, l, ended := &Exporter{Every: time.Second, Log: func(string) {}}, make(pipes), make(chan error)
+				e.Cycle = func(context.Context) (Result, error) {
+					return text("# " + strings.Repeat("x", 5*pieceSize) + "\n"), nil
+				}
+				if err := e.cycle(ctx); err != nil {
+					t.Fatal(err)
+				}
+				go func() { ended <- e.Serve(ctx, []net.Listener{l}, "", slog.New(slog.DiscardHandler)) }()
+				dial := func(address string) net.Conn {
+					ours, theirs := net.Pipe()
+					t.Cleanup(func() { ours.Close() })
+					select {
+					case l <- from{theirs, address}:
+					case <-ctx.Done():
+						theirs.Close()
+					}
+					return ours
+				}
+				var holders sync.WaitGroup
+				hold := func(address string) { // and connects again when it is closed
+					c := dial(address)
+					holders.Go(func() {
+						for ctx.Err() == nil {
+							io.WriteString(c, begin)
+							io.Copy(io.Discard, c)
+							time.Sleep(4 * time.Second)
+							c = dial(address)
+						}
+					})
+				}
+				scrape := func(address string, pause time.Duration) {
+					t.Helper()
+					c := dial(address)
+					if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+						t.Errorf("%s: %v", address, err)
+					}
+					n, piece := 0, make([]byte, pieceSize)
+					for {
+						m, err := c.Read(piece)
+						if n += m; err != nil {
+							break
+						}
+						time.Sleep(pause)
+					}
+					if n < 5*pieceSize {
+						t.Errorf("%s: got %d bytes", address, n)
+					}
+				}
+				const many = "192.0.2.1:1"
+				for range 2 * peerConnections {
+					hold(many)
+				}
+				scrape(many, 0)
+				done := make(chan bool)
+				go func() { scrape(many, stallTime/2); done <- true }() // the oldest in the end
+				for range 3 * peerConnections {
+					hold("192.0.2.2:1")
+				}
+				for range 3 {
+					synctest.Wait()
+					scrape(many, 0)
+					scrape("192.0.2.3:1", 0)
+					time.Sleep(10 * time.Second)
+				}
+				<-done
+				stop()
+				holders.Wait()
+				close(l)
+				<-ended
+			})
+		})
+	}
+}
+
 // TestCrowd: clients that ask once and stay, or say half of what they want, keep nobody
 // out for long.
 func TestCrowd(t *testing.T) {
