@@ -339,3 +339,6 @@ func typeRank(t mad.NodeType) int {
 	}
 	return len(typeOrder)
 }
+
+// CompareTypes orders node types as the nodes of a Fabric are.
+func CompareTypes(a, b mad.NodeType) int { return cmp.Compare(typeRank(a), typeRank(b)) }

@@ -227,6 +227,11 @@ func (w *snapshotWriter) fabric(f *fabric.Fabric) {
 	for i := range f.Ports() {
 		w.port(&f.Ports()[i])
 	}
+	w.rest(f)
+}
+
+// rest writes what follows the ports.
+func (w *snapshotWriter) rest(f *fabric.Fabric) {
 	if p := f.From(); p != nil {
 		w.uint(p.ID() + 1)
 	} else {
@@ -317,7 +322,7 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 		return nil, err
 	}
 	defer z.Close()
-	s := snapshotReader{Reader: bufio.NewReaderSize(z, 1<<16), name: name, packed: packed}
+	s := snapshotReader{Reader: bufio.NewReaderSize(z, 1<<16), name: name, packed: packed, what: "snapshot"}
 	all := s.read()
 	if s.err != nil {
 		return nil, s.err
@@ -361,6 +366,7 @@ type snapshotReader struct {
 	*bufio.Reader
 	name   string
 	packed *counted // the file
+	what   string   // snapshot
 	nodes  int
 	kept   int // bytes in memory
 	err    error
@@ -463,7 +469,7 @@ func (r *snapshotReader) answer(section byte) fabric.Answer {
 
 func (r *snapshotReader) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%s: expected %s: the snapshot is damaged", r.name, fmt.Sprintf(format, args...))
+		r.err = fmt.Errorf("%s: expected %s: the %s is damaged", r.name, fmt.Sprintf(format, args...), r.what)
 	}
 }
 
@@ -472,9 +478,9 @@ func (r *snapshotReader) failed(err error) {
 	switch {
 	case r.err != nil:
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		r.err = fmt.Errorf("%s: expected more: the snapshot is cut short", r.name)
+		r.err = fmt.Errorf("%s: expected more: the %s is cut short", r.name, r.what)
 	default:
-		r.err = fmt.Errorf("%s: the snapshot is damaged: %w", r.name, err)
+		r.err = fmt.Errorf("%s: the %s is damaged: %w", r.name, r.what, err)
 	}
 }
 
@@ -544,8 +550,7 @@ func (r *snapshotReader) fabric() *fabric.Builder {
 	b := fabric.NewBuilder()
 	b.SetScope(r.text("a scope"))
 	r.nodes = r.uint("a number of nodes", maxNodes)
-	type place struct{ node, num int }
-	var places []place
+	var places []portPlace
 	for id := 0; id < r.nodes && r.err == nil; id++ {
 		info := r.node(b)
 		num := 1
@@ -553,7 +558,7 @@ func (r *snapshotReader) fabric() *fabric.Builder {
 			num = 0
 		}
 		for ; num <= int(info.NumPorts); num++ {
-			places = append(places, place{id, num})
+			places = append(places, portPlace{id, num})
 		}
 		if len(places) > maxTotalPorts {
 			r.fail("nodes of at most %d ports in all", maxTotalPorts)
@@ -565,12 +570,24 @@ func (r *snapshotReader) fabric() *fabric.Builder {
 		}
 		r.port(b, p.node, p.num)
 	}
+	r.rest(b, places)
+	if r.err != nil {
+		return nil
+	}
+	return b
+}
+
+// portPlace is the place of a port: the handle of its node, and its number.
+type portPlace struct{ node, num int }
+
+// rest reads what follows the ports.
+func (r *snapshotReader) rest(b *fabric.Builder, places []portPlace) {
 	if from := r.uint("a port", len(places)); from > 0 {
 		b.SetFrom(places[from-1].node, places[from-1].num)
 	}
 	for range r.uint("a number of problems", maxTotalPorts) {
 		if r.keep(problemMemory); r.err != nil {
-			return nil
+			return
 		}
 		p := fabric.Problem{Kind: fabric.ProblemKind(r.text("a kind of problem")), Text: r.text("a problem")}
 		if p.Kind == snapshotEndUnknown {
@@ -579,10 +596,6 @@ func (r *snapshotReader) fabric() *fabric.Builder {
 		}
 		b.AddProblem(p)
 	}
-	if r.err != nil {
-		return nil
-	}
-	return b
 }
 
 func (r *snapshotReader) node(b *fabric.Builder) mad.NodeInfo {
