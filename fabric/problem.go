@@ -43,12 +43,13 @@ const (
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
 	ProblemPlan          ProblemKind = "a plan of cables"  // the file has cables only
 	ProblemNoLinks       ProblemKind = "links are unknown" // the file has nodes only
+	ProblemUnrecorded    ProblemKind = "nothing was recorded then"
 )
 
 // Missing reports whether something that was requested is not in the fabric.
 func (k ProblemKind) Missing() bool {
 	switch k {
-	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid, ProblemNoLinks:
+	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid, ProblemNoLinks, ProblemUnrecorded:
 		return true
 	}
 	return false
@@ -69,7 +70,7 @@ func (f *Fabric) Missing() string {
 	words := make([]string, len(kinds))
 	for i, k := range kinds {
 		words[i] = strconv.Itoa(n[k]) + " " + string(k)
-		if k == ProblemNoLinks {
+		if k == ProblemNoLinks || k == ProblemUnrecorded {
 			words[i] = string(k)
 		}
 	}

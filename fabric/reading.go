@@ -82,6 +82,13 @@ func (f *Fabric) With(r Reading) *Fabric {
 	return g
 }
 
+// Bare returns f without tables, answers and sections: what a sweep finds.
+func (f *Fabric) Bare() *Fabric {
+	g := f.clone()
+	g.lfts, g.adaptive, g.answers, g.sections, g.labels, g.countersRead = nil, nil, nil, nil, nil, time.Time{}
+	return g
+}
+
 // Answers are the answers that came with f, as in a snapshot, in the order of nodes,
 // ports, classes, attributes, modifiers. They must not be changed.
 func (f *Fabric) Answers() []Answer { return f.answers }

@@ -1,0 +1,432 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+)
+
+// Event is what happened to a node or a link.
+type Event struct {
+	Time     time.Time // of the cycle that found it: it happened since the one before
+	Kind     string
+	Node     mad.GUID // 0: none
+	Port     int      // of links, the end with the lower GUID; -1: none
+	PeerNode mad.GUID
+	PeerPort int
+	Subject  string // "leaf-3/7 - node-0012 HCA-1/1", as it was called then
+	Was, Now string
+}
+
+// Gap is a time in which nothing was recorded.
+type Gap struct{ From, To time.Time }
+
+// Life is a time in which a link was there.
+type Life struct {
+	A, B       mad.GUID
+	APort      int
+	BPort      int
+	From, Till time.Time // Till is zero: it is there
+}
+
+// Overview is what a history has.
+type Overview struct {
+	Subnet      string
+	From, To    time.Time // of the first and last cycle; zero: none
+	Cycles      int
+	Incomplete  int // cycles whose sweep was not complete
+	Events      int
+	Nodes       int
+	Links       int // that are there now
+	Keyframes   int
+	Deltas      int
+	Bytes       int64
+	Every       time.Duration // median time between cycles
+	LongestGaps []Gap         // at most 10
+}
+
+// Overview returns what the history has.
+func (s *Store) Overview(ctx context.Context) (*Overview, error) {
+	o := &Overview{}
+	var err error
+	if o.Subnet, err = s.meta(ctx, "subnet"); err != nil {
+		return nil, err
+	}
+	var from, to sql.NullInt64
+	for query, dest := range map[string][]any{
+		"select min(t), max(t), count(*), coalesce(sum(missing <> ''), 0) from cycle": {&from, &to, &o.Cycles, &o.Incomplete},
+		"select count(*) from event":                   {&o.Events},
+		"select count(*) from node":                    {&o.Nodes},
+		"select count(*) from link where till is null": {&o.Links},
+		"select count(*) from keyframe":                {&o.Keyframes},
+		"select count(*) from delta":                   {&o.Deltas},
+	} {
+		if err := s.db.QueryRowContext(ctx, query).Scan(dest...); err != nil {
+			return nil, s.failed(err)
+		}
+	}
+	if from.Valid {
+		o.From, o.To = at(from.Int64), at(to.Int64)
+	}
+	for _, end := range []string{"", "-wal"} {
+		if st, err := os.Stat(s.path + end); err == nil {
+			o.Bytes += st.Size()
+		}
+	}
+	gaps, every, err := s.gaps(ctx, time.Time{}, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(gaps, func(a, b Gap) int { return int(b.To.Sub(b.From)/time.Second) - int(a.To.Sub(a.From)/time.Second) })
+	o.Every, o.LongestGaps = every, gaps[:min(len(gaps), 10)]
+	return o, nil
+}
+
+func at(t int64) time.Time { return time.Unix(t, 0).UTC() }
+
+// Gaps returns the times between since and until in which nothing was recorded: longer than two and a
+// half of the usual times between cycles. A zero time is the first or last cycle.
+func (s *Store) Gaps(ctx context.Context, since, until time.Time) ([]Gap, error) {
+	gaps, _, err := s.gaps(ctx, since, until)
+	return gaps, err
+}
+
+func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, usual time.Duration, err error) {
+	rows, err := s.db.QueryContext(ctx, "select t, every from cycle order by t")
+	if err != nil {
+		return nil, 0, s.failed(err)
+	}
+	defer rows.Close()
+	var times, steps []int64
+	var every int64
+	for rows.Next() {
+		var t int64
+		if err := rows.Scan(&t, &every); err != nil {
+			return nil, 0, s.failed(err)
+		}
+		if len(times) > 0 {
+			steps = append(steps, t-times[len(times)-1])
+		}
+		times = append(times, t)
+	}
+	if err := rows.Err(); err != nil || len(steps) == 0 {
+		return nil, 0, s.failed(err)
+	}
+	slices.Sort(steps)
+	if every == 0 {
+		every = steps[len(steps)/2]
+	}
+	usual = time.Duration(every) * time.Second
+	add := func(from, to time.Time) {
+		if to.Sub(from) > usual*5/2 {
+			gaps = append(gaps, Gap{from, to})
+		}
+	}
+	for i, t := range times[1:] {
+		from, to := at(times[i]), at(t)
+		if !since.IsZero() && !to.After(since) || !until.IsZero() && !from.Before(until) {
+			continue
+		}
+		add(from, to)
+	}
+	if first := at(times[0]); !since.IsZero() && since.Before(first) {
+		gaps = append([]Gap{{since, first}}, gaps...)
+	}
+	if last := at(times[len(times)-1]); !until.IsZero() && until.After(last) {
+		add(last, until)
+	}
+	return gaps, usual, nil
+}
+
+// maxEvents is how many events an answer has at most: a file of others may have any number.
+const maxEvents = 1 << 20
+
+const eventColumns = `select e.t, e.kind, coalesce(coalesce(n.guid, m.guid), ''), coalesce(p.num, -1), coalesce(o.guid, ''), coalesce(q.num, -1), e.subject, e.was, e.now
+	from event e left join node n on n.id = e.node left join port p on p.id = e.port left join node m on m.id = p.node
+	left join port q on q.id = e.peer left join node o on o.id = q.node `
+
+// Changes returns the events from since on and before until, of the kinds that begin with one of the
+// words ("link", "node.gone"; none: all), the oldest first. A zero time is no limit.
+func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...string) ([]Event, error) {
+	where, args := []string{"1 = 1"}, []any{}
+	if !since.IsZero() {
+		where, args = append(where, "e.t >= ?"), append(args, since.Unix())
+	}
+	if !until.IsZero() {
+		where, args = append(where, "e.t < ?"), append(args, until.Unix())
+	}
+	list, err := s.events(ctx, strings.Join(where, " and "), args...)
+	if len(kinds) == 0 {
+		return list, err
+	}
+	return slices.DeleteFunc(list, func(e Event) bool {
+		return !slices.ContainsFunc(kinds, func(k string) bool { return e.Kind == k || strings.HasPrefix(e.Kind, k+".") })
+	}), err
+}
+
+// EventsOf returns the events of a node, or, where num is not negative, of one of its ports and the
+// links that it had.
+func (s *Store) EventsOf(ctx context.Context, node mad.GUID, num int) ([]Event, error) {
+	if num < 0 {
+		return s.events(ctx, "n.guid = ? or m.guid = ? or o.guid = ?", node.String(), node.String(), node.String())
+	}
+	return s.events(ctx, "(m.guid = ? and p.num = ?) or (o.guid = ? and q.num = ?)", node.String(), num, node.String(), num)
+}
+
+func (s *Store) events(ctx context.Context, where string, args ...any) (list []Event, err error) {
+	rows, err := s.db.QueryContext(ctx, eventColumns+"where "+where+" order by e.t, e.n limit ?", append(args, maxEvents+1)...)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e Event
+		var t int64
+		var node, peer string
+		if err := rows.Scan(&t, &e.Kind, &node, &e.Port, &peer, &e.PeerPort, &e.Subject, &e.Was, &e.Now); err != nil {
+			return nil, s.failed(err)
+		}
+		if len(list) == maxEvents {
+			return nil, fmt.Errorf("%s: more than %d events; ask for less time", s.path, maxEvents)
+		}
+		e.Time = at(t)
+		if e.Node, err = s.guid(node); err != nil {
+			return nil, err
+		}
+		if e.PeerNode, err = s.guid(peer); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, s.failed(rows.Err())
+}
+
+func (s *Store) guid(text string) (mad.GUID, error) {
+	if text == "" {
+		return 0, nil
+	}
+	g, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: the history is damaged: GUID %q", s.path, text)
+	}
+	return mad.GUID(g), nil
+}
+
+// Lives returns the links that a port had, the oldest first.
+func (s *Store) Lives(ctx context.Context, node mad.GUID, num int) (list []Life, err error) {
+	rows, err := s.db.QueryContext(ctx, `select n.guid, p.num, m.guid, q.num, l.t, l.till from link l
+		join port p on p.id = l.a join node n on n.id = p.node join port q on q.id = l.b join node m on m.id = q.node
+		where (n.guid = ? and p.num = ?) or (m.guid = ? and q.num = ?) order by l.t`, node.String(), num, node.String(), num)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var l Life
+		var a, b string
+		var t int64
+		var till sql.NullInt64
+		if err := rows.Scan(&a, &l.APort, &b, &l.BPort, &t, &till); err != nil {
+			return nil, s.failed(err)
+		}
+		if l.A, err = s.guid(a); err == nil {
+			l.B, err = s.guid(b)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if l.From = at(t); till.Valid {
+			l.Till = at(till.Int64)
+		}
+		list = append(list, l)
+	}
+	return list, s.failed(rows.Err())
+}
+
+// Flap is a link that went down several times.
+type Flap struct {
+	Subject     string
+	Node        mad.GUID
+	Port        int
+	Downs       int
+	First, Last time.Time
+}
+
+// Flaps returns the links that went down at least times times between since and until while both nodes
+// remained and neither port was disabled, the most frequent first. Link-downs between two
+// sweeps that both found the link are not in it.
+func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([]Flap, error) {
+	events, err := s.Changes(ctx, since, until, LinkDown)
+	if err != nil {
+		return nil, err
+	}
+	index := map[[2]portKey]int{}
+	var list []Flap
+	for _, e := range events {
+		if e.Now == mad.PortPhysicalStateDisabled.String() {
+			continue
+		}
+		k := [2]portKey{{e.Node, e.Port}, {e.PeerNode, e.PeerPort}}
+		i, ok := index[k]
+		if !ok {
+			i = len(list)
+			index[k] = i
+			list = append(list, Flap{Node: e.Node, Port: e.Port, First: e.Time})
+		}
+		f := &list[i]
+		f.Downs++
+		f.Subject, f.Last = e.Subject, e.Time
+	}
+	list = slices.DeleteFunc(list, func(f Flap) bool { return f.Downs < times })
+	slices.SortStableFunc(list, func(a, b Flap) int { return b.Downs - a.Downs })
+	return list, nil
+}
+
+// At returns the fabric as the last cycle at or before t found it, and the time of that cycle. Tables
+// and counters are not in it. If nothing was recorded around t, that is a problem of the fabric, which
+// is then not complete.
+func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time, error) {
+	var cycle, keyframe int64
+	err := s.db.QueryRowContext(ctx, "select t, keyframe from cycle where t <= ? order by t desc limit 1", t.Unix()).Scan(&cycle, &keyframe)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, time.Time{}, fmt.Errorf("%s: nothing was recorded until %s", s.path, t.UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return nil, time.Time{}, s.failed(err)
+	}
+	base, _, err := s.keyframe(ctx, keyframe)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	f, err := s.since(ctx, base, keyframe, cycle)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	gaps, err := s.Gaps(ctx, at(cycle), t.Add(time.Second))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	for _, g := range gaps {
+		if !g.From.After(at(cycle)) && t.After(g.From) {
+			f = f.With(fabric.Reading{Problems: []fabric.Problem{{Kind: fabric.ProblemUnrecorded, Text: fmt.Sprintf("as of %s: nothing was recorded from then to %s", timeText(cycle), g.To.Format(time.RFC3339))}}})
+			break
+		}
+	}
+	return f, at(cycle), nil
+}
+
+// keyframe returns the snapshot of time t, and its size.
+func (s *Store) keyframe(ctx context.Context, t int64) (*fabric.Fabric, int, error) {
+	data, err := s.blob(ctx, "keyframe", t)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := format.ReadSnapshot(bytes.NewReader(data), fmt.Sprintf("%s: keyframe of %s", s.path, timeText(t)))
+	return f, len(data), err
+}
+
+// since returns the fabric of the cycle t, whose keyframe is base.
+func (s *Store) since(ctx context.Context, base *fabric.Fabric, keyframe, t int64) (*fabric.Fabric, error) {
+	if keyframe == t {
+		return base, nil
+	}
+	data, err := s.blob(ctx, "delta", t)
+	if err != nil {
+		return nil, err
+	}
+	return format.ReadDelta(bytes.NewReader(data), fmt.Sprintf("%s: delta of %s", s.path, timeText(t)), base)
+}
+
+// maxBlob limits a keyframe and a delta, in bytes.
+const maxBlob = 256 << 20
+
+func (s *Store) blob(ctx context.Context, table string, t int64) (data []byte, err error) {
+	err = s.db.QueryRowContext(ctx, "select data from "+table+" where t = ? and length(data) <= ?", t, maxBlob).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%s: the history is damaged: no %s of %s", s.path, table, timeText(t))
+	}
+	return data, s.failed(err)
+}
+
+// Check returns what is damaged, in sentences; none: nothing was found.
+func (s *Store) Check(ctx context.Context) (damage []string, err error) {
+	var text string
+	if err := s.db.QueryRowContext(ctx, "pragma integrity_check(1)").Scan(&text); err != nil {
+		return nil, s.failed(err)
+	}
+	if text != "ok" {
+		damage = append(damage, "SQLite: "+text)
+	}
+	rows, err := s.db.QueryContext(ctx, "select t, keyframe, sum from cycle order by t")
+	if err != nil {
+		return damage, s.failed(err)
+	}
+	type cycle struct{ t, keyframe, sum int64 }
+	var cycles []cycle
+	for rows.Next() {
+		var c cycle
+		if err := rows.Scan(&c.t, &c.keyframe, &c.sum); err != nil {
+			rows.Close()
+			return damage, s.failed(err)
+		}
+		cycles = append(cycles, c)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return damage, s.failed(err)
+	}
+	var base *fabric.Fabric
+	last := int64(-1)
+	for _, c := range cycles {
+		sum, err := sumOf(ctx, s.db, c.t)
+		if err != nil {
+			return damage, s.failed(err)
+		}
+		if sum != c.sum {
+			damage = append(damage, "the rows of the cycle "+timeText(c.t)+" are not those that were written")
+		}
+		if c.keyframe != last {
+			if base, _, err = s.keyframe(ctx, c.keyframe); err != nil {
+				damage = append(damage, err.Error())
+			}
+			last = c.keyframe
+		}
+		if base == nil {
+			continue
+		}
+		if _, err := s.since(ctx, base, c.keyframe, c.t); err != nil {
+			damage = append(damage, err.Error())
+		}
+	}
+	return damage, nil
+}
+
+// Copy writes a copy of the history to path, whole also while a recorder writes. The file must not exist.
+func (s *Store) Copy(ctx context.Context, path string) error {
+	if exists(path) {
+		return fmt.Errorf("%s: exists", path)
+	}
+	part := path + ".new"
+	os.Remove(part)
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	defer os.Remove(part)
+	if _, err := s.db.ExecContext(ctx, "vacuum into ?", part); err != nil {
+		return s.failed(err)
+	}
+	return os.Rename(part, path)
+}

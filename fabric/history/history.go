@@ -1,0 +1,270 @@
+// Package history keeps what a subnet was, and what happened to each link, for years: one SQLite file.
+//
+// A Recorder adds a Cycle for each sweep: what changed since the last one, as events and as the lives of
+// links; and the fabric, as a snapshot a week and deltas of it. A Store answers questions: At, Changes,
+// Lives, Flaps, Gaps. That nothing was recorded in a time is a fact which answers state: a gap is not an
+// absence of changes.
+//
+// All times are UTC, to the second. Nodes and ports have ids of the history's own, which are never used
+// again; nodes are identified by GUID. No keys are kept. A file that another user wrote is opened
+// read-only, with limits; each cycle has a sum of its rows, which Check compares.
+//
+// The file must be on a local file system: SQLite's write-ahead log needs memory that processes share.
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+)
+
+// FileName is the name of a history in the folder of its subnet.
+const FileName = "history.db"
+
+// schemaVersion is the version of the schema below. Readers accept it and the one before.
+const schemaVersion = 1
+
+// applicationID is in the header of the file, by which file(1) and fabsh recognise it: "fabs".
+const applicationID = 0x66616273
+
+// The schema, with types that SQLite and PostgreSQL both have. Times are seconds since 1970, UTC.
+var schema = []string{
+	`create table meta(key text primary key, value text not null)`,
+	`create table node(id bigint primary key, guid text not null, type bigint not null, t bigint not null)`,
+	`create unique index node_guid on node(guid)`,
+	`create table port(id bigint primary key, node bigint not null references node, num bigint not null, t bigint not null, unique(node, num))`,
+	// every: seconds between the cycles of the recorder, 0: not known. sum: of all rows of the cycle.
+	`create table cycle(t bigint primary key, every bigint not null, source text not null, missing text not null, keyframe bigint not null, sum bigint not null)`,
+	`create table keyframe(t bigint primary key, data bytea not null)`,
+	`create table delta(t bigint primary key, data bytea not null)`,
+	// peer: of events of links, the port at the other end.
+	`create table event(t bigint not null, n bigint not null, kind text not null, node bigint, port bigint, peer bigint, subject text not null, was text not null, now text not null, primary key(t, n))`,
+	`create index event_port on event(port, t)`,
+	`create index event_peer on event(peer, t)`,
+	`create index event_node on event(node, t)`,
+	`create table link(a bigint not null, b bigint not null, t bigint not null, till bigint, primary key(a, t))`,
+	`create index link_b on link(b, t)`,
+}
+
+// Store is a history that is open. It is safe for concurrent use.
+type Store struct {
+	db   *sql.DB
+	path string
+}
+
+// ErrNone reports that there is no history.
+var ErrNone = errors.New("no history; fabsh history record begins one")
+
+// Open opens the history at path for questions. A file that another user wrote is not trusted:
+// nothing in it runs, and what it holds is bounded.
+func Open(ctx context.Context, path string) (*Store, error) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", path, ErrNone)
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: not a file", path)
+	}
+	s, err := open(ctx, path, "mode=ro&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
+	if err != nil && !exists(path+"-wal") { // in a folder that this user cannot write
+		s, err = open(ctx, path, "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
+	}
+	return s, err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// open opens the file and checks that it is a history.
+func open(ctx context.Context, path, options string) (*Store, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?_pragma=busy_timeout(10000)&_pragma=cache_size(-8192)&"+options)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s := &Store{db, path}
+	if err := s.identify(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// identify returns an error unless the file is a history whose schema is known.
+func (s *Store) identify(ctx context.Context) error {
+	var id int64
+	if err := s.db.QueryRowContext(ctx, "pragma application_id").Scan(&id); err != nil {
+		return s.failed(err)
+	}
+	if id != applicationID {
+		return fmt.Errorf("%s: not a history of fabsh", s.path)
+	}
+	text, err := s.meta(ctx, "schema")
+	if err != nil {
+		return err
+	}
+	version, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: the history is damaged: schema %q", s.path, text)
+	case version > schemaVersion:
+		return fmt.Errorf("%s: the history is of schema %d, of a later fabsh; this one reads up to %d", s.path, version, schemaVersion)
+	case version < schemaVersion-1 || version < 1:
+		return fmt.Errorf("%s: the history is of schema %d; this fabsh reads from %d", s.path, version, max(1, schemaVersion-1))
+	}
+	return nil
+}
+
+// meta returns the value of a key; an error if there is none.
+func (s *Store) meta(ctx context.Context, key string) (value string, err error) {
+	err = s.db.QueryRowContext(ctx, "select value from meta where key = ?", key).Scan(&value)
+	return value, s.failed(err)
+}
+
+// failed adds the path to an error of SQLite, and says what it means.
+func (s *Store) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.path, err)
+}
+
+// Close closes the history.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Path is the path of the file.
+func (s *Store) Path() string { return s.path }
+
+// Recorder adds cycles to a history. Only one process can be the recorder of a history.
+type Recorder struct {
+	Store
+	lock *format.FileLock
+
+	keyTime int64          // of the last keyframe
+	key     *fabric.Fabric // its fabric
+	keySize int            // bytes of it
+	last    *fabric.Fabric // of the last cycle; nil: none
+	lastT   int64
+}
+
+// NewRecorder opens the history at path as its recorder, and makes one of the subnet if there is none.
+func NewRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if kind := remoteKind(filepath.Dir(path)); kind != "" {
+		return nil, fmt.Errorf("%s: on %s, a network file system, where SQLite cannot share memory; choose a local folder by --state", path, kind)
+	}
+	lock, err := format.AcquireLock(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRecorder(ctx, path, subnet, now)
+	if err != nil {
+		lock.Release()
+		return nil, err
+	}
+	r.lock = lock
+	return r, nil
+}
+
+const recorderOptions = "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)"
+
+func newRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
+	if !exists(path) {
+		if err := create(ctx, path, subnet, now); err != nil {
+			return nil, err
+		}
+	}
+	s, err := open(ctx, path, recorderOptions)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{Store: *s}
+	if err := r.resume(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// create makes an empty history. It has its name once it is whole.
+func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) error {
+	part := path + ".new"
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		os.Remove(part + end)
+	}
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	defer os.Remove(part)
+	absolute, err := filepath.Abs(part)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?_txlock=immediate&_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, statement := range append([]string{fmt.Sprintf("pragma application_id = %d", applicationID)}, schema...) {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet.Key()}, {"created", now.UTC().Format(time.RFC3339)}} {
+		if _, err := db.ExecContext(ctx, "insert into meta values(?, ?)", m[0], m[1]); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+// resume loads the last cycle.
+func (r *Recorder) resume(ctx context.Context) error {
+	var keyframe sql.NullInt64
+	err := r.db.QueryRowContext(ctx, "select t, keyframe from cycle order by t desc limit 1").Scan(&r.lastT, &keyframe)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return r.failed(err)
+	}
+	r.keyTime = keyframe.Int64
+	if r.key, r.keySize, err = r.keyframe(ctx, r.keyTime); err != nil {
+		return err
+	}
+	r.last, err = r.since(ctx, r.key, r.keyTime, r.lastT)
+	return err
+}
+
+// Close closes the history and releases it.
+func (r *Recorder) Close() error {
+	err := r.Store.Close()
+	r.lock.Release()
+	return err
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package history
+
+// remoteKind returns "": other systems have other names for file systems.
+func remoteKind(string) string { return "" }
