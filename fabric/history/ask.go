@@ -313,12 +313,12 @@ func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time,
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	gaps, err := s.Gaps(ctx, at(cycle), t.Add(time.Second))
+	gaps, usual, err := s.gaps(ctx, at(cycle), t.Add(time.Second))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	for _, g := range gaps {
-		if !g.From.After(at(cycle)) && t.After(g.From) {
+		if t.Sub(at(cycle)) > usual {
 			f = f.With(fabric.Reading{Problems: []fabric.Problem{{Kind: fabric.ProblemUnrecorded, Text: fmt.Sprintf("as of %s: nothing was recorded from then to %s", timeText(cycle), g.To.Format(time.RFC3339))}}})
 			break
 		}
