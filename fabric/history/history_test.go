@@ -230,6 +230,9 @@ func TestOthers(t *testing.T) {
 		t.Errorf("copy over a file: %v", err)
 	}
 	r.Close()
+	if h, err := history.Open(t.Context(), path); err != nil || h.Copy(t.Context(), filepath.Join(dir, "again.db")) != nil || h.Close() != nil {
+		t.Errorf("copy without a recorder: %v", err)
+	}
 	text := filepath.Join(dir, "text")
 	os.WriteFile(text, []byte(strings.Repeat("not a history\n", 100)), 0o600)
 	if _, err := history.Open(t.Context(), text); err == nil {

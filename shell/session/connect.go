@@ -14,11 +14,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/history"
 	"fabsh/fabric/localhost"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
@@ -72,6 +74,7 @@ func fabricKinds() []fabricKind {
 		{"sim", "sim[:SPEC|FILE]", connector.sim},
 		{"replay", "replay:FILE", connector.replay},
 		{"file", "file:PATH", connector.file},
+		{"history", "history:[SUBNET|FILE][@TIME]", connector.history},
 	}
 }
 
@@ -210,6 +213,40 @@ func (c connector) file(path string) (*Connection, error) {
 		return nil, err
 	}
 	return &Connection{Name: "file:" + filepath.Base(path), loaded: loaded}, nil
+}
+
+// history reads the fabric as it was at a time. An existing file of the whole name has precedence over
+// one with a time.
+func (c connector) history(arg string) (*Connection, error) {
+	name, text := arg, "now"
+	if i := strings.LastIndexByte(arg, '@'); i >= 0 && !isFile(arg) {
+		name, text = arg[:i], arg[i+1:]
+	}
+	t, err := history.ParseTime(text, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("-F history:%s: %w", arg, err)
+	}
+	path := name
+	if !isFile(name) {
+		if path, err = history.Find(c.settings.StateDir(), name); err != nil {
+			return nil, &HostError{fmt.Errorf("-F history:%s: %w", arg, err)}
+		}
+	}
+	h, err := history.Open(c.ctx, path)
+	if err != nil {
+		return nil, &HostError{err}
+	}
+	defer h.Close()
+	f, cycle, err := h.At(c.ctx, t)
+	if err != nil {
+		return nil, &HostError{err}
+	}
+	return &Connection{Name: "history of " + cycle.Local().Format(time.RFC3339), loaded: f}, nil
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
 }
 
 // LoadFile reads a saved fabric that the command line names, a file or a directory, until ctx ends.
