@@ -120,7 +120,7 @@ func (f *deviceFile) prepare(b []byte, gid syscall.Errno) ([]sim.Message, syscal
 			return nil, syscall.EINVAL
 		}
 		if s.message.MAD[mad.HopCountOffset] == 0 {
-			s.message.DLID = mad.PermissiveLID // it stays here
+			s.message.DLID, s.message.DQP = mad.PermissiveLID, 0 // it stays here: the kernel answers it, whatever the queue pair
 		}
 	}
 	s.timeout = time.Duration(binary.NativeEndian.Uint32(head[offTimeout:])) * time.Millisecond
@@ -148,10 +148,8 @@ func writtenMessage(head, m []byte, a *agent) sim.Message {
 	copy(s.MAD[:], m)
 	switch class := mad.Class(m[mad.ClassOffset]); {
 	case class == mad.ClassSubnDirected:
-		s.SLID, s.DQP = mad.PermissiveLID, 0
-	case class == mad.ClassSubn:
-		s.DQP = 0
-	case a.gsi:
+		s.SLID = mad.PermissiveLID
+	case class != mad.ClassSubn && a.gsi:
 		s.SQP = 1
 	}
 	return s

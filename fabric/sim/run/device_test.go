@@ -279,6 +279,47 @@ nothing`), "\n")
 	})
 }
 
+// Agents of subnet management answer at queue pair 0 only (IBA 14.2.1); what stays on the
+// host, the kernel passes to its agent without a queue pair.
+func TestQueuePair(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		class mad.Class
+		hops  byte
+		qp    uint32
+		want  string
+	}{
+		{"directed", mad.ClassSubnDirected, 1, 0, "0"},
+		{"directed, queue pair 1", mad.ClassSubnDirected, 1, 1, "110"},
+		{"directed, here", mad.ClassSubnDirected, 0, 5, "0"},
+		{"by LID", mad.ClassSubn, 0, 0, "0"},
+		{"by LID, queue pair 1", mad.ClassSubn, 0, 1, "110"},
+		{"by LID, queue pair 5", mad.ClassSubn, 0, 5, "110"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHost(t)
+			f := h.open()
+			register2At(f, testAgent{qp: 0, class: uint8(c.class), version: 1})
+			if _, errno := f.Write(testMessage(0, 100, 0, func(head, m []byte) {
+				m[mad.ClassOffset] = byte(c.class)
+				m[mad.HopCountOffset], m[mad.SMPInitialPathOffset+1] = c.hops, 1
+				if c.class == mad.ClassSubn {
+					clear(m[mad.HopCountOffset-1 : mad.TIDOffset])
+					clear(m[mad.SMPDrSLIDOffset:])
+					binary.BigEndian.PutUint16(head[28:], uint16(h.Client().PortInfo(0).MasterSMLID))
+				}
+				binary.BigEndian.PutUint32(head[20:], c.qp)
+			})); errno != 0 {
+				t.Fatal(errno)
+			}
+			time.Sleep(time.Second)
+			if got := strings.Fields(read(f, 320)); len(got) < 6 || got[5] != c.want {
+				t.Errorf("%s: got %s, want status %s", c.name, got, c.want)
+			}
+		})
+	}
+}
+
 // A table that does not fit in the reader's buffer stays, and its beginning is copied.
 func TestLargeTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
