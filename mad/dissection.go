@@ -174,6 +174,7 @@ func Validate(m []byte) []string {
 	}
 	v.request(&h)
 	v.status(&h)
+	v.notice(m, &h)
 	if h.Class == ClassSubnDirected {
 		v.route(m)
 	}
@@ -202,19 +203,70 @@ func (v *validation) request(h *Header) {
 		v.add("Method %#02x is reserved, in all classes", uint8(h.Method))
 		return
 	}
+	switch isApplication := classAppFirst <= h.Class && h.Class <= classAppLast; {
+	case h.Class.IsVendor() && h.ClassVersion == 0, isApplication && h.ClassVersion == 0:
+		v.add("ClassVersion is 0, want 1 or more")
+	case isApplication && !h.Class.WasReserved() && h.ClassVersion != 1:
+		v.add("ClassVersion is %d, want 1", h.ClassVersion)
+	case !hasTables(h.Class) && !h.Class.IsVendor() && !isApplication:
+		v.add("MgmtClass %#02x is reserved", uint8(h.Class))
+	}
 	if !hasTables(h.Class) {
-		if !h.Class.IsVendor() && (h.Class < classAppFirst || h.Class > classAppLast) {
-			v.add("MgmtClass %#02x is reserved", uint8(h.Class))
-		}
 		return
 	}
 	if err := Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
 		v.add("%v", err)
 		return
 	}
+	if a := LookupVersion(h.Class, h.ClassVersion, h.Attribute); a != nil && h.Status == 0 && !h.Class.IsVendor() && !answers(h, a.MethodsIn(h.ClassVersion)) {
+		v.add("%v%s(%s): no request of the attribute has this response", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), a.Name)
+	}
 	if h.Class.Family() == ClassSubn && LookupVersion(h.Class, h.ClassVersion, h.Attribute) == nil && h.Attribute < vendorFirst {
 		v.add("AttributeID %#04x is unknown in subnet management", uint16(h.Attribute))
 	}
+}
+
+// answers reports whether a MAD that is a response answers one of these methods.
+func answers(h *Header, requests []Method) bool {
+	return !h.Method.IsResponse() || slices.ContainsFunc(requests, func(m Method) bool { return m.ResponseTo() == h.Method })
+}
+
+// notice checks a trap, or its report, whose fields have values (Shanley, InfiniBand Network
+// Architecture, tables 29-7 and 29-12).
+func (v *validation) notice(m []byte, h *Header) {
+	a := LookupVersion(h.Class, h.ClassVersion, h.Attribute)
+	if a == nil || a.Name != "Notice" || h.Method != MethodTrap && h.Method != MethodReport || h.Class.Family() != ClassSubn && h.Class != ClassSubnAdm {
+		return
+	}
+	at := a.OffsetIn(h.ClassVersion)
+	if len(m) < at+a.Size {
+		return
+	}
+	var n Notice
+	if n.Decode(m[at:]); !n.IsGeneric {
+		return
+	}
+	switch n.TrapNumber {
+	case 128, 131:
+		if n.ProducerType != ProducerTypeSwitch {
+			v.add("ProducerType is %v, want switch: only switches send trap %d", n.ProducerType, n.TrapNumber)
+		}
+	case 257:
+		var key NoticeBadKey
+		if key.Decode(n.DataDetails[:]); key.Key > 0xffff {
+			v.add("KEY is %#08x, want 0 in its upper 16 bits: trap 257 has a P_Key", key.Key)
+		}
+	}
+}
+
+// HasUndefinedData reports whether the attribute's data in m have no meaning: in a Get, unless the
+// agent takes a choice from them, as of performance management, or a vendor may.
+func HasUndefinedData(m []byte) bool {
+	h := ParseHeader(m)
+	if h.Method != MethodGet || h.Attribute >= vendorFirst {
+		return false
+	}
+	return h.Class.Family() == ClassSubn || h.Class == ClassDevMgt || h.Class == ClassCongestion
 }
 
 func (v *validation) status(h *Header) {

@@ -143,12 +143,54 @@ func TestValidate(t *testing.T) {
 		{"method of a vendor", func(m []byte) []byte { m[1], m[3] = 0x0a, 0x90; return m }, nil},
 		{"combination", func(m []byte) []byte { m[3], m[17] = byte(MethodSet), byte(AttrNodeInfo.ID); return m },
 			[]string{"SubnSet(NodeInfo): not in the specification; methods of NodeInfo: Get"}},
+		{"class version of a vendor", func(m []byte) []byte { m[1], m[2] = 0x0a, 0; return m }, []string{"ClassVersion is 0, want 1 or more"}},
+		{"any class version of a vendor", func(m []byte) []byte { m[1], m[2] = 0x0a, 7; return m }, nil},
+		{"class version of an application", func(m []byte) []byte { m[1], m[2] = 0x10, 2; return m }, []string{"ClassVersion is 2, want 1"}},
+		{"ReportResp(NodeInfo)", func(m []byte) []byte {
+			m[3], m[4], m[17] = byte(MethodReportResp), 0x80, byte(AttrNodeInfo.ID)
+			return m
+		},
+			[]string{"SubnReportResp(NodeInfo): no request of the attribute has this response"}},
+		{"refused ReportResp(NodeInfo)", func(m []byte) []byte {
+			m[3], m[4], m[5], m[17] = byte(MethodReportResp), 0x80, 0x0c, byte(AttrNodeInfo.ID)
+			return m
+		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Validate(tt.change(good())); !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestValidateNotice: the senders and keys of traps, as in tables 29-7 and 29-12 of Shanley's book.
+func TestValidateNotice(t *testing.T) {
+	for _, tt := range []struct {
+		details string // from IsGeneric on, in hexadecimal digits
+		want    []string
+	}{
+		{"81 000002 0080 0005 0000 0007", nil},
+		{"81 000001 0080 0005 0000 0007", []string{"ProducerType is ca, want switch: only switches send trap 128"}},
+		{"81 000001 0081 0005 0000 0000 0007 02", nil},
+		{"81 000001 0083 0005 0000 0000 0007 02", []string{"ProducerType is ca, want switch: only switches send trap 131"}},
+		{"01 001405 0083 0005 0000 0000 0007 02", nil}, // a vendor's
+		{"82 000001 0101 0005 0000 0000 0007 0008 00008001", nil},
+		{"82 000001 0101 0005 0000 0000 0007 0008 00018001", []string{"KEY is 0x00018001, want 0 in its upper 16 bits: trap 257 has a P_Key"}},
+		{"82 000001 0102 0005 0000 0000 0007 0008 00018001", nil}, // a Q_Key
+	} {
+		data, err := hex.DecodeString(strings.ReplaceAll(tt.details, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range [][]byte{
+			request(ClassSubn, MethodTrap, AttrSubnNotice.ID, 0, data),
+			request(ClassSubnAdm, MethodReport, AttrSubnNotice.ID, 0, data),
+		} {
+			if got := Validate(m); !slices.Equal(got, tt.want) {
+				t.Errorf("%s: got %q, want %q", tt.details, got, tt.want)
+			}
+		}
 	}
 }
 

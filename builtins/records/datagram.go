@@ -74,6 +74,9 @@ func (v *datagramValue) Facts() []lang.Fact {
 	}
 	var parts []starlark.Value
 	for i, p := range layouts {
+		if isUndefined(v.m, p) {
+			continue
+		}
 		x := &partValue{New(p.Layout, p.Data), p, queryMask(v.m, p)}
 		if i == 0 { // the header
 			out = append(out, x.Facts()...)
@@ -173,6 +176,10 @@ func datagramText(m []byte, notes []string) string {
 	var rows []annotation
 	width := [3]int{}
 	for _, p := range parts {
+		if isUndefined(m, p) {
+			rows = append(rows, annotation{title: layoutName(p.Layout) + ": the data of a Get are undefined"})
+			continue
+		}
 		rows = append(rows, annotation{title: layoutName(p.Layout)})
 		for _, r := range annotations(p, queryMask(m, p)) {
 			for i, cell := range r.cells[:3] {
@@ -257,11 +264,14 @@ var trailingZeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // are 0 and have no meaning. ^0: all components count.
 func queryMask(m []byte, p mad.Part) uint64 {
 	h := mad.ParseHeader(m)
-	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
+	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || h.Method == mad.MethodReport || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
 		return ^uint64(0)
 	}
 	return binary.BigEndian.Uint64(m[mad.SAPlacesIn(h.ClassVersion).Mask:])
 }
+
+// isUndefined reports whether p is an attribute of m whose values have no meaning.
+func isUndefined(m []byte, p mad.Part) bool { return p.Layout.Class != 0 && mad.HasUndefinedData(m) }
 
 // annotations returns a line for each field of p that is shown.
 func annotations(p mad.Part, mask uint64) []annotation {
