@@ -316,6 +316,11 @@ func TestMADOnWire(t *testing.T) {
 			[]string{"LID 5: 01030101 " + none + " 00340000 00000000 " + none + " 00000000 00000000 000000c0 05000000 00000000 00000000 00000000 07"}},
 		{"a layout that version 1 alone has", `mad_send("Notice", 5, mgmt_class="subn_adm", class_version=1, method="report", lid_addr=7, port_no=9, is_generic=1, trap_number=64).port_no`, `9`,
 			[]string{"LID 5: 01030106 " + none + " 00020000 00000000 " + none + " 00000000 00000000 00000040 05000000 00000000 00000000 00000189 80000000 00400000 00000007 09"}},
+		{"a word that needs another field", `mad_send("Notice", 5, mgmt_class="subn_adm", class_version=1, method="report", producer_type="switch", is_generic=1).producer_type`, `switch`,
+			[]string{"LID 5: 01030106 " + none + " 00020000 00000000 " + none + " 00000000 00000000 00000040 05000000 00000000 00000000 00000005 80000002"}},
+		{"a record of another class", `mad_send("Notice", 5, mgmt_class="bm", method="get", data=mad_send("Notice", 5, mgmt_class="subn_adm", class_version=1, method="report", is_generic=1, trap_number=64)).is_generic`, `1`,
+			[]string{"LID 5: 01030106 " + none + " 00020000 00000000 " + none + " 00000000 00000000 00000040 05000000 00000000 00000000 00000009 80000000 004",
+				"LID 5: 01050101 " + none + " 00020000 00000000" + zeros(10) + "80000000 004"}},
 		{"an older name", `mad_send("SwitchRecord", 5, method="get", lid=7).lid`, `7`,
 			[]string{"LID 5: 01030201 " + none + " 00140000 00000000 " + none + " 00000000 00000000 00000000 00000000 00000001 0007"}},
 		{"a subnet manager is read, and then asked for something", `smp_set("SMInfo", 5, modifier=4, priority=2).priority`, `2`,
@@ -360,7 +365,8 @@ func TestMADOnWire(t *testing.T) {
 func TestMADOnce(t *testing.T) {
 	for code, want := range map[string]int{
 		`mad_get("CongestionInfo", 5)`:                                                  6,
-		`mad_get("GeneralInfo", 5)`:                                                     1,
+		`mad_get("GeneralInfo", 5)`:                                                     6,
+		`mad_get(0x50, 5, mgmt_class=0x0a)`:                                             1,
 		`mad_set("SwitchCongestionSetting", 5, data="00")`:                              1,
 		`mad_send(0x0010, 5, mgmt_class=0x12, method=0x7f)`:                             1,
 		`mad_send("ReadVPD", 5)`:                                                        1,

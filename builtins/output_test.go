@@ -153,6 +153,7 @@ func TestHelp(t *testing.T) {
 		"topic": "targets", "two_topics": "cron", "class_number": "0x81", "class_name": "SA", "trap": "129", "traps": "traps", "status_word": "busy", "spec_method": "SubnAdmGetTable", "any_method": "TrapRepress",
 		"old_spelling": "portinfo", "word": "link_up", "check": "link.speed", "simulation": "simulation", "sim_key": "sim:errors=", "kind": "type plan", "search": "search acknowledge a finding",
 		"module": "json", "module_function": "json.encode", "language": "len", "habit": "ibroute", "error": "error",
+		"class_range": "0x1f", "response": "GetResp", "bare_field": "AttributeModifier", "status_beginning": "redirect", "sent_field": "SMInfo.priority",
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := help.Of(f.Runtime).Find(topic, 0)

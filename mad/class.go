@@ -134,6 +134,14 @@ const (
 	MethodDeleteResp               = MethodDelete | Response
 )
 
+// ResponseTo returns the method of the response to a request: to a Set it is GetResp.
+func (m Method) ResponseTo() Method {
+	if m == MethodSet {
+		return MethodGetResp
+	}
+	return m | Response
+}
+
 // IsResponse reports whether the response bit is set.
 func (m Method) IsResponse() bool { return m&Response != 0 }
 
@@ -239,17 +247,17 @@ var (
 		{MethodSet, "Set", true, false, true, "writes a record; GetResp answers"},
 		{MethodReport, "Report", true, false, true, "forwards a trap to subscribers"},
 		{MethodInform, "Inform", true, false, true, "subscribes to reports, or unsubscribes; in version 2 a Set does"},
-		{MethodGetTable, "GetTable", true, true, true, "reads all records that match"},
-		{MethodGetBulk, "GetBulk", true, true, false, "reads all records, for another subnet manager"},
-		{MethodConfig, "Config", true, true, true, "adds, deletes or changes a whole table of records"},
+		{MethodGetTable, "GetTable", true, true, true, "reads all records that match; the response is of one or more MADs"},
+		{MethodGetBulk, "GetBulk", true, true, false, "reads all records, for another subnet manager; the response is of one or more MADs"},
+		{MethodConfig, "Config", true, true, true, "adds, deletes or changes a whole table of records; requests and responses are of one or more MADs"},
 	}
 	saMethods2 = []MethodInfo{
 		{MethodGet, "Get", true, false, true, "reads the one record that matches"},
 		{MethodSet, "Set", true, false, true, "writes a record; GetResp answers"},
 		{MethodReport, "Report", true, false, true, "forwards a trap to subscribers"},
-		{MethodGetTable, "GetTable", true, true, true, "reads all records that match"},
-		{MethodGetTraceTable, "GetTraceTable", true, true, false, "reads the hops of a path"},
-		{MethodGetMulti, "GetMulti", true, true, false, "queries paths between sets of ports, with a request of several MADs"},
+		{MethodGetTable, "GetTable", true, true, true, "reads all records that match; the response is of one or more MADs"},
+		{MethodGetTraceTable, "GetTraceTable", true, true, false, "reads the hops of a path; the response is of one or more MADs"},
+		{MethodGetMulti, "GetMulti", true, true, false, "queries paths between sets of ports; requests and responses are of one or more MADs"},
 		{MethodDelete, "Delete", true, false, true, "deletes a record"},
 	}
 )

@@ -244,7 +244,7 @@ type SNMPData struct {
 
 // HostPing checks whether a host answers: ibping.
 //
-//mad:attr class=Ping id=0x0000 oui=0x001405 methods=Get size=216 section=vendor unconfirmed
+//mad:attr class=Ping id=0x0000 oui=0x001405 methods=Get size=216 section=vendor safeget unconfirmed
 //mad:source rdma-core infiniband-diags/ibping.c ibping
 type HostPing struct {
 	// Data is the attribute as it came; ibping's server answers with the name of its host.
@@ -253,9 +253,9 @@ type HostPing struct {
 
 // SysStat is information about a host: ibsysstat.
 //
-//mad:attr class=SysStat id=0x0010 name=SysStatPing oui=0x001405 methods=Get size=216 section=vendor ; checks whether the host answers.
-//mad:attr class=SysStat id=0x0011 name=HostInfo oui=0x001405 methods=Get size=216 section=vendor ; is the name of the host.
-//mad:attr class=SysStat id=0x0012 name=CPUInfo oui=0x001405 methods=Get size=216 section=vendor ; is a line for each processor. (python-rdma has it at 0x0112.)
+//mad:attr class=SysStat id=0x0010 name=SysStatPing oui=0x001405 methods=Get size=216 section=vendor safeget ; checks whether the host answers.
+//mad:attr class=SysStat id=0x0011 name=HostInfo oui=0x001405 methods=Get size=216 section=vendor safeget ; is the name of the host.
+//mad:attr class=SysStat id=0x0012 name=CPUInfo oui=0x001405 methods=Get size=216 section=vendor safeget ; is a line for each processor. (python-rdma has it at 0x0112.)
 //mad:source rdma-core infiniband-diags/ibsysstat.c mk_reply
 //mad:source python-rdma codegen/vend_ofa.xml OFASysStatHostInfo, OFASysStatCPUInfo
 type SysStat struct {

@@ -134,7 +134,7 @@ type MlnxSemaphore struct {
 
 // VSGeneralInfo is the hardware and firmware of a device.
 //
-//mad:attr class=Vendor0A id=0x0017 name=GeneralInfo methods=Get size=136 section=vendor
+//mad:attr class=Vendor0A id=0x0017 name=GeneralInfo methods=Get size=136 section=vendor safeget
 //mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t
 //mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo

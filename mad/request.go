@@ -76,6 +76,9 @@ func EffectOfMAD(m []byte) Effect {
 	if registerUseOf(m) == registerQuery && h.ClassVersion == 1 {
 		return EffectRead
 	}
+	if a := Lookup(h.Class, h.Attribute); h.Class.HasOUI() && (a == nil || a.OUI != uint32(m[VendorOUIOffset])<<16|uint32(binary.BigEndian.Uint16(m[VendorOUIOffset+1:]))) {
+		return EffectFabric // of another vendor
+	}
 	return EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
 }
 

@@ -622,6 +622,7 @@ var AttrVSGeneralInfo = &Attribute{
 	Version:   1,
 	ID:        0x0017,
 	Methods:   []Method{MethodGet},
+	SafeGet:   true,
 	Size:      136,
 	Section:   "vendor",
 	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo"},

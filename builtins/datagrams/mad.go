@@ -385,7 +385,7 @@ func (r *madRequest) checkAllowed() error {
 
 // reads reports whether the request is known to change nothing.
 func (r *madRequest) reads() bool {
-	return r.header == nil && mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
+	return r.header == nil && (r.attr != nil || !r.h.Class.HasOUI()) && mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
 }
 
 // content processes the modifier, the data and the fields of the call.
@@ -415,7 +415,7 @@ func (r *madRequest) content() (err error) {
 	}
 	// The fields may depend on the modifier and on other fields.
 	fields := r.args.Fields
-	for _, take := range []func(string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
+	for _, take := range []func(string, starlark.Value) (bool, error){r.modifierPart, r.fieldIfValid, r.field, r.noField} {
 		fields = slices.DeleteFunc(slices.Clone(fields), func(kv starlark.Tuple) (taken bool) {
 			if err == nil {
 				taken, err = take(string(kv[0].(starlark.String)), kv[1])
@@ -460,6 +460,12 @@ func (r *madRequest) modifierPart(name string, v starlark.Value) (taken bool, er
 	}
 	r.h.Modifier |= uint32(n) << part.Shift
 	return true, nil
+}
+
+// fieldIfValid is field for all that fit the layout before the others are known.
+func (r *madRequest) fieldIfValid(name string, v starlark.Value) (taken bool, err error) {
+	taken, err = r.field(name, v)
+	return taken && err == nil, nil
 }
 
 // field processes a field of the attribute, if it has one of that name.
@@ -633,8 +639,12 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 func bytesOf(param string, v starlark.Value, attr *mad.Attribute) ([]byte, error) {
 	switch v := v.(type) {
 	case *records.Record:
-		if attr != nil && (v.Attribute.Class != attr.Class || v.Attribute.ID != attr.ID) {
-			return nil, lang.ParamError(param, "got %s, want %s", v.Type(), records.TypeName(attr))
+		switch {
+		case attr == nil:
+		case v.Attribute.Name != attr.Name || v.Attribute.ID != attr.ID:
+			return nil, lang.ParamError(param, "got %s of class %v, want %s of class %v", v.Type(), v.Attribute.Class.Family(), records.TypeName(attr), attr.Class.Family())
+		case v.Attribute.Class != attr.Class: // a notice, which in other classes has no issuer_gid
+			return v.Data[:min(len(v.Data), attr.Size)], nil
 		}
 		return v.Data, nil
 	case starlark.Bytes:

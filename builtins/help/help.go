@@ -243,7 +243,8 @@ func (l *Library) call(topic string) string {
 }
 
 // named returns the pages with a name, in order: the pages with exactly this name, else with a
-// kind before the name, else ignoring notation, else the fields that have it as a word.
+// kind before the name, else ignoring notation, else the fields that have it as a word, else the
+// fields with this name in any attribute, and the statuses that begin with it.
 func (l *Library) named(topic string) []Page {
 	pages := l.Pages()
 	var found []Page
@@ -267,7 +268,11 @@ func (l *Library) named(topic string) []Page {
 		pick(func(p *Page) bool {
 			return fold(p.Name) == folded || slices.ContainsFunc(p.Also, func(s string) bool { return fold(s) == folded })
 		}) ||
-		pick(func(p *Page) bool { return p.Kind == KindField && slices.Contains(p.Words, topic) })
+		pick(func(p *Page) bool { return p.Kind == KindField && slices.Contains(p.Words, topic) }) ||
+		pick(func(p *Page) bool {
+			return p.Kind == KindField && fold(p.Name[strings.LastIndexByte(p.Name, '.')+1:]) == folded ||
+				p.Kind == KindStatus && strings.HasPrefix(fold(p.Name), folded)
+		})
 	rank := func(p Page) int {
 		if l.CommandsFirst && p.Kind == KindCommand && p.Name == topic {
 			return -1
@@ -275,7 +280,8 @@ func (l *Library) named(topic string) []Page {
 		return slices.Index(kindOrder, p.Kind)
 	}
 	slices.SortStableFunc(found, func(a, b Page) int {
-		return cmp.Or(rank(a)-rank(b), cmp.Compare(btoi(a.Name != topic), btoi(b.Name != topic)))
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(btoi(a.Name != topic), btoi(b.Name != topic)),
+			cmp.Compare(btoi(!strings.HasPrefix(a.Name, mad.LayoutMADHeader.Name+".")), btoi(!strings.HasPrefix(b.Name, mad.LayoutMADHeader.Name+"."))))
 	})
 	return slices.CompactFunc(found, samePage)
 }

@@ -234,12 +234,8 @@ func classPages() (pages []Page) {
 			numbers += fmt.Sprintf(" to %#02x", uint8(c.Last))
 		}
 		rows = append(rows, lang.Fact{Name: "  " + c.Name, Value: starlark.String(numbers + ": " + c.Doc)})
-		text := fmt.Sprintf("%s\n\nManagement classes %s: %s.\n", c.Name, numbers, c.Doc)
-		if c.First == c.Last {
-			text = records.ClassHelp(c)
-		}
 		also = append(also, records.ClassNames(c.First)...)
-		pages = append(pages, Page{Kind: KindClass, Name: c.Name, Also: also, Summary: c.Doc, Text: fixedText(text)})
+		pages = append(pages, Page{Kind: KindClass, Name: c.Name, Also: also, Summary: c.Doc, Text: fixedText(records.ClassHelp(c))})
 	}
 	text := "Classes of management datagrams:\n\n" + lang.Aligned(rows)
 	return append(pages, Page{Kind: KindTopic, Name: "classes", Also: []string{"class", "mgmt_class"}, Summary: "The classes of management datagrams.", Text: fixedText(text)})
@@ -251,9 +247,9 @@ func methodPages() (pages []Page) {
 	uses := records.MethodUses()
 	var names []string
 	add := func(name string, of []records.MethodUse) {
-		also := []string{name + "Resp"}
-		if !of[0].Info.Answered {
-			also = nil
+		var also []string
+		if u := of[0]; u.Info.Answered {
+			also = []string{strings.TrimSuffix(name, u.Info.Name) + u.Info.Method.ResponseTo().Name(u.Class, u.Version)}
 		}
 		pages = append(pages, Page{Kind: KindMethod, Name: name, Also: also, Summary: of[0].Info.Doc + ": " + of[0].Verb, Text: fixedText(records.MethodHelp(name, of))})
 	}

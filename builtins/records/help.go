@@ -99,16 +99,23 @@ func ModifierWords(attr *mad.Attribute) string {
 	return strings.Join(words, ", ")
 }
 
-// ClassHelp returns the help of a management class.
+// ClassHelp returns the help of a management class, or of a range of classes: who defines
+// these also defines their methods.
 func ClassHelp(c mad.ClassInfo) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s.\n%s.\n", c.Name, uint8(c.First), c.Doc, strings.ToUpper(c.Support[:1])+c.Support[1:])
+	numbers := fmt.Sprintf("class %#02x", uint8(c.First))
+	var versions []uint8
+	switch {
+	case c.First != c.Last:
+		numbers = fmt.Sprintf("classes %#02x to %#02x", uint8(c.First), uint8(c.Last))
+	case c.First == mad.ClassSubnAdm:
+		versions = []uint8{2, 1}
+	default:
+		versions = []uint8{c.First.Version()}
+	}
+	fmt.Fprintf(&b, "%s\n\nManagement %s: %s.\n%s.\n", c.Name, numbers, c.Doc, strings.ToUpper(c.Support[:1])+c.Support[1:])
 	if c.Last.WasReserved() {
 		b.WriteString("Version 1.0 of the specification reserves classes 0x20 to 0x80.\n")
-	}
-	versions := []uint8{c.First.Version()}
-	if c.First == mad.ClassSubnAdm {
-		versions = []uint8{2, 1}
 	}
 	for _, v := range versions {
 		fmt.Fprintf(&b, "\nMethods of class version %d\n", v)
@@ -122,10 +129,11 @@ func ClassHelp(c mad.ClassInfo) string {
 		}
 		b.WriteString(lang.Aligned(rows))
 	}
-	b.WriteString("\nAttributes\n")
+	title := "\nAttributes\n"
 	for _, a := range mad.Attributes() {
-		if a.Class == c.First.Family() {
-			fmt.Fprintf(&b, "  %#04x %s%s\n", uint16(a.ID), a.Name, requestWords(a))
+		if of, _ := a.Class.Info(); of.First == c.First.Family() {
+			fmt.Fprintf(&b, "%s  %#04x %s%s\n", title, uint16(a.ID), a.Name, requestWords(a))
+			title = ""
 		}
 	}
 	return b.String()
@@ -216,11 +224,20 @@ func MethodHelp(name string, uses []MethodUse) string {
 		if u.Version != u.Class.Version() {
 			what += fmt.Sprintf(", class version %d", u.Version)
 		}
-		rows = append(rows, lang.Fact{Name: "  " + what, Value: starlark.String(fmt.Sprintf("%#02x: %s: %s", uint8(u.Info.Method), u.Info.Doc, u.Verb))})
+		rows = append(rows, lang.Fact{Name: "  " + what, Value: starlark.String(fmt.Sprintf("%#02x%s: %s: %s", uint8(u.Info.Method), responseWords(u), u.Info.Doc, u.Verb))})
 	}
 	b.WriteString(lang.Aligned(rows))
 	fmt.Fprintf(&b, "\nThe last word is the function that sends or receives it: help(%q).\n", uses[0].Verb)
 	return b.String()
+}
+
+// responseWords returns the name and number of the response to a method, if it has one.
+func responseWords(u MethodUse) string {
+	if !u.Info.Answered {
+		return ""
+	}
+	response := u.Info.Method.ResponseTo()
+	return fmt.Sprintf(", response %s %#02x", response.Name(u.Class, u.Version), uint8(response))
 }
 
 // StatusHelp returns the help of the statuses of responses.
@@ -413,6 +430,8 @@ func writeWords(a *mad.Attribute, f *mad.Field) string {
 		return "The attribute cannot be set."
 	case f.ReadOnly:
 		return "Read-only: agents ignore it in a Set."
+	case a == mad.AttrSMInfo:
+		return "Read-only: in a Set it describes the sender, and the modifier is the request."
 	case f.NoChange && subn:
 		return "In a Set, 0 means no change: smp_set sends 0 unless the field is named."
 	case f.W1C && subn:

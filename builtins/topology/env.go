@@ -216,7 +216,8 @@ func Forbid(ctx context.Context, r *lang.Runtime, reason string) context.Context
 	return lang.WithRun(ctx, r, &forbidden{reason})
 }
 
-// MayChange returns the engine if the script may Set attr. A subnet manager expects that
+// MayChange returns the engine if the script may Set attr; with an attr without a class, if it
+// may send a request whose effect is unknown. A subnet manager expects that
 // no others change what it sets, so while one is active --override-sm is required.
 func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	e, err := EngineOf(c)
@@ -236,7 +237,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
 	default:
-		return nil, c.Refuse("%s", s.Refusal(simulated))
+		return nil, c.Refuse("%s", s.refusal(simulated, attr.Class != 0))
 	}
 	if simulated || s.OverrideSM || !attr.SMOwned {
 		return e, nil
@@ -269,12 +270,21 @@ func refuseLoading(c *lang.Call) error {
 
 // Refusal returns why the session may not change the fabric, which may be simulated, and the
 // remedy.
-func (e *Env) Refusal(simulated bool) string {
+func (e *Env) Refusal(simulated bool) string { return e.refusal(simulated, true) }
+
+// refusal is Refusal for a request that changes the fabric, or whose effect is unknown.
+func (e *Env) refusal(simulated, known bool) string {
 	switch {
-	case e.Confined:
+	case e.Confined && known:
 		return "refused: this server only reads; make a plan of the change with the tool plan, and let an operator change the fabric"
-	case simulated:
+	case e.Confined:
+		return "refused: this server only reads, and the effect of the request is unknown"
+	case simulated && known:
 		return "refused: this session is read-only; omit --read-only to change the simulated fabric"
+	case simulated:
+		return "refused: this session is read-only, and the effect of the request is unknown; omit --read-only to send it"
+	case !known:
+		return "refused: the effect of the request is unknown; allow it with --write"
 	}
 	return "refused: it would change the fabric; allow changes with --write"
 }
