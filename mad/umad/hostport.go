@@ -35,10 +35,12 @@ type HostPort struct {
 	// Umad is its device: "umad0"; "" if ib_umad does not serve it.
 	Umad     string
 	Firmware string
-	// Model is the type of the adapter ("MT4129"), Board the ID of its board
-	// ("MT_0000000838"), and System its SystemImageGUID; "" and 0 if unknown.
-	Model, Board string
-	System       mad.GUID
+	// Model is the type of the adapter ("MT4129"), Hardware its revision ("0"), Board the
+	// ID of its board ("MT_0000000838"), and System its SystemImageGUID; "" and 0 if unknown.
+	Model, Hardware, Board string
+	System                 mad.GUID
+	// Capabilities is PortInfo.CapabilityMask; 0 if unknown.
+	Capabilities mad.CapabilityMask
 	// Default is set if the port is used when no port is named.
 	Default bool
 	// Unusable is why management datagrams cannot be sent through the port; "": they can.
@@ -162,7 +164,10 @@ func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
 	}
 	folder := path.Join(deviceClass, p.device)
 	h.Firmware, h.Model, h.Board = s.word(path.Join(folder, "fw_ver")), s.word(path.Join(folder, "hca_type")), s.word(path.Join(folder, "board_id"))
+	h.Hardware = s.word(path.Join(folder, "hw_rev"))
 	h.System, _ = s.guid(path.Join(folder, "sys_image_guid"))
+	capabilities, _ := s.uint(path.Join(p.folder(), "cap_mask"))
+	h.Capabilities = mad.CapabilityMask(capabilities)
 	rate, _ := s.text(path.Join(p.folder(), "rate"))
 	h.Gbps, h.Width, h.Speed = ParseRate(rate)
 	gsi, smi := p.pair(all)

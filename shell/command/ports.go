@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
@@ -17,7 +18,8 @@ import (
 
 // portsCommand lists the host's own ports.
 func portsCommand(p *session.Program) *cobra.Command {
-	return &cobra.Command{
+	var details bool
+	c := &cobra.Command{
 		Use:   "ports",
 		Short: "List the RDMA devices of this host, and their ports",
 		Long: `List the RDMA devices of this host, and their ports, as ibstat and ibstatus do:
@@ -29,9 +31,10 @@ management, gsi for all others. If an adapter with several planes (XDR) has them
 devices, pair is the other one, and planes are the numbers of the planes. default marks
 the port that fabsh uses without -C and -P. unusable is the reason that a port cannot be
 used: it is not InfiniBand, ib_umad does not serve it, or this user may not open its
-device. -F umad without -C skips such ports, with a note. -o json and -o csv have the rate
-and the node GUID too.`,
+device. -F umad without -C skips such ports, with a note. --details, -o json and -o csv
+also have what else ibstat shows: model, hardware revision, capabilities and others.`,
 		Example: `  fabsh ports
+  fabsh ports --details
   fabsh ports -C mlx5_0
   fabsh ports -o json`,
 		Args: atMost(0),
@@ -39,18 +42,25 @@ and the node GUID too.`,
 			if err := p.Settings.Check(); err != nil {
 				return err
 			}
-			text, err := hostPorts(p.Settings, nil)
+			if details {
+				if err := noTable(p, "--details shows all"); err != nil {
+					return err
+				}
+			}
+			text, err := hostPorts(p.Settings, nil, details)
 			if _, err := io.WriteString(p.Console.Out(), text); err != nil {
 				return err
 			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&details, "details", false, "show all that is known of each port, one fact a line")
+	return c
 }
 
-// hostPorts returns the list of the ports below files, the host's ports if it is nil.
-// The error is a fault of the host, and may come with a list.
-func hostPorts(s *session.Settings, files fs.FS) (string, error) {
+// hostPorts returns the list of the ports below files, the host's ports if it is nil; with
+// details, as text, all their facts. The error is a fault of the host, and may come with a list.
+func hostPorts(s *session.Settings, files fs.FS, details bool) (string, error) {
 	list, err := umad.HostPorts(files)
 	if errors.Is(err, umad.ErrNoDevice) {
 		err = fmt.Errorf("%w; %s", err, session.WithoutDevice)
@@ -68,8 +78,17 @@ func hostPorts(s *session.Settings, files fs.FS) (string, error) {
 		return "", &session.HostError{Err: fmt.Errorf("unknown port %s; leave -C and -P out to list all", portNamed(s))}
 	}
 	values := make([]starlark.Value, len(list))
+	var blocks []string
 	for i := range list {
-		values[i] = &hostPort{list[i]}
+		v := &hostPort{list[i]}
+		facts := v.Facts()
+		for j := range facts {
+			facts[j].Code = false
+		}
+		values[i], blocks = v, append(blocks, lang.Aligned(facts))
+	}
+	if details && s.Output() == lang.FormatText {
+		return strings.Join(blocks, "\n"), err
 	}
 	text, renderError := renderTable(s, io.Discard, starlark.NewList(values), "port")
 	if renderError != nil {
@@ -114,6 +133,13 @@ func (v *hostPort) Facts() []lang.Fact {
 	if p.Gbps > 0 {
 		rate = starlark.Float(p.Gbps)
 	}
+	guid, capabilities := starlark.Value(starlark.None), starlark.Value(starlark.None)
+	if p.System != 0 {
+		guid = starlark.String(p.System.String())
+	}
+	if p.Capabilities != 0 {
+		capabilities = starlark.String(fmt.Sprintf("%#08x", uint32(p.Capabilities)))
+	}
 	planes := starlark.Value(starlark.None)
 	if len(p.Planes) > 0 {
 		list := make(starlark.Tuple, len(p.Planes))
@@ -140,6 +166,12 @@ func (v *hostPort) Facts() []lang.Fact {
 		{Name: "firmware", Value: word(p.Firmware)},
 		{Name: "port_guid", Value: starlark.String(p.PortGUID.String())},
 		{Name: "node_guid", Value: starlark.String(p.NodeGUID.String()), Code: true},
+		{Name: "system_image_guid", Value: guid, Code: true},
+		{Name: "model", Value: word(p.Model), Code: true},
+		{Name: "hardware", Value: word(p.Hardware), Code: true},
+		{Name: "board", Value: word(p.Board), Code: true},
+		{Name: "lmc", Value: starlark.MakeInt(int(p.LMC)), Code: true},
+		{Name: "capabilities", Value: capabilities, Code: true},
 		{Name: "unusable", Value: word(p.Unusable)},
 	}
 }

@@ -34,6 +34,9 @@ func hostWith(ports ...string) fs.FS {
 		}
 		write("infiniband/"+device+"/node_guid", "0002:c903:0000:0010")
 		write("infiniband/"+device+"/fw_ver", "20.1.2")
+		write("infiniband/"+device+"/hw_rev", "0")
+		write("infiniband/"+device+"/hca_type", "MT4129")
+		write("infiniband/"+device+"/sys_image_guid", "0002:c903:0000:0013")
 		write(fmt.Sprintf("infiniband_mad/umad%d/ibdev", i), device)
 		write(fmt.Sprintf("infiniband_mad/umad%d/port", i), num)
 	}
@@ -47,17 +50,43 @@ func TestPorts(t *testing.T) {
 mlx5_0/1  True     infiniband  active  link_up         4x     edr     16       1  both     -       -  umad0  20.1.2    0x0002c90300000000  -
 mlx5_1/1  False    roce        active  link_up         1x     edr     17       1  gsi      -       -  umad1  20.1.2    0x0002c90300000001  not InfiniBand
 `},
-		{"-o jsonl -C mlx5_1", `{"schema":"host_port/1","port":"mlx5_1/1","default":false,"network":"roce","state":"active","physical_state":"link_up","width":"1x","speed":"edr","rate_gbps":25.0,"lid":17,"sm_lid":1,"role":"gsi","pair":null,"planes":null,"umad":"umad1","firmware":"20.1.2","port_guid":"0x0002c90300000001","node_guid":"0x0002c90300000010","unusable":"not InfiniBand"}` + "\n"},
+		{"-o jsonl -C mlx5_1", `{"schema":"host_port/1","port":"mlx5_1/1","default":false,"network":"roce","state":"active","physical_state":"link_up","width":"1x","speed":"edr","rate_gbps":25.0,"lid":17,"sm_lid":1,"role":"gsi","pair":null,"planes":null,"umad":"umad1","firmware":"20.1.2","port_guid":"0x0002c90300000001","node_guid":"0x0002c90300000010","system_image_guid":"0x0002c90300000013","model":"MT4129","hardware":"0","board":null,"lmc":0,"capabilities":"0x2651e848","unusable":"not InfiniBand"}` + "\n"},
+		{"--details -C mlx5_0", `port               mlx5_0/1
+default            True
+network            infiniband
+state              active
+physical_state     link_up
+width              4x
+speed              edr
+rate_gbps          100
+lid                16
+sm_lid             1
+role               both
+pair               -
+planes             -
+umad               umad0
+firmware           20.1.2
+port_guid          0x0002c90300000000
+node_guid          0x0002c90300000010
+system_image_guid  0x0002c90300000013
+model              MT4129
+hardware           0
+board              -
+lmc                0
+capabilities       0x2651e848
+unusable           -
+`},
 		{"-C mlx5_9", "unknown port mlx5_9/*; leave -C and -P out to list all"},
 		{"-C mlx5_0 -P 2", "unknown port mlx5_0/2; leave -C and -P out to list all"},
 	} {
 		settings := new(session.Settings)
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		settings.AddFlags(flags, flags)
+		details := flags.Bool("details", false, "")
 		if err := flags.Parse(strings.Fields(tt.flags)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := hostPorts(settings, files)
+		got, err := hostPorts(settings, files, *details)
 		if err != nil {
 			got += err.Error()
 		}
