@@ -45,6 +45,7 @@ func TestReportsOfTools(t *testing.T) {
 		fab := f.sweep(t)
 		f.compareLinkReport(t)
 		f.compareErrorReport(t, fab)
+		f.compareClearing(t, fab)
 		f.compareNodeReports(t)
 		f.compareTableReports(t, fab)
 		f.compareSM(t)
@@ -83,6 +84,71 @@ func (f *peerFixture) compareLinkReport(t *testing.T) {
 	}
 	if diff := cmp.Diff(theirs, ours); diff != "" || len(ours) < 20 {
 		t.Errorf("iblinkinfo: %d ends (-tool +report):\n%s", len(ours), diff)
+	}
+	theirs = iblinkinfo(t, f.peer.Run(t, "iblinkinfo", "-l", "--switches-only"))
+	ours, rows = map[string]linkEnd{}, nil
+	f.reported(t, &rows, lang.StatusClean, "iblinkinfo", "--switches-only")
+	for _, r := range rows {
+		end := linkEnd{asShown(r.A), r.Width, r.Speed, r.State, r.ALID, "", r.BLID}
+		if r.B != "" {
+			end.Peer = asShown(r.B)
+		} else {
+			end = linkEnd{Name: end.Name, State: r.State, LID: r.ALID}
+		}
+		ours[fmt.Sprintf("%d/%d", r.ALID, r.ANum)] = end
+	}
+	if diff := cmp.Diff(theirs, ours); diff != "" || len(ours) < 8 {
+		t.Errorf("iblinkinfo --switches-only: %d ports (-tool +report):\n%s", len(ours), diff)
+	}
+}
+
+var counterLine = regexp.MustCompile(`(?m)^(\w+):\.*(\d+)$`)
+
+// compareClearing compares which counters of a port the tools clear.
+func (f *peerFixture) compareClearing(t *testing.T, fab *fabric.Fabric) {
+	t.Helper()
+	sw := fab.OfType(mad.NodeTypeSwitch)[0]
+	node, lid := nodeIDs(t, f)[sw.GUID()], strconv.Itoa(int(sw.Port(0).LID()))
+	var num string
+	for p := range sw.Ports() {
+		if p.Num() != 0 && p.Peer() != nil {
+			num = strconv.Itoa(p.Num())
+		}
+	}
+	// cleared returns the counters that clearing has made smaller than they were set.
+	cleared := func(clearing func()) map[string]bool {
+		for attr, counters := range seedable {
+			for name, width := range counters {
+				f.peer.Console(t, `PerformanceSet "%s"[%s] %s.%s=%d`, node, num, attr, name, uint64(1)<<(width-1))
+			}
+		}
+		clearing()
+		out := map[string]bool{}
+		for attr, flag := range map[string]string{"PortCounters": "-L", "PortCountersExtended": "-x"} {
+			for _, m := range counterLine.FindAllStringSubmatch(f.peer.Run(t, "perfquery", flag, lid, num), -1) {
+				for name, width := range seedable[attr] {
+					if strings.EqualFold(strings.TrimPrefix(m[1], "Port"), strings.TrimPrefix(name, "Port")) {
+						value, _ := strconv.ParseUint(m[2], 10, 64)
+						out[attr+"."+name] = value < uint64(1)<<(width-1)
+					}
+				}
+			}
+		}
+		return out
+	}
+	for _, test := range []struct{ tool, report []string }{
+		{[]string{"ibqueryerrors", "--skip-sl", "-k"}, []string{"ibqueryerrors", "--clear-errors"}},
+		{[]string{"ibqueryerrors", "--skip-sl", "-K"}, []string{"ibqueryerrors", "--clear-counts"}},
+		{[]string{"ibqueryerrors", "--skip-sl", "-k", "-K"}, []string{"ibqueryerrors", "--clear-errors", "--clear-counts"}},
+		{[]string{"perfquery", "-r", lid, num}, []string{"perfquery", lid, num, "--reset-after-read"}},
+		{[]string{"perfquery", "-R", lid, num}, []string{"perfquery", lid, num, "--reset-only"}},
+		{[]string{"perfquery", "-x", "-r", lid, num}, []string{"perfquery", lid, num, "--extended", "--reset-after-read"}},
+	} {
+		theirs := cleared(func() { f.peer.Command(t, "", test.tool[0], test.tool[1:]...).Run() }) // exits 1 if there are errors
+		ours := cleared(func() { f.report(test.report[0], test.report[1:]...) })
+		if diff := cmp.Diff(theirs, ours); diff != "" || len(ours) < 15 {
+			t.Errorf("%s: %d counters (-tool +report):\n%s", strings.Join(test.report, " "), len(ours), diff)
+		}
 	}
 }
 

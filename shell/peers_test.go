@@ -116,6 +116,40 @@ print(leaf.lid, sm.lid, sm.ports[1].guid, *[json.decode(json.encode(s.route)) fo
 	}
 }
 
+// TestToolOptions: the long options of each tool that a report is named after are options of the
+// report or of the session, or the error names what to use instead.
+func TestToolOptions(t *testing.T) {
+	option := regexp.MustCompile(`(?m)^  --(\w[\w-]+)(?:, -\w)?( <)?`)
+	for _, tool := range []string{"iblinkinfo", "ibqueryerrors", "ibroute", "ibtracert", "perfquery", "saquery", "sminfo"} {
+		help, _ := ibsimtest.Command(t, tool, "--help").CombinedOutput() // its exit status is 2
+		options := option.FindAllStringSubmatch(string(help), -1)
+		if len(options) < 10 {
+			t.Errorf("%s: %d options in\n%s", tool, len(options), help)
+		}
+		for _, m := range options {
+			word := "--" + m[1]
+			if m[2] != "" {
+				word += "=1"
+			}
+			got, status := failing(t, "report", tool, "--help", word)
+			if unsupported := strings.Contains(got, ": unsupported"); status != 0 && !unsupported || strings.Contains(got, "unknown flag") {
+				t.Errorf("report %s %s: %s[exit status %d]", tool, word, got, status)
+			}
+		}
+	}
+	for words, want := range map[string]string{
+		"sminfo --sm_port=x":              `report: --sm-lid "x": `,
+		"ibqueryerrors --Port=x --ca":     `report: --port "x": `,
+		"iblinkinfo --outstanding_smps=x": `report: --window "x": `,
+		"iblinkinfo --Direct=x --dwn":     `report: --dwn: unknown flag (did you mean --down?)`,
+		"ibroute --m_key=0x77":            `report: --m_key: unsupported: other users see command lines; use --keys FILE` + "\n",
+	} {
+		if got, status := failing(t, append([]string{"report"}, strings.Fields(words)...)...); !strings.HasPrefix(got, want) || status != 2 {
+			t.Errorf("report %s: got %s[exit status %d], want %s", words, got, status, want)
+		}
+	}
+}
+
 // TestLoss: a port that loses all is named, costs one ladder, and ends with 3.
 func TestLoss(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}})

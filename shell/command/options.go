@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,16 @@ type scriptLine struct {
 	yields []string
 	// defaults reports whether the command gives options that the line does not have.
 	defaults bool
+	// tools are the options of other tools that its scripts stand for.
+	tools *toolOptions
+}
+
+// toolOptions are options of other tools, in lower case and with hyphens.
+type toolOptions struct {
+	// session has the session flags that correspond to them.
+	session map[string]string
+	// remedies has what to do instead of options without a flag.
+	remedies map[string]string
 }
 
 // scriptLines returns the commands that name scripts, by their paths.
@@ -38,7 +49,7 @@ func scriptLines() map[string]scriptLine {
 	return map[string]scriptLine{
 		"fabsh audit":       {named: auditsIn, help: true},
 		"fabsh remedy":      {named: remediesIn, help: true},
-		"fabsh report":      {named: firstOf(script.Reports), help: true, yields: []string{"list"}},
+		"fabsh report":      {named: firstOf(script.Reports), help: true, yields: []string{"list"}, tools: &infinibandDiags},
 		"fabsh report html": {named: auditsIn},
 		"fabsh route":       {named: firstOf(script.Policies), help: true},
 		"fabsh topology":    {named: firstOf(script.Topologies, script.TopologyEntry), help: true},
@@ -152,7 +163,7 @@ func addOptions(root *cobra.Command, words []string, failed *error) {
 		case !p.Known && len(parsed.plain) > 0: // all words behind its name are for the script
 			c.Flags().SetInterspersed(false)
 		}
-		addFlags(c, p, line.yields, parsed)
+		addFlags(c, p, line, parsed)
 	}
 	if line.help && len(parsed.plain) > 0 {
 		c.SetHelpFunc(func(c *cobra.Command, _ []string) { *failed = c.RunE(c, c.Flags().Args()) })
@@ -182,33 +193,55 @@ func parseWords(c *cobra.Command, words []string) parsedWords {
 }
 
 // addFlags declares the options of a script as flags of c.
-func addFlags(c *cobra.Command, p script.Program, yields []string, words parsedWords) {
+func addFlags(c *cobra.Command, p script.Program, line scriptLine, words parsedWords) {
 	spelled := map[string]string{} // names in lower case
 	exact := map[string]bool{}
 	for _, option := range p.Options {
 		name := option[2:]
 		isSwitch := slices.Contains(p.Switches, option)
-		addFlag(c, p.Name, name, isSwitch, false, yields, words)
+		addFlag(c, p.Name, name, isSwitch, false, line.yields, words)
 		spelled[strings.ToLower(name)], exact[name] = name, true
 		if isSwitch { // --x and --no-x are both accepted
 			opposite, isNegative := strings.CutPrefix(name, "no-")
 			if !isNegative {
 				opposite = "no-" + name
 			}
-			addFlag(c, p.Name, opposite, true, true, yields, words)
+			addFlag(c, p.Name, opposite, true, true, line.yields, words)
 			spelled[strings.ToLower(opposite)], exact[opposite] = opposite, true
 		}
 	}
-	before := c.Flags().GetNormalizeFunc()
+	before, session := c.Flags().GetNormalizeFunc(), c.Root().PersistentFlags()
 	c.Flags().SetNormalizeFunc(func(f *pflag.FlagSet, name string) pflag.NormalizedName {
 		// Tools have options such as --Direct, and parameters have underscores.
-		if !exact[name] {
-			if same, ok := spelled[strings.ToLower(strings.ReplaceAll(name, "_", "-"))]; ok {
-				name = same
-			}
+		folded := foldOption(name)
+		same, ofScript := spelled[folded]
+		switch other := line.tools.sessionFlag(session, name); {
+		case exact[name]:
+		case other != nil && exact[other.Name] && other.Shorthand != "": // --Ca beside --ca
+			name = other.Shorthand // of keepShorthand
+		case other != nil && !exact[other.Name]:
+			name = other.Name
+		case ofScript:
+			name = same
 		}
 		return before(f, name)
 	})
+}
+
+// foldOption returns the name of an option without differences of spelling.
+func foldOption(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "-")) }
+
+// sessionFlag returns the session flag for an option of a tool, if its name is another one; else nil.
+func (o *toolOptions) sessionFlag(session *pflag.FlagSet, name string) *pflag.Flag {
+	if o == nil {
+		return nil
+	}
+	folded := foldOption(name)
+	f := session.Lookup(cmp.Or(o.session[folded], folded))
+	if f == nil || f.Name == name {
+		return nil
+	}
+	return f
 }
 
 // addFlag declares an option of a script, of, as a flag of c, unless it has one: of another script, or

@@ -38,10 +38,10 @@ func reportCapability(p *session.Program) *capability[*reportOptions] {
 		Long: `Report on the fabric, as the tools of infiniband-diags do.
 
 A report is a .star file that defines main(...), or the name of a shipped report
-(--list): iblinkinfo, ibqueryerrors, ibtracert and others, which have the long options
-of the tools with these names. Words and options behind the name belong to the report:
-"fabsh report NAME --help" lists them. Session flags may stand there too, unless the
-report has an option of that name. At the prompt the name alone runs the report. Exit
+(--list): iblinkinfo, ibqueryerrors, ibtracert and others. Words and options behind the
+name belong to the report: "fabsh report NAME --help" lists those long options of the
+tool of this name that it has. Session flags may stand there too, also as the tools
+spell them (--Ca, --sm_port), unless the report has an option of that name. At the prompt the name alone runs the report. Exit
 status: 1 if the report finds a fault, 3 if something did not answer.
 
 "fabsh report html" writes the results of audits as one page for a browser.`,
@@ -103,6 +103,34 @@ func (o *reportOptions) take(p *session.Program, c *cobra.Command, words []strin
 		o.words = append([]string{"--threshold-file=" + file}, o.words...)
 	}
 	return nil
+}
+
+// infinibandDiags are options of the tools of infiniband-diags that no report has (rdma-core
+// infiniband-diags/ibdiag_common.c, and the tools).
+var infinibandDiags = toolOptions{
+	session: map[string]string{"sm-port": "sm-lid", "outstanding-smps": "window"},
+	remedies: map[string]string{
+		"all":        "unsupported; --hops N lists the links of all nodes within N hops",
+		"config":     "unsupported; fabsh reads /etc/infiniband-diags/ibdiag.conf, and flags take precedence",
+		"debug":      "unsupported; use --verbose, or --record FILE for all MADs",
+		"diff":       "unsupported; use fabsh diff FILE",
+		"diffcheck":  "unsupported; use fabsh diff FILE, which compares everything",
+		"direct":     "unsupported; omit it: words such as 0,1,3 are directed routes",
+		"errors":     "unsupported; errors are always shown",
+		"force":      "unsupported; a switch that does not answer ends the trace",
+		"gndn":       "unsupported; it is obsolete",
+		"guid":       "unsupported; omit it: words such as 0x0002c90300001234 are GUIDs",
+		"lid":        "unsupported; omit it: numbers are LIDs",
+		"line":       "unsupported; omit it: each link is one row",
+		"load-cache": "unsupported; use -F file:FILE, before the word report or behind it",
+		"loop-ports": "unsupported; omit it: without --all-ports each port is shown",
+		"m-key":      "unsupported: other users see command lines; use --keys FILE",
+		"no-info":    "unsupported; use --columns NAMES",
+		"show-keys":  "unsupported; keys are never shown",
+		"skip-sl":    "unsupported; omit it: service levels are read only where they are needed",
+		"smkey":      "unsupported: other users see command lines; use --keys FILE",
+		"version":    "unsupported; use fabsh version",
+	},
 }
 
 // pageReport is the report that is not a script: a page with the results of audits.

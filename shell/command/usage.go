@@ -154,6 +154,9 @@ func unknownFlag(c *cobra.Command, name, written string) error {
 		}
 	})
 	unknown := written + ": unknown flag"
+	if line.tools != nil && line.tools.remedies[foldOption(name)] != "" {
+		return fmt.Errorf("%s: %s", written, line.tools.remedies[foldOption(name)])
+	}
 	if len(name) == 1 && options != nil {
 		return fmt.Errorf("%s (options have long names: %s)", unknown, strings.Join(options, ", "))
 	}
