@@ -41,8 +41,9 @@ A report is a .star file that defines main(...), or the name of a shipped report
 (--list): iblinkinfo, ibqueryerrors, ibtracert and others. Words and options behind the
 name belong to the report: "fabsh report NAME --help" lists those long options of the
 tool of this name that it has. Session flags may stand there too, also as the tools
-spell them (--Ca, --sm_port), unless the report has an option of that name. At the prompt the name alone runs the report. Exit
-status: 1 if the report finds a fault, 3 if something did not answer.
+spell them (--Ca, --sm_port), unless the report has an option of that name. At the
+prompt the name alone runs the report. Exit status: 1 if the report finds a fault, 3 if
+something did not answer.
 
 "fabsh report html" writes the results of audits as one page for a browser.`,
 		Example: `  fabsh report iblinkinfo --switches-only
