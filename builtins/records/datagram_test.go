@@ -149,3 +149,36 @@ func TestAnnotateOldRanges(t *testing.T) {
 		}
 	}
 }
+
+// TestDatagramUndefined: the data of a Get of subnet management are not shown as values; the fields of
+// a report are, also those that are 0.
+func TestDatagramUndefined(t *testing.T) {
+	get := make([]byte, mad.Size)
+	h := mad.Header{Class: mad.ClassSubn, ClassVersion: 1, Method: mad.MethodGet, Attribute: mad.AttrPortInfo.ID}
+	h.Put(get)
+	copy(get[mad.SMPDataOffset:], "secretkey") // where an answer has the M_Key
+	report := make([]byte, mad.Size)
+	h = mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attribute: mad.AttrSubnAdmNotice.ID}
+	h.Put(report)
+	perf := make([]byte, mad.Size) // its Get selects a port
+	h = mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodGet, Attribute: mad.AttrPortCounters.ID}
+	h.Put(perf)
+	for _, tt := range []struct {
+		m    []byte
+		want string
+		not  string
+	}{
+		{get, "PortInfo: the data of a Get are undefined\n", "gid_prefix"},
+		{get, "PortInfo: ", "73 65 63"},
+		{report, "notice_toggle", "undefined"},
+		{report, "notice_count", "undefined"},
+		{perf, "port_select", "undefined"},
+	} {
+		if text := datagramText(tt.m, nil); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) {
+			t.Errorf("want %q, without %q:\n%s", tt.want, tt.not, text)
+		}
+	}
+	if encoded, err := lang.Render(Datagram(get), lang.FormatJSON); err != nil || strings.Contains(encoded, "gid_prefix") || strings.Contains(encoded, "736563") {
+		t.Errorf("%v\n%s", err, encoded)
+	}
+}

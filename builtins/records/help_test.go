@@ -56,7 +56,7 @@ func TestHelpRequired(t *testing.T) {
 		}
 	}
 	info, _ := mad.ClassSubnAdm.Info()
-	for _, want := range []string{"GetBulk", "(optional)", "0x12 GetTable       reads all records that match (required)"} {
+	for _, want := range []string{"GetBulk", "(optional)", "0x12 GetTable       reads all records that match; the response is of one or more MADs (required)"} {
 		if !strings.Contains(ClassHelp(info), want) {
 			t.Errorf("help of SubnAdm: no %q", want)
 		}
