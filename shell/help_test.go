@@ -41,6 +41,11 @@ func TestHelpFinds(t *testing.T) {
 		{"simulate a bad cable", "fault", "errors=leaf-2/6@20/s"},
 		{"route around a switch", "route around", "graph(exclude="},
 		{"run it from cron", "cron", "logger -t fabsh"},
+		{"links below HDR", "\"Which links are below HDR, for cron?\"", "l.gbps < 200"},
+		{"ten worst ports as CSV", "\"Which ports are the ten worst, as CSV?\"", "--by errors"},
+		{"bring up a bare subnet", "\"How do I bring up a subnet without a subnet manager?\"", "bring_up.star"},
+		{"flapping cable", "\"Does an audit see a flapping cable?\"", "ctr.downed"},
+		{"storage over its own spines", "\"How do I route storage over its own spines?\"", "port_groups.star"},
 		{"link_up", "PortInfo.PortPhysicalState", "link_up"},
 		{"confirm-within", "change apply --confirm-within", "--confirm-within TIME"},
 		{"false positives link.width", "check link.width", "False positives"},
@@ -59,7 +64,7 @@ func TestHelpFinds(t *testing.T) {
 		if !found {
 			t.Errorf("%s: want %s among the first three of\n%s", test.question, test.topic, hits)
 		}
-		page, err := l.Find(test.topic, 0)
+		page, err := l.Find(strings.Trim(test.topic, `"`), 0)
 		if err != nil || !strings.Contains(page, test.answer) {
 			t.Errorf("%s: %s has no %q: %v\n%s", test.question, test.topic, test.answer, err, page)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/help"
+	"fabsh/shell/command"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 )
@@ -153,7 +154,7 @@ func atPrompt(t *testing.T, flags, lines []string, out *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	prompt.Run(p, s, prompt.Options{Lines: &typist{lines, out}})
+	prompt.Run(p, s, prompt.Options{Commands: command.AtPrompt(p, rootCommand), Lines: &typist{lines, out}})
 }
 
 // typist is somebody typing.

@@ -121,8 +121,8 @@ func (x *comparer) binary(b *syntax.BinaryExpr) {
 		x.equal(left, right)
 		x.equal(right, left)
 	case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
-		x.ordered(left, right)
-		x.ordered(right, left)
+		x.ordered(b.OpPos, left, right)
+		x.ordered(b.OpPos, right, left)
 	case syntax.IN, syntax.NOT_IN:
 		var list []syntax.Expr
 		switch e := right.(type) {
@@ -141,22 +141,30 @@ func (x *comparer) binary(b *syntax.BinaryExpr) {
 }
 
 // ordered examines a comparison of an attribute that is a word of a fixed list: words have the order of
-// the alphabet.
-func (x *comparer) ordered(e, literal syntax.Expr) {
+// the alphabet. Speeds and widths are wrong also beside what is not a literal, such as an option of an
+// audit: "qdr" is above "hdr".
+func (x *comparer) ordered(op syntax.Position, e, other syntax.Expr) {
 	dot, ok := e.(*syntax.DotExpr)
-	l, isLiteral := literal.(*syntax.Literal)
-	if !ok || !isLiteral || l.Token != syntax.STRING {
+	if !ok {
 		return
 	}
 	words, ok := x.wordsOf(dot)
-	if text, _ := l.Value.(string); !ok || !slices.Contains(words.Words, text) {
+	if !ok {
 		return
 	}
-	hint := ""
+	hint, at := "", op
 	if slices.Contains(mad.Speeds(), words.Words[0]) || slices.Contains(mad.Widths(), words.Words[0]) {
 		hint = "; compare gbps, a number: " + exprText(dot.X) + ".gbps"
 	}
-	x.report(l.TokenPos, fmt.Sprintf("%s is a word, and words are compared by the alphabet%s", exprText(dot), hint))
+	if l, isLiteral := other.(*syntax.Literal); isLiteral {
+		at = l.TokenPos
+		if text, _ := l.Value.(string); !slices.Contains(words.Words, text) {
+			return
+		}
+	} else if hint == "" {
+		return
+	}
+	x.report(at, fmt.Sprintf("%s is a word, and words are compared by the alphabet%s", exprText(dot), hint))
 }
 
 // equal examines whether e can be equal to a literal.

@@ -323,9 +323,26 @@ func (x *Explainer) undefinedHint(b *strings.Builder, line, msg string) bool {
 	return hint != ""
 }
 
-// hints adds the hint for a line that may be text as fabsh shows it, or else the others.
+// commandLine returns the hint for a line of a script that is the command line of a command, with or without
+// the words behind its name; "": it is another line.
+func (x *Explainer) commandLine(line string) string {
+	line = strings.TrimSpace(line)
+	name, words, _ := strings.Cut(line, " ")
+	if x.IsCommand == nil || !x.IsCommand(name) || words != "" && !commandWord().MatchString(words) {
+		return ""
+	}
+	return fmt.Sprintf("%s is a command; run fabsh %s in a shell, or type it at the prompt", name, line)
+}
+
+// commandWord matches what stands behind the name of a command, but behind no name in a statement.
+var commandWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *(--?[a-z]|[\w./@"'])`) })
+
+// hints adds the hint for a line that may be text as fabsh shows it, or a command line, or else the others.
 func (x *Explainer) hints(b *strings.Builder, line string, others func() (found bool)) {
 	text, sure := "", false
+	if x.Shown == nil {
+		text, sure = x.commandLine(line), true
+	}
 	if x.Shown != nil {
 		text, sure = x.Shown(strings.TrimSpace(line))
 	}

@@ -41,6 +41,17 @@ func (l *Library) Search(text string, width int) (string, error) {
 		return cmp.Or(b.score-a.score, slices.Index(kindOrder, a.page.Kind)-slices.Index(kindOrder, b.page.Kind), cmp.Compare(a.page.Name, b.page.Name))
 	})
 	hits = slices.CompactFunc(hits, func(a, b hit) bool { return samePage(a.page, b.page) })
+	fields := map[[2]string]bool{} // records of the subnet administrator repeat the fields of attributes
+	hits = slices.DeleteFunc(hits, func(h hit) bool {
+		if h.page.Kind != KindField {
+			return false
+		}
+		_, name, _ := strings.Cut(h.page.Name, ".")
+		key := [2]string{name, h.page.Summary}
+		repeated := fields[key]
+		fields[key] = true
+		return repeated
+	})
 	if len(hits) == 0 {
 		return "", fmt.Errorf("no topic has %q; %s lists all guides", strings.Join(words, " "), l.call("guides"))
 	}
@@ -168,6 +179,7 @@ const (
 	inText       = 5
 	perWord      = 30
 	isTopicBonus = 12 // guides explain, so they are before fields
+	fieldShare   = 4  // a field of an attribute, which is one of many alike, has 1/4 unless the query names it
 )
 
 // matchWeight returns the weight of the words of a query in a page, 0 if it has none of them.
@@ -191,6 +203,10 @@ func matchWeight(p Page, query string, words []string) (score int) {
 	switch p.Kind {
 	case KindTopic, KindGuide, KindCommand, KindFunction:
 		score += isTopicBonus
+	case KindField:
+		if score < inOther+perWord || len(words) > 1 && score < isQuery {
+			score /= fieldShare
+		}
 	}
 	return score
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/mad"
 )
 
 // View is which rows and columns of the tables that are shown a session wants.
@@ -461,6 +464,7 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 	var used []string
 	whole := map[string]bool{} // names of which the expression uses attributes
 	var operands []syntax.Expr
+	var unordered error
 	syntax.Walk(e, func(n syntax.Node) bool {
 		if id, ok := n.(*syntax.Ident); ok && names[id.Name] && !env.Has(id.Name) {
 			used, env[id.Name] = append(used, id.Name), starlark.None
@@ -476,9 +480,15 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 				warnColumn(r, list, names, b.X, b.Y)
 				warnColumn(r, list, names, b.Y, b.X)
 			}
+			if b.Op == syntax.LT || b.Op == syntax.LE || b.Op == syntax.GT || b.Op == syntax.GE {
+				unordered = cmp.Or(unordered, orderError(list, names, b.X), orderError(list, names, b.Y))
+			}
 		}
 		return true
 	})
+	if unordered != nil {
+		return nil, unordered
+	}
 	for _, x := range operands {
 		id, ok := x.(*syntax.Ident)
 		if !ok || names[id.Name] || len(list) == 0 {
@@ -547,6 +557,33 @@ func warnColumn(r *Runtime, list []starlark.Value, names map[string]bool, x, y s
 	if has != "" && has != want {
 		r.WarnOnce("where: column %s has %ss, never %s", id.Name, has, OneLine(l.Raw))
 	}
+}
+
+// orderError returns an error if x, an operand of a comparison by order, is a column of speeds or widths:
+// as words, "qdr" is above "hdr", and rows would be missing.
+func orderError(list []starlark.Value, names map[string]bool, x syntax.Expr) error {
+	id, isColumn := x.(*syntax.Ident)
+	if !isColumn || !names[id.Name] {
+		return nil
+	}
+	for _, row := range list {
+		if isFailure(row) {
+			continue
+		}
+		v, err := cellOf(row, id.Name)
+		text, isText := starlark.AsString(v)
+		switch {
+		case err == nil && isText && (slices.Contains(mad.Speeds(), text) || slices.Contains(mad.Widths(), text)):
+			remedy := fmt.Sprintf("list the words: %s in (%q,)", id.Name, text)
+			if names["gbps"] {
+				remedy = "compare gbps, a number"
+			}
+			return fmt.Errorf("%s is a word, and words are compared by the alphabet; %s", id.Name, remedy)
+		case v != starlark.None:
+			return nil
+		}
+	}
+	return nil
 }
 
 // conditionError returns the error of an expression without its file, which does not exist.

@@ -40,6 +40,9 @@ func (x *choicesValue) Len() int { return x.ports().Len() }
 
 func (x *choicesValue) Iterate() starlark.Iterator { return x.ports().Iterate() }
 
+// Index returns a port.
+func (x *choicesValue) Index(i int) starlark.Value { return x.ports().Index(i) }
+
 func (x *choicesValue) ports() *starlark.List {
 	ports, _ := x.Attr("ports")
 	return ports.(*starlark.List)

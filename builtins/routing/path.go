@@ -19,7 +19,7 @@ import (
 // PathType is the type of the result of routes.trace().
 var PathType = &lang.ResultType{
 	Name: "path",
-	Doc:  "The path of packets from one LID to another. It iterates over its ports.",
+	Doc:  "The path of packets from one LID to another. It is a sequence of its ports: p[0], p[-1].",
 	Members: []lang.ResultMember{
 		{Name: "source", Type: "port", Doc: "the first port"},
 		{Name: "lid", Type: "int", Doc: "destination"},
@@ -42,6 +42,9 @@ type pathValue struct {
 func (x *pathValue) Len() int { return x.list().Len() }
 
 func (x *pathValue) Iterate() starlark.Iterator { return x.list().Iterate() }
+
+// Index returns a port.
+func (x *pathValue) Index(i int) starlark.Value { return x.list().Index(i) }
 
 func (x *pathValue) list() *starlark.List {
 	ports, _ := x.Attr("ports")

@@ -45,7 +45,7 @@ func init() {
 		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
 		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return knownState(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
-		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
+		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown; to compare speeds, use gbps`, true, mad.Speeds(), portSpeed),
 		member("gbps", "float", gbpsDoc, false, portGbps),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
@@ -191,7 +191,7 @@ func init() {
 		end("b_num", "int", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
-		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
+		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown; to compare speeds, use gbps`, mad.Speeds(), portSpeed),
 		end("gbps", "float", gbpsDoc, false, func(l Link) starlark.Value {
 			if v := portGbps(Port{l.A}); v != starlark.None {
 				return v

@@ -270,6 +270,9 @@ func CheckScript(c *cobra.Command, path string) error {
 		}
 		return fmt.Errorf(`%s: unknown command or file (see "fabsh --help")`, path)
 	}
+	if name := "@examples//" + strings.TrimPrefix(filepath.ToSlash(path), "examples/"); slices.Contains(script.Embedded(), name) {
+		return fmt.Errorf("%s: no such file; the example that fabsh has is %s", path, name)
+	}
 	if n := fabric.Nearest(filepath.Base(path), filesIn(filepath.Dir(path))); n != "" {
 		return fmt.Errorf("%s: no such file (did you mean %s?)", path, filepath.Join(filepath.Dir(path), n))
 	}

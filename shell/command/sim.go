@@ -251,7 +251,7 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 	if err != nil {
 		return session.Late(err)
 	}
-	options.Bare, options.NoSM = o.bare, o.noSM
+	options.Bare, options.NoSM = options.Bare || o.bare, options.NoSM || o.noSM
 	name := cmp.Or(o.name, os.Getenv("IBSIM_SOCKNAME"), server.DefaultName)
 	subnet := sim.New(f, options)
 	log := func(text string) {
@@ -273,9 +273,9 @@ func serveTopology(p *session.Program, spec string, o *simServe, actions *action
 	defer end()
 	state := "up, with its own subnet manager"
 	switch {
-	case o.bare:
+	case options.Bare:
 		state = "bare: attach a subnet manager"
-	case o.noSM:
+	case options.NoSM:
 		state = "up, without a subnet manager"
 	}
 	log(fmt.Sprintf("serving %s (%s)\nattach with: IBSIM_SOCKNAME=%s [SIM_HOST=NODE] ibsim-run COMMAND, or fabsh -F ibsim:%[3]s", counts(f), state, name))
@@ -340,7 +340,7 @@ func runOn(p *session.Program, spec string, o *simServe, args []string, actions 
 	if err != nil {
 		return session.Late(err)
 	}
-	options.Bare, options.NoSM = options.Bare || o.bare, o.noSM
+	options.Bare, options.NoSM = options.Bare || o.bare, options.NoSM || o.noSM
 	subnet := sim.New(f, options)
 	log := func(text string) { fmt.Fprintln(p.Console.Err(), "sim: "+text) }
 	if o.name != "" {

@@ -107,6 +107,9 @@ type PortRate struct {
 	Rate float64
 }
 
+// managerNone is the value of sm= for a subnet manager that has stopped.
+const managerNone = "none"
+
 // managerOpenSM is the value of sm= for a subnet manager that routes like OpenSM.
 const managerOpenSM = "opensm"
 
@@ -137,6 +140,13 @@ func (v *values) options(f *fabric.Fabric) (SubnetOptions, error) {
 		}
 	}
 	name := v.text["sm"]
+	o.Bare = v.yes("bare")
+	if name == managerNone {
+		name, o.NoSM = "", true
+	}
+	if o.Bare && v.text["sm"] != "" {
+		v.fail("bare", "excludes sm=: a bare fabric has no subnet manager")
+	}
 	if engine, ok := strings.CutPrefix(name, managerOpenSM); ok && (engine == "" || engine[0] == '/' || engine[0] == '@') {
 		var at bool
 		if engine, name, at = strings.Cut(engine, "@"); at && name == "" {

@@ -60,6 +60,11 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, SubnetOpt
 		for _, k := range kinds {
 			names = append(names, k.Name)
 		}
+		for _, k := range commonKeys {
+			if k.Name == name {
+				return nil, SubnetOptions{}, fmt.Errorf("%q is a key, not a kind; write sim:%s", name, k.Example)
+			}
+		}
 		return nil, SubnetOptions{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
 	}
 	v, err := parseValues(keys)
@@ -221,7 +226,8 @@ var commonKeys = []Key{
 	{"seed", "1", "seed of everything random", "seed=7"},
 	{"dead", "", "ports that answer nothing: NODE or NODE/PORT, several with +; or a number or a share of the hosts, chosen by seed=, without the subnet manager's", "dead=leaf-3+leaf-4/1"},
 	{"lmc", "0", "LMC of the ports of CAs: each gets 2^lmc LIDs", "lmc=2"},
-	{"sm", "", "node of the subnet manager (default: the first CA); or opensm, opensm/ENGINE, opensm/ENGINE@NODE: its tables are those that OpenSM makes, and keeps after a loss", "sm=node-0002 HCA-1"},
+	{"bare", "no", "yes: the state after power-on: no LIDs, tables or subnet manager, links in INIT", "bare=yes"},
+	{"sm", "", "node of the subnet manager (default: the first CA); none: it has stopped, LIDs and tables remain; or opensm, opensm/ENGINE, opensm/ENGINE@NODE: its tables are those that OpenSM makes, and keeps after a loss", "sm=node-0002 HCA-1"},
 	{"mkey", "0", "M_Key of all ports", "mkey=0x1234"},
 	{"mkey_level", "1", "what the M_Key protects: 0 and 1 Sets, 2 and 3 Gets too", "mkey_level=2"},
 	{"speed", "", "speed of all links", "speed=edr"},

@@ -101,10 +101,12 @@ func TestDead(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	const keys = "aggregation, generation, planes, split, ar, ar_faults, ar_with, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, vports, width"
+	const keys = "aggregation, generation, planes, split, ar, ar_faults, ar_with, bare, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, vports, width"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                       `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
+		"bare":                         `"bare" is a key, not a kind; write sim:bare=yes`,
+		"bare=yes,sm=leaf-1":           `bare=yes excludes sm=: a bare fabric has no subnet manager`,
 		"klein:x=3":                    `unknown kind "klein"; there are ` + kinds + `, and no such file`,
 		"torus:x=3":                    `torus: unknown key "x"; there are dims, hosts, links, ` + keys,
 		"fattree:kk=8":                 `fattree: unknown key "kk"; there are k, levels, rails, ` + keys,
