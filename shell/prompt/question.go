@@ -109,9 +109,9 @@ func cutTool(text string) (name, words string) {
 
 // runReport runs a report at the prompt: words are those typed after its name.
 func (r *repl) runReport(ctx context.Context, name, words string) error {
-	args, err := splitWords(words)
+	args, err := promptWords(name, words, "report "+name+" "+words)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	r.seen.Named = name
 	return program.RunReport(ctx, r.Interpreter, name, args)
@@ -210,6 +210,11 @@ var shellHabits = sync.OnceValue(func() (m struct{ pipe, redirection, sql, call 
 // another line.
 func (r *repl) shellHabit(line string) string {
 	habits := shellHabits()
+	for _, pattern := range []*regexp.Regexp{habits.pipe, habits.redirection} {
+		if m := pattern.FindStringSubmatch(line); m != nil && r.commands.Names[m[1]] {
+			return fmt.Sprintf("the prompt has no pipes and redirections; run `fabsh %s` in a shell", line)
+		}
+	}
 	if m := habits.pipe.FindStringSubmatch(line); m != nil {
 		return fmt.Sprintf("there are no pipes; %s.select(\"type == 'switch'\"), sort and count do this", m[1])
 	}

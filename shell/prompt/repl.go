@@ -375,16 +375,26 @@ func (r *repl) defined(name string) bool {
 	return !isFunction || !wasFunction || is != was
 }
 
-// runCommand runs a command line in the session of the prompt.
-func (r *repl) runCommand(ctx context.Context, l commandLine) error {
-	words, err := splitWords(l.line())
+// promptWords returns the words of a text of the command or report called name, and an error for those of
+// shells that the prompt does not have; inShell is what to type behind fabsh there.
+func promptWords(name, text, inShell string) ([]string, error) {
+	words, err := splitWords(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", l.name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, w := range words {
 		if w == "|" || strings.Trim(w, "012>&<") == "" && strings.ContainsAny(w, "<>") {
-			return fmt.Errorf("%s: the prompt has no pipes and redirections; use --out FILE where the command has it, or run `fabsh %s` in a shell", l.name, l.line())
+			return nil, fmt.Errorf("%s: the prompt has no pipes and redirections; use --out FILE where the command has it, or run `fabsh %s` in a shell", name, inShell)
 		}
+	}
+	return words, nil
+}
+
+// runCommand runs a command line in the session of the prompt.
+func (r *repl) runCommand(ctx context.Context, l commandLine) error {
+	words, err := promptWords(l.name, l.line(), l.line())
+	if err != nil {
+		return err
 	}
 	run := func() error { return r.commands.Run(ctx, r.Session, words, &r.seen) }
 	if r.commands.Direct(words) {

@@ -213,6 +213,13 @@ func TestOwnName(t *testing.T) {
 	if got, want := out.String(), "note: graph is your own name here; the command is fabsh graph\n3\n"+pipes+"x | y` in a shell\n"+pipes+"x > y` in a shell\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	out.Reset()
+	r.read(newPlainReader(strings.NewReader("ibhosts | wc\nibhosts > x\n")), true)
+	r.loop()
+	pipes = "ibhosts: the prompt has no pipes and redirections; use --out FILE where the command has it, or run `fabsh report ibhosts "
+	if got, want := out.String(), pipes+"| wc` in a shell\n"+pipes+"> x` in a shell\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 	// From a pipe, no line is a command.
 	ran = nil
 	r.read(newPlainReader(strings.NewReader("graph x\n")), false)
