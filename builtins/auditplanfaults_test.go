@@ -450,6 +450,39 @@ func pods(n int) (links []string) {
 	return links
 }
 
+// groups is a dragonfly: n groups of four switches, with a host each, of which all are linked; and a
+// link between each two groups.
+func groups(n int) (links []string) {
+	used := map[string]int{}
+	link := func(a, b string) {
+		used[a], used[b] = used[a]+1, used[b]+1
+		links = append(links, fmt.Sprintf("%s/%d %s/%d", a, 1+used[a], b, 1+used[b]))
+	}
+	name := func(g, s int) string { return fmt.Sprintf("leaf%d-%d", g, s) }
+	for g := range n {
+		for s := range 4 {
+			links = append(links, fmt.Sprintf("%s/1 node%d_HCA-1/1", name(g, s), 4*g+s))
+			for r := range s {
+				link(name(g, r), name(g, s))
+			}
+		}
+		for h := range g {
+			link(name(h, (g-h-1)%4), name(g, (n-1-(g-h))%4))
+		}
+	}
+	return links
+}
+
+// between returns the end of the link between two switches.
+func between(links []string, a, b string) string {
+	for _, l := range links {
+		if from, to, _ := strings.Cut(l, " "); strings.HasPrefix(from, a+"/") && strings.HasPrefix(to, b+"/") {
+			return from
+		}
+	}
+	return ""
+}
+
 // without leaves out links that begin with one of the ends.
 func without(links []string, ends ...string) []string {
 	return slices.DeleteFunc(slices.Clone(links), func(l string) bool {
@@ -479,7 +512,7 @@ func TestRules(t *testing.T) {
 	for h := 1; h <= 8; h++ {
 		planes = append(planes, fmt.Sprintf("leaf1/%d gpu%d_HCA-1/1", h, h), fmt.Sprintf("leaf2/%d gpu%d_HCA-1/2", h, h))
 	}
-	big := tree(8, 4, 1, 2, "node")
+	big, fly := tree(8, 4, 1, 2, "node"), groups(5)
 	for _, x := range []struct {
 		name  string
 		links []string
@@ -497,6 +530,11 @@ func TestRules(t *testing.T) {
 		{"two links to a core", without(pods(9), "spine3/32", "spine7/32"), "warning link.uplinks core2: links to 2 switches are missing that most such pairs of switches have: spine3, spine7\n"},
 		{"a core without most links", without(pods(9), "spine1/32", "spine3/32", "spine5/32", "spine7/32", "spine9/32", "spine11/32", "spine13/32"), ""}, // too many to be a fault
 		{"a spine is gone", slices.DeleteFunc(pods(5), func(l string) bool { return strings.Contains(l, "spine4/") }), "warning link.uplinks leaf3: switches above leaf3, leaf4: 1; above most such groups: 2\n"},
+		{"a dragonfly", fly, ""},
+		{"a link within a group", without(fly, between(fly, "leaf2-1", "leaf2-3")), "warning link.uplinks leaf2-3: links to leaf2-1: 0; most such pairs of switches: 1\n"},
+		{"a link between groups", without(fly, between(fly, "leaf1-0", "leaf2-3")), "warning link.uplinks leaf1-0: links between the groups of leaf1-0 and leaf2-3: 0; most pairs of groups: 1\n"},
+		{"a switch of a group is gone", slices.DeleteFunc(slices.Clone(fly), func(l string) bool { return strings.Contains(l, "leaf3-2/") }), "warning link.uplinks leaf3-1: switches of the group of leaf3-1: 3; most such groups: 4\n"},
+		{"groups that differ", without(fly, between(fly, "leaf0-0", "leaf0-1"), between(fly, "leaf1-0", "leaf1-1"), between(fly, "leaf2-0", "leaf2-1"), between(fly, "leaf3-0", "leaf3-1")), ""}, // not more than three quarters decide
 		{"leaves for storage", append(tree(5, 4, 1, 2, "node"), "leaf6/1 disk1_HCA-1/1", "leaf6/21 spine1/30", "leaf7/1 disk2_HCA-1/1", "leaf7/21 spine2/30"), ""},
 		{"aggregation nodes", append(slices.Clone(big), "spine1/40 sharp1/1 4xEDR", "spine2/40 sharp2/1 4xEDR", "leaf1/40 sharp3/1 4xEDR"), ""},
 		{"parallel links", slices.Replace(tree(2, 2, 2, 1, "node"), 1, 2, "leaf1/21 spine1/1 4xEDR"), "error link.siblings leaf1/21 - spine1/1: 4x edr; another link between these switches: 4x hdr\n"},
@@ -532,6 +570,72 @@ func TestRules(t *testing.T) {
 			slices.Sort(got)
 			if text := strings.Join(got, ""); text != x.want {
 				t.Errorf("got\n%swant\n%s", text, x.want)
+			}
+		})
+	}
+}
+
+// TestDisabledAtLeaf: where a disabled port of a leaf is why a host lacks an adapter or a link, it is
+// one finding, about the host.
+func TestDisabledAtLeaf(t *testing.T) {
+	for _, x := range []struct {
+		spec  string
+		ports []string // by what they are linked to
+		want  string
+	}{
+		{"fattree:k=8,rails=2", nil, ""},
+		{"fattree:k=8,rails=2", []string{"node-0005 HCA-2/1"}, "error host.adapters node-0005 HCA-1: adapters of the host: 1 of model 0x101b; most of 16 hosts such as node-0001: 2 of model 0x101b; disabled at the leaf: leaf-4/1 [port.disabled]\n"},
+		{"fattree:k=8,rails=2", []string{"node-0005 HCA-2/1", "node-0006 HCA-2/1"}, "error host.adapters node-0005 HCA-1: adapters of the host: 1 of model 0x101b; most of 16 hosts such as node-0001: 2 of model 0x101b; disabled at the leaf: leaf-4/1 [port.disabled]\n" +
+			"error host.adapters node-0006 HCA-1: adapters of the host: 1 of model 0x101b; most of 16 hosts such as node-0001: 2 of model 0x101b; disabled at the leaf: leaf-4/2 [port.disabled]\n"},
+		{"fattree:k=8,rails=2", []string{"node-0005 HCA-2/1", "node-0005 HCA-1/1"}, "warning port.disabled leaf-3/1: the port is disabled []\nwarning port.disabled leaf-4/1: the port is disabled []\n"}, // the host is unknown
+	} {
+		onSim(t, x.spec, nil, func(t *testing.T, f *fixture) {
+			swept, err := topology.SweepQuietly(context.Background(), f.Runtime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept}
+			for _, p := range b.hosts() {
+				if q := p.Peer(); slices.Contains(x.ports, p.Name()) {
+					b.must(b.subnet.Cables.Unlink(q.Node().GUID(), q.Num()))
+					b.port(q, func(i *mad.PortInfo) { i.PortPhysicalState = mad.PortPhysicalStateDisabled })
+				}
+			}
+			got := ""
+			for _, f := range audited(t, f, audits.RunOptions{}, "links", "topology").Findings {
+				var checks []string
+				for _, id := range f.Absorbed {
+					check, _, _ := strings.Cut(id, ":")
+					checks = append(checks, check)
+				}
+				got += fmt.Sprintf("%s %s %s: %s %v\n", f.Severity, f.Check, f.Subject.Name(), f.Message, checks)
+			}
+			if got != x.want {
+				t.Errorf("%s without %q: got\n%swant\n%s", x.spec, x.ports, got, x.want)
+			}
+		})
+	}
+}
+
+// TestLanesOfPeers: a mapping of service levels that differs from more than three quarters of the
+// similar ports is reported.
+func TestLanesOfPeers(t *testing.T) {
+	for _, x := range []struct{ other, found int }{{0, 0}, {5, 5}, {9, 0}} { // of 32 ports
+		onSim(t, "fattree:k=8", nil, func(t *testing.T, f *fixture) {
+			swept, err := topology.SweepQuietly(context.Background(), f.Runtime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &bench{t: t, f: f, subnet: f.Env.Sim, fabric: swept}
+			for _, p := range b.hosts()[:x.other] {
+				leaf := p.Peer()
+				for in := range leaf.Node().Ports() {
+					b.table(mad.AttrSLtoVLMappingTable, leaf, uint32(in.Num())<<8|uint32(leaf.Num()), func(data []byte) { data[7] = 0 })
+				}
+			}
+			r := audited(t, f, audits.RunOptions{}, "config", "--deep")
+			if n := len(r.Findings); n != x.found || n > 0 && r.Findings[0].Check != "sl2vl.uniform" {
+				t.Errorf("%d ports: got %s", x.other, told(r))
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,12 +75,16 @@ func attach(t *testing.T, spec string) engine.Transport {
 	return tr
 }
 
+// attachSubnet returns the simulated subnet too. With "bare " before the spec, no subnet manager has
+// brought it up.
 func attachSubnet(t testing.TB, spec string) (*sim.Subnet, engine.Transport) {
 	t.Helper()
+	spec, bare := strings.CutPrefix(spec, "bare ")
 	fab, o, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Bare = bare
 	s := sim.New(fab, o)
 	tr, err := s.Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
 	if err != nil {
