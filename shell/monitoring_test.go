@@ -195,6 +195,7 @@ var nothingOf = []struct{ expression, reason string }{
 	{`\bgo_build_info\{path=~"\.\*infiniband_exporter`, "of a program whose path says infiniband_exporter"},
 	{`\binfiniband_switch_collect_duration_seconds\b`, "all devices are read side by side: none has a time of its own"},
 	{`\binfiniband_exporter_collect_errors(_total)? *(\{collector="hca"\}|>)`, "agents that refuse to tell counters: neither ibsim's nor ours do"},
+	{`\bfabsh:switch_port_used:max7d,`, "each port that goes down has a finding, which has the alert"},
 	{`^infiniband:switch_(fan|power_supply_dc_power)_status_info`, "treydock's dashboard reads it, and none of its rules records it"},
 	{`\binfiniband_switch_power_supply_status_info\{[^}]*status!`, "nothing public says what MSPS holds of a supply that is missing, so none of the simulator's is"},
 }
@@ -245,6 +246,43 @@ func TestPrometheus(t *testing.T) {
 		}
 	}
 	t.Logf("%d of them never have one, each for a reason that is told", len(open))
+}
+
+// TestOneAlert: a pulled cable between switches is one alert, that of the finding; a port that went
+// down without a finding has one of its own.
+func TestOneAlert(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("only make soak unpacks Prometheus")
+	}
+	dir, err := filepath.Abs(monitoring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := func(guid, port, name string) string {
+		return fmt.Sprintf("    - {series: 'infiniband_switch_port_state{job=\"infiniband\",instance=\"a\",guid=%q,port=%q,switch=%q}', values: '1x10 0x30'}\n", guid, port, name)
+	}
+	text := fmt.Sprintf("rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n", filepath.Join(dir, "recording.yml"), filepath.Join(dir, "alerting.yml")) +
+		state("0x1", "3", "leaf-1") + state("0x2", "7", "spine-1") + state("0x1", "4", "leaf-1") +
+		"    - {series: 'fabsh_audit_finding{job=\"infiniband\",instance=\"a\",id=\"link.down:0x1/3\",check=\"link.down\",severity=\"critical\",subject=\"leaf-1/3\",peer=\"spine-1/7\"}', values: '_x11 1x30'}\n" +
+		`  alert_rule_test:
+  - eval_time: 25m
+    alertname: FabricPortDown
+    exp_alerts:
+    - exp_labels: {severity: warning, job: infiniband, instance: a, guid: "0x1", port: "4", switch: leaf-1, subject: leaf-1/4, peer: leaf-1/4}
+      exp_annotations: {summary: leaf-1/4 is down; it was up in the last 7 days}
+  - eval_time: 25m
+    alertname: FabricFindingCritical
+    exp_alerts:
+    - exp_labels: {severity: critical, job: infiniband, instance: a, id: "link.down:0x1/3", check: link.down, subject: leaf-1/3, peer: spine-1/7}
+      exp_annotations: {summary: link.down leaf-1/3 spine-1/7}
+`
+	path := filepath.Join(t.TempDir(), "test.yml")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(ibsimtest.Path(t, "promtool"), "test", "rules", path).CombinedOutput(); err != nil {
+		t.Errorf("promtool test rules: %v\n%s", err, out)
+	}
 }
 
 // askDamaged asks for those of open of a fabric that breaks while it is looked at: its

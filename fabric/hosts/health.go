@@ -460,7 +460,7 @@ type bySeverity [audit.Critical]Health // info, warning, error, critical
 func always(s Health) bySeverity { return bySeverity{s, s, s, s} }
 
 // notOfHosts are checks that say nothing about the traffic of a host.
-const notOfHosts = "audit.* sm.* sa.* key.* mkey.* mc.empty mc.untold mlid.* fw.* device.* fm.* client.* trap.* timers " +
+const notOfHosts = "audit.* sm.* sa.* key.* mkey.* mc.empty mc.untold mlid.* fw.* device.* fm.* client.* trap.* timers lid.moved " +
 	"name.* sysimage prefix.* node.new node.replaced node.reboot " +
 	"conf.* topo.names topo.device topo.extra ctr.vl15 ctr.qp1 ctr.absent ctr.cleared ctr.saturated ctr.relay port.sick.peer port.thresholds lft.* qos.*"
 

@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 		{"port, info", n.report(finding("x.y", port("a", 2), audit.Info)), ok},
 		{"link", n.report(finding("link.width", link("d", 1), audit.Error)), but("d unhealthy; unhealthy link.width:" + link("d", 1).Key())},
 		{"link of one of two", n.report(finding("link.width", link("a", 1), audit.Critical)), but("a unhealthy; unhealthy link.width:" + link("a", 1).Key())},
-		{"inventory", n.report(finding("fw.outlier", node("c"), audit.Warning), finding("mkey.violated", port("c", 1), audit.Critical)), ok},
+		{"inventory", n.report(finding("fw.outlier", node("c"), audit.Warning), finding("lid.moved", port("d", 1), audit.Warning), finding("mkey.violated", port("c", 1), audit.Critical)), ok},
 		{"far port of one of two", n.report(finding("x.y", port("leaf-1", 1), audit.Error)), but("a degraded; degraded x.y:" + port("leaf-1", 1).Key())},
 		{"far port of the only one", n.report(finding("x.y", port("leaf-1", 3), audit.Error)), but("c unhealthy; unhealthy x.y:" + port("leaf-1", 3).Key())},
 		{"far port, warning", n.report(finding("x.y", port("leaf-1", 3), audit.Warning)), ok},
