@@ -683,7 +683,7 @@ var registerFaults = []fault{
 	}),
 	health("ctr.fec.uncorrectable", func(b *bench, ca, leaf *fabric.Port) []string {
 		b.module(leaf, func(m *state.Module) { m.BER = 1e-3 })
-		return []string{id("ctr.fec.raw", audit.OfLink(ca, leaf)), id("ctr.fec.histogram", audit.OfLink(ca, leaf)), id("ctr.fec.uncorrectable", audit.OfLink(ca, leaf))}
+		return []string{id("ctr.fec.raw", audit.OfLink(ca, leaf)), id("ctr.fec.histogram", audit.OfLink(ca, leaf)), id("ctr.fec.symbol", audit.OfLink(ca, leaf)), id("ctr.fec.uncorrectable", audit.OfLink(ca, leaf))}
 	}),
 	{name: "vport.state", on: "fattree:vports=4", alone: true, do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.words = []string{"virtual"}

@@ -646,10 +646,15 @@ type PPCNTPhysicalLayer struct {
 
 // PPCNTStatistical are the counters for bit error rates.
 //
-//mad:header size=64 section=vendor
+// A bit error rate is its coefficient times 10 to the minus magnitude, as the device measured it
+// since the counters were cleared. It is 15e-255 where the device counted no error, and unknown where
+// the coefficient is 0. Lanes 4 to 7 are left out.
+//
+//mad:header size=108 section=vendor
 //mad:variant of=PPCNT.CounterSet name=statistical when=Grp:0x16
 //mad:source mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext
-//mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there)
+//mad:source linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there; without the rates)
+//mad:source Mellanox SDK sxd_emad_parser ppcnt phys_layer_stat_cntrs (the rates)
 type PPCNTStatistical struct {
 	// TimeSinceLastClear is the time since the counters were cleared, in ms.
 	TimeSinceLastClear uint64 `mad:"0:64,ro"`
@@ -661,6 +666,25 @@ type PPCNTStatistical struct {
 	PhyCorrectedBits uint64 `mad:"192:64,ro"`
 	// PhyRawErrorsLane are bits in error, by lane; with FEC, the bits that it corrected.
 	PhyRawErrorsLane [4]uint64 `mad:"256:64,ro"`
+	_                [32]uint8 `mad:"512:8"`
+	_                uint16    `mad:"768:16"`
+	// RawBERMagnitude is the magnitude of the bit error rate before FEC.
+	RawBERMagnitude uint8 `mad:"784:8,ro,name=raw_ber_magnitude"`
+	_               uint8 `mad:"792:4"`
+	// RawBERCoef is its coefficient.
+	RawBERCoef uint8  `mad:"796:4,ro,name=raw_ber_coef"`
+	_          uint16 `mad:"800:16"`
+	// EffectiveBERMagnitude is the magnitude of the bit error rate after FEC.
+	EffectiveBERMagnitude uint8 `mad:"816:8,ro,name=effective_ber_magnitude"`
+	_                     uint8 `mad:"824:4"`
+	// EffectiveBERCoef is its coefficient.
+	EffectiveBERCoef uint8  `mad:"828:4,ro,name=effective_ber_coef"`
+	_                uint16 `mad:"832:16"`
+	// SymbolBERMagnitude is the magnitude of the error rate of symbols, after FEC and retransmission.
+	SymbolBERMagnitude uint8 `mad:"848:8,ro,name=symbol_ber_magnitude"`
+	_                  uint8 `mad:"856:4"`
+	// SymbolBERCoef is its coefficient.
+	SymbolBERCoef uint8 `mad:"860:4,ro,name=symbol_ber_coef"`
 }
 
 // PPCNTHistogram counts the blocks of Reed-Solomon FEC by how many of their symbols

@@ -1236,12 +1236,12 @@ var LayoutPPCNTPhysicalLayer = &Attribute{
 // Decode reads t from data; bytes beyond the end of data read as 0.
 func (t *PPCNTStatistical) Decode(data []byte) {
 	b := data
-	if len(b) < 64 {
-		var pad [64]byte
+	if len(b) < 108 {
+		var pad [108]byte
 		copy(pad[:], b)
 		b = pad[:]
 	}
-	b = b[:64]
+	b = b[:108]
 	t.TimeSinceLastClear = binary.BigEndian.Uint64(b[0:])
 	t.PhyReceivedBits = binary.BigEndian.Uint64(b[8:])
 	t.PhySymbolErrors = binary.BigEndian.Uint64(b[16:])
@@ -1249,18 +1249,24 @@ func (t *PPCNTStatistical) Decode(data []byte) {
 	for i := range t.PhyRawErrorsLane {
 		t.PhyRawErrorsLane[i] = uint64(binary.BigEndian.Uint64(b[32+i*8:]))
 	}
+	t.RawBERMagnitude = b[98]
+	t.RawBERCoef = b[99] & 0xf
+	t.EffectiveBERMagnitude = b[102]
+	t.EffectiveBERCoef = b[103] & 0xf
+	t.SymbolBERMagnitude = b[106]
+	t.SymbolBERCoef = b[107] & 0xf
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
 func (t *PPCNTStatistical) Encode(data []byte) {
 	b := data
-	if len(b) < 64 {
-		var pad [64]byte
+	if len(b) < 108 {
+		var pad [108]byte
 		t.Encode(pad[:])
 		copy(data, pad[:])
 		return
 	}
-	b = b[:64]
+	b = b[:108]
 	binary.BigEndian.PutUint64(b[0:], t.TimeSinceLastClear)
 	binary.BigEndian.PutUint64(b[8:], t.PhyReceivedBits)
 	binary.BigEndian.PutUint64(b[16:], t.PhySymbolErrors)
@@ -1268,16 +1274,26 @@ func (t *PPCNTStatistical) Encode(data []byte) {
 	for i, v := range t.PhyRawErrorsLane {
 		binary.BigEndian.PutUint64(b[32+i*8:], uint64(v))
 	}
+	clear(b[64:96])
+	clear(b[96:98])
+	b[98] = t.RawBERMagnitude
+	b[99] = t.RawBERCoef & 0xf
+	clear(b[100:102])
+	b[102] = t.EffectiveBERMagnitude
+	b[103] = t.EffectiveBERCoef & 0xf
+	clear(b[104:106])
+	b[106] = t.SymbolBERMagnitude
+	b[107] = t.SymbolBERCoef & 0xf
 }
 
 // LayoutPPCNTStatistical describes PPCNTStatistical.
 var LayoutPPCNTStatistical = &Attribute{
 	Name:      "PPCNTStatistical",
 	lazy:      &derived{},
-	Size:      64,
+	Size:      108,
 	Section:   "vendor",
-	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there)"},
-	Doc:       "PPCNTStatistical are the counters for bit error rates.",
+	Sources:   []string{"mstflint tools_layouts/adb/prm/switch/ext/register_access_table.adb phys_layer_stat_cntrs_ext", "linux include/linux/mlx5/mlx5_ifc.h mlx5_ifc_phys_layer_statistical_cntrs_bits (the lanes are phy_corrected_bits_lane0 to lane3 there; without the rates)", "Mellanox SDK sxd_emad_parser ppcnt phys_layer_stat_cntrs (the rates)"},
+	Doc:       "PPCNTStatistical are the counters for bit error rates. A bit error rate is its coefficient times 10 to the minus magnitude, as the device measured it since the counters were cleared. It is 15e-255 where the device counted no error, and unknown where the coefficient is 0. Lanes 4 to 7 are left out.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "TimeSinceLastClear", Script: "time_since_last_clear", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
@@ -1290,6 +1306,18 @@ var LayoutPPCNTStatistical = &Attribute{
 			Doc: "PhyCorrectedBits are bits corrected by FEC."},
 		{Name: "PhyRawErrorsLane", Script: "phy_raw_errors_lane", Offset: 256, Bits: 64, Count: 4, Stride: 64, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true,
 			Doc: "PhyRawErrorsLane are bits in error, by lane; with FEC, the bits that it corrected."},
+		{Name: "raw_ber_magnitude", Script: "raw_ber_magnitude", Offset: 784, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1, ReadOnly: true,
+			Doc: "raw_ber_magnitude is the magnitude of the bit error rate before FEC."},
+		{Name: "raw_ber_coef", Script: "raw_ber_coef", Offset: 796, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 9, Components: 1, ReadOnly: true,
+			Doc: "raw_ber_coef is its coefficient."},
+		{Name: "effective_ber_magnitude", Script: "effective_ber_magnitude", Offset: 816, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 11, Components: 1, ReadOnly: true,
+			Doc: "effective_ber_magnitude is the magnitude of the bit error rate after FEC."},
+		{Name: "effective_ber_coef", Script: "effective_ber_coef", Offset: 828, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 13, Components: 1, ReadOnly: true,
+			Doc: "effective_ber_coef is its coefficient."},
+		{Name: "symbol_ber_magnitude", Script: "symbol_ber_magnitude", Offset: 848, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 15, Components: 1, ReadOnly: true,
+			Doc: "symbol_ber_magnitude is the magnitude of the error rate of symbols, after FEC and retransmission."},
+		{Name: "symbol_ber_coef", Script: "symbol_ber_coef", Offset: 860, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 17, Components: 1, ReadOnly: true,
+			Doc: "symbol_ber_coef is its coefficient."},
 	},
 }
 

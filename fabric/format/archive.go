@@ -34,7 +34,7 @@ const (
 
 // LoadDir reads a fabric from the files of a directory, as Load reads it from an archive.
 func LoadDir(dir fs.FS, name string, open Opener) (*fabric.Fabric, error) {
-	g := gathering{name: name}
+	g := gathering{name: name, nested: true}
 	err := fs.WalkDir(dir, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && p == ".":
@@ -53,7 +53,35 @@ func LoadDir(dir fs.FS, name string, open Opener) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
+	topology := slices.ContainsFunc(g.members, func(m member) bool { return m.format.load != nil && !m.format.beside })
+	g.nested = false
+	for _, p := range g.archives {
+		if topology {
+			g.leaveOut(p, "an archive; the topology is read from the files beside it")
+		} else if err := g.addArchive(p, dir); err != nil {
+			return nil, err
+		}
+	}
 	return g.load(open)
+}
+
+// addArchive takes the files of an archive in a directory.
+func (g *gathering) addArchive(p string, dir fs.FS) error {
+	r, err := dir.Open(p)
+	if err != nil {
+		return FileError(err)
+	}
+	defer r.Close()
+	in, err := plainBytes(&meter{r, g}, path.Join(g.name, p), maxArchive)
+	if err != nil {
+		return err
+	}
+	g.within = p + "/"
+	defer func() { g.within = "" }()
+	if isZip(in) {
+		return g.addZip(in)
+	}
+	return g.addTar(in)
 }
 
 // isTar reports whether a file is a tar archive (POSIX ustar, GNU).
@@ -71,15 +99,24 @@ func isZip(in *bufio.Reader) bool {
 // loadTar reads a fabric from the files of a tar archive.
 func loadTar(in io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	g := gathering{name: name}
+	if err := g.addTar(in); err != nil {
+		return nil, err
+	}
+	return g.load(open)
+}
+
+// addTar takes the files of a tar archive.
+func (g *gathering) addTar(in io.Reader) error {
+	name := path.Join(g.name, g.within)
 	for t := tar.NewReader(in); ; {
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return g.load(open)
+			return nil
 		case err != nil && strings.HasPrefix(err.Error(), name+":"): // of the packing, or a limit
-			return nil, err
+			return err
 		case err != nil:
-			return nil, fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
+			return fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
 		}
 		mode := h.FileInfo().Mode().Type()
 		if h.Typeflag == tar.TypeLink {
@@ -89,46 +126,58 @@ func loadTar(in io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 			continue
 		}
 		if err := g.add(h.Name, mode, func() (io.ReadCloser, error) { return io.NopCloser(t), nil }); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// loadZip reads a fabric from the files of a zip archive, which is read into memory: its index is
-// at the end.
+// loadZip reads a fabric from the files of a zip archive.
 func loadZip(in io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	g := gathering{name: name}
+	if err := g.addZip(in); err != nil {
+		return nil, err
+	}
+	return g.load(open)
+}
+
+// addZip takes the files of a zip archive, which is read into memory: its index is at the end.
+func (g *gathering) addZip(in io.Reader) error {
+	name := path.Join(g.name, g.within)
 	in, err := Bounded(in, name, maxTopology)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	data, err := io.ReadAll(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // add refuses the path
-		return nil, fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
+		return fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
 	}
-	g := gathering{name: name}
 	for _, f := range z.File {
 		if f.Mode().IsDir() {
 			continue
 		}
 		if err := g.add(f.Name, f.Mode().Type(), func() (io.ReadCloser, error) { return f.Open() }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return g.load(open)
+	return nil
 }
 
 // gathering is the files of an archive or a directory.
 type gathering struct {
 	name    string // of the archive, for messages
+	within  string // the archive in a directory whose files are added, and a slash
 	count   int    // of files
 	total   int64  // bytes
 	memory  int64  // bytes of members
 	members []member
 	leftOut []string // files that are not read, and why
+	// archives are those in a directory. They are read if no other file is a topology.
+	archives []string
+	nested   bool // archives may be among the files
 }
 
 // member is a file that is read.
@@ -159,7 +208,10 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 	}
 	switch {
 	case !filepath.IsLocal(p):
-		return fmt.Errorf("%s: the path of a file leads out of the archive: %s; refused", g.name, plainPath(p))
+		return fmt.Errorf("%s: the path of a file leads out of the archive: %s; refused", path.Join(g.name, g.within), plainPath(p))
+	}
+	p = g.within + p
+	switch {
 	case mode&fs.ModeSymlink != 0:
 		g.leaveOut(p, "a link")
 		return nil
@@ -188,6 +240,14 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 	in, err := plainBytes(&meter{r, g}, path.Join(g.name, p), maxTopology)
 	if err != nil {
 		g.leaveOut(p, err.Error())
+		return nil
+	}
+	if isTar(in) || isZip(in) {
+		if g.nested {
+			g.archives = append(g.archives, p)
+		} else {
+			g.leaveOut(p, "an archive in an archive; unpack it")
+		}
 		return nil
 	}
 	head, _ := in.Peek(sniffSize)
@@ -256,7 +316,6 @@ var (
 		"log":           "a log; its findings are in ibdiagnet2.db_csv",
 		"net_dump":      "links are read from the topology",
 		"net_dump_agg":  "links are read from the topology",
-		"net_dump_ext":  "links are read from the topology",
 		"iblinkinfo":    "links are read from the topology",
 		"pm_agg":        "the counters are in ibdiagnet2.db_csv",
 		"mlnx_cntrs":    "the format is not public",

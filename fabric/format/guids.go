@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -30,9 +31,44 @@ var guid2LID = fileFormat{
 		words := bytes.Fields(l.text)
 		return l.class == lineNumber && len(words) == 3 && isHexWord(words[1], 4) && isHexWord(words[2], 4)
 	},
-	guids:    func(r io.Reader, name string) iter.Seq2[GUIDLine, error] { return readGUIDs(r, name, true) },
+	guids:    readLIDLines,
+	answers:  compareLIDs,
 	write:    WriteGUID2LID,
 	dumpHelp: `"guid2lid", of OpenSM`,
+}
+
+func readLIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
+	return readGUIDs(r, name, true)
+}
+
+// compareLIDs compares OpenSM's file of LIDs in a directory or archive with those of the topology. Ports that
+// are in one of the two only are usual: OpenSM keeps those of hosts that are gone.
+func compareLIDs(r io.Reader, name string, f *fabric.Fabric) (fabric.Reading, error) {
+	var reading fabric.Reading
+	var others []string
+	compared := 0
+	for g, err := range readLIDLines(r, name) {
+		if err != nil {
+			return reading, err
+		}
+		word, _, _ := strings.Cut(g.Rest, " ")
+		lid, ok := cNumber(word)
+		if !ok || lid > uint64(mad.MaxUnicastLID) {
+			return reading, fmt.Errorf("%s: expected a LID after the GUID, not %q", g.Position(), fabric.Clip(word))
+		}
+		for _, p := range f.PortByGUID(g.GUID) {
+			if p.LID() == 0 {
+				continue
+			}
+			if compared++; p.LID() != mad.LID(lid) {
+				others = append(others, fmt.Sprintf("%s: %d, there %d", p.Name(), p.LID(), lid))
+			}
+		}
+	}
+	if len(others) > 0 {
+		reading.Problems = append(reading.Problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has other LIDs than the topology for %d of %s: %s", name, len(others), plural.Count(compared, "port", "ports"), some(others))})
+	}
+	return reading, nil
 }
 
 var nodeNameMap = fileFormat{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,10 +20,11 @@ import (
 // names.
 var runFiles = sync.OnceValue(func() map[string]*fileFormat {
 	return map[string]*fileFormat{
-		"cables":     {about: "modules (ibdiagnet2.cables)", answers: readModuleFile},
-		"pm":         {about: "counters (ibdiagnet2.pm)", answers: readCounterFile, same: hasAnswers(mad.AttrPortCounters, 0)},
-		"nodes_info": {about: "firmware (ibdiagnet2.nodes_info)", answers: readNodesInfo, same: hasAnswers(mad.AttrAccessRegister, mad.RegisterNamed("MGIR").Register)},
-		"sm":         {about: "subnet managers (ibdiagnet2.sm)", answers: readManagers, same: hasAnswers(mad.AttrSMInfo, 0)},
+		"cables":       {about: "modules (ibdiagnet2.cables)", answers: readModuleFile},
+		"pm":           {about: "counters (ibdiagnet2.pm)", answers: readCounterFile, same: hasAnswers(mad.AttrPortCounters, 0)},
+		"nodes_info":   {about: "firmware (ibdiagnet2.nodes_info)", answers: readNodesInfo, same: hasAnswers(mad.AttrAccessRegister, mad.RegisterNamed("MGIR").Register)},
+		"sm":           {about: "subnet managers (ibdiagnet2.sm)", answers: readManagers, same: hasAnswers(mad.AttrSMInfo, 0)},
+		"net_dump_ext": {about: "bit error rates (ibdiagnet2.net_dump_ext)", answers: readErrorRates, same: hasAnswers(mad.AttrAccessRegister, mad.RegisterNamed("PPCNT").Register)},
 	}
 })
 
@@ -176,6 +178,97 @@ func readNodesInfo(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading,
 		d.register(r)
 	})
 	return d.reading(slices.Concat(d.answers, d.generalInfos()))
+}
+
+// readErrorRates reads the bit error rates of ports: a table with a line of names, whose columns are separated
+// by " : ", and lines of ports. Links and states are those of the topology.
+func readErrorRates(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading, error) {
+	d := newRunReader(in, name, f)
+	var columns []string
+	var answers []fabric.Answer
+	seen := map[[2]int]bool{}
+	port := mad.RegisterNamed("PPCNT")
+	for d.next() {
+		cells := strings.Split(string(d.text), " : ")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case bytes.HasPrefix(d.text, []byte(timestamp)):
+			_, text, _ := bytes.Cut(d.text, []byte(": "))
+			d.setBegan(string(text))
+			continue
+		case cells[0] == "Ty":
+			columns = cells
+			continue
+		case cells[0] != "SW" && cells[0] != "CA" && cells[0] != "RTR":
+			continue
+		}
+		if columns == nil || len(cells) < len(columns) { // a description may have more
+			return fabric.Reading{}, d.expected("%d columns as in the line that begins with Ty: %q", len(columns), d.shown())
+		}
+		cell := func(column string) []byte {
+			if i := slices.Index(columns, column); i >= 0 {
+				return []byte(cells[i])
+			}
+			return nil
+		}
+		guid, known, ok := dbNumber(cell("GUID"))
+		num, knownPort, okPort := dbNumber(cell("#IB"))
+		if !known || !ok || !knownPort || !okPort {
+			return fabric.Reading{}, d.expected("GUID and number of a port in the columns GUID and #IB: %q", d.shown())
+		}
+		data := selectStatistics()
+		rates := 0
+		for i, column := range []string{"Raw BER", "Effective BER", "Symbol BER"} {
+			text := cellText(cell(column))
+			if len(text) == 0 {
+				continue
+			}
+			coef, magnitude, ok := errorRate(string(text))
+			if !ok {
+				return fabric.Reading{}, d.expected("a bit error rate as in 3e-09, not %q: %q", fabric.Clip(string(text)), d.shown())
+			}
+			statistics().Field(bitErrorRates[i]+"_coef").SetUint(data, coef)
+			statistics().Field(bitErrorRates[i]+"_magnitude").SetUint(data, magnitude)
+			rates++
+		}
+		if rates == 0 { // no register of the port was read
+			continue
+		}
+		setText(statistics().Field("phy_symbol_errors"), data, 0, cell("Symbol Err"))
+		i, here := d.ids[mad.GUID(guid)]
+		at := [2]int{i, int(min(num, maxPorts+1))}
+		if !here || num > uint64(d.nodes[i].Info.NumPorts) || seen[at] {
+			d.strangers++
+			continue
+		}
+		seen[at] = true
+		setStatisticsPort(data, int(num))
+		d.hasRegisters[i] = true
+		answers = append(answers, fabric.Answer{Node: int32(i), Port: int16(num), Class: mad.ClassVendor0A, ID: mad.AttrAccessRegister.ID, Modifier: uint32(port.Register), Data: data})
+	}
+	if d.cut && d.err == nil {
+		d.fail("the end of the last line: the file is cut short")
+	}
+	return d.reading(slices.Concat(answers, d.generalInfos()))
+}
+
+// errorRate returns the coefficient and the magnitude of a rate such as 3e-09, or 1.5e-254, which is 15e-255: no
+// error was counted.
+func errorRate(text string) (coef, magnitude uint64, ok bool) {
+	mantissa, exponent, ok := strings.Cut(strings.ToLower(text), "e-")
+	e, err := strconv.ParseUint(exponent, 10, 8)
+	if !ok || err != nil {
+		return 0, 0, text == "0"
+	}
+	if whole, tenths, ok := strings.Cut(mantissa, "."); ok && strings.Trim(tenths, "0") != "" {
+		mantissa, e = whole+tenths[:1], e+1
+	} else {
+		mantissa = whole
+	}
+	coef, err = strconv.ParseUint(mantissa, 10, 8)
+	return coef, e, err == nil && coef <= 15 && e <= 255
 }
 
 // readManagers reads the list of subnet managers: groups with a line `SM - master`, and lines

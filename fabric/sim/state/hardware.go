@@ -218,6 +218,9 @@ func (h *Hardware) counters(content []byte, view RegisterView) mad.RegisterStatu
 		}).Encode(c.CounterSet[:])
 	case mad.CounterGroupStatistical:
 		s := mad.PPCNTStatistical{TimeSinceLastClear: ms, PhyReceivedBits: f.bits, PhySymbolErrors: f.uncorrectable, PhyCorrectedBits: f.wrongBits}
+		s.RawBERCoef, s.RawBERMagnitude = errorRate(f.wrongBits, f.bits)
+		s.EffectiveBERCoef, s.EffectiveBERMagnitude = errorRate(f.uncorrectable, f.bits)
+		s.SymbolBERCoef, s.SymbolBERMagnitude = s.EffectiveBERCoef, s.EffectiveBERMagnitude
 		for lane := range min(port.Lanes, len(s.PhyRawErrorsLane)) {
 			s.PhyRawErrorsLane[lane] = f.wrongBits / uint64(port.Lanes)
 		}
@@ -229,6 +232,23 @@ func (h *Hardware) counters(content []byte, view RegisterView) mad.RegisterStatu
 	}
 	c.Encode(content)
 	return mad.RegisterStatusOK
+}
+
+// errorRate returns a bit error rate as its coefficient, up to 9, and its magnitude: 15 and 255 without an error.
+func errorRate(errors, bits uint64) (coef, magnitude uint8) {
+	switch {
+	case bits == 0:
+		return 0, 0 // not measured
+	case errors == 0:
+		return 15, 255
+	}
+	rate := float64(errors) / float64(bits)
+	e := math.Ceil(-math.Log10(rate))
+	c := math.Round(rate * math.Pow(10, e))
+	if c == 10 {
+		c, e = 1, e-1
+	}
+	return uint8(c), uint8(e)
 }
 
 // portNumber returns the port that a register selects.
