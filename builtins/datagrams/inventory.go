@@ -121,6 +121,9 @@ func (x *inventory) read(name string, targets []starlark.Value, fields ...starla
 	if len(targets) == 0 {
 		return nil, nil
 	}
+	if e := topology.EnvOf(x.c.Runtime()); e.Loaded != nil && e.Stored == nil { // the file is a topology alone
+		return make([][]byte, len(targets)), nil
+	}
 	r, err := newRegisterRequest(x.c, &regGetArgs{Name: name, Target: starlark.NewList(targets), Fields: fields})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -50,6 +51,7 @@ True
 			if a.isPartial() {
 				return nil, lang.Errorf("around and hops require a live fabric; this session reads a file")
 			}
+			reportProblems(c.Fiber(), s.Loaded)
 			return s.Current, nil
 		}
 		if a.Around != nil {
@@ -395,13 +397,16 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 // are in fabric.problems.
 const maxWarnings = 10
 
-// reportProblems warns of the problems of a sweep, and counts those that make it
-// incomplete, so that the exit status agrees with the report.
+// reportProblems warns of the problems of a sweep, or of those of a file that make it incomplete, and counts
+// the latter, so that the exit status agrees with the report.
 func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
 	if note := EnvOf(f.Runtime).Unswept(found); note != "" && found.Scope() == "" {
 		f.Warn("discover: %s", note)
 	}
 	problems := found.Problems()
+	if found == EnvOf(f.Runtime).Loaded {
+		problems = slices.DeleteFunc(slices.Clone(problems), func(p fabric.Problem) bool { return !p.Kind.Missing() })
+	}
 	for i, p := range problems {
 		if p.Kind.Missing() {
 			f.Account.Unanswered++

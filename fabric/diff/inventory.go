@@ -18,18 +18,27 @@ const (
 	CableNew    = "link.replaced"
 )
 
-// inventory compares firmware and modules, where both sides have registers.
+// inventory compares firmware and modules, where both sides have registers of them.
 func (c *comparison) inventory() {
-	var has [2]bool
+	var firmware, modules [2]bool
+	mgir, pddr := mad.RegisterNamed("MGIR"), mad.RegisterNamed("PDDR")
 	for side, f := range c.fabrics {
-		has[side] = slices.ContainsFunc(f.Answers(), isRegister)
+		for _, a := range f.Answers() {
+			switch {
+			case !isRegister(a):
+			case a.Modifier == uint32(mgir.Register):
+				firmware[side] = true
+			case a.Modifier == uint32(pddr.Register) && len(a.Data) >= pddr.Size: // other pages are of faults
+				modules[side] = modules[side] || pddr.Resolve(a.Data, 0).Field("vendor_sn") != nil
+			}
+		}
 	}
-	c.lacking("firmware and modules", has[sideOld], has[sideNew])
-	if !has[sideOld] || !has[sideNew] {
-		return
+	if c.lacking("firmware", firmware[sideOld], firmware[sideNew]); firmware[sideOld] && firmware[sideNew] {
+		c.firmware()
 	}
-	c.firmware()
-	c.modules()
+	if c.lacking("modules", modules[sideOld], modules[sideNew]); modules[sideOld] && modules[sideNew] {
+		c.modules()
+	}
 }
 
 func isRegister(a fabric.Answer) bool {

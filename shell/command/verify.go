@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -80,6 +81,8 @@ func verifyTables(ctx context.Context, s *session.Session, o *verifyOptions) (sh
 	switch why := f.Unmanaged(); {
 	case s.Engine != nil && why != "" && o.tables.LFTs == "":
 		err = &session.HostError{Err: fmt.Errorf("%s: there are no LIDs and tables; start a subnet manager", why)}
+	case isDirectory(o.tables.LFTs):
+		err = fmt.Errorf("--lfts: %s: is a directory; name its file of tables, such as opensm-lfts.dump, or read its topology and tables with -F file:%[1]s verify", o.tables.LFTs)
 	case o.tables.LFTs != "":
 		r, err = routes.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
 	case o.tables.FAR != "":
@@ -231,4 +234,10 @@ func assignedLIDs(f *fabric.Fabric) []string {
 		}
 	}
 	return notes
+}
+
+// isDirectory reports whether path is a directory.
+func isDirectory(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }

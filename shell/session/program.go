@@ -20,6 +20,7 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/plural"
@@ -337,6 +338,8 @@ func (r *Runner) FinalStatus(worst int, err error) int {
 		return code
 	}
 	switch n := r.session.Unanswered(); {
+	case n > 0 && topology.EnvOf(r.session.Runtime).Loaded != nil:
+		fmt.Fprintf(r.console.Err(), "the file is incomplete: exit status %d\n", code)
 	case r.Deadline.hasPassed():
 		fmt.Fprintf(r.console.Err(), "%v: exit status %d\n", r.Deadline.late, code)
 	case n == 1:

@@ -315,7 +315,7 @@ func (s *Session) endPlan(operation string, status int, what string) int {
 		return status
 	}
 	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
-		return Named(operation, lang.Protect("plan", func() error { return s.writePlan(ctx, what) }))
+		return Named(operation, lang.Protect("plan", func() error { return s.writePlan(ctx, what, operation == "change plan") }))
 	}))
 }
 
@@ -334,10 +334,11 @@ func (s *Session) PlanWhile(ctx context.Context, file, what string, proof change
 		s.plan.planning.Stop()
 		return err
 	}
-	return s.writePlan(ctx, what)
+	return s.writePlan(ctx, what, true)
 }
 
-func (s *Session) writePlan(ctx context.Context, what string) error {
+// writePlan writes the plan, and prints its verdict; with result, the plan is also the output of the session.
+func (s *Session) writePlan(ctx context.Context, what string, result bool) error {
 	p, err := s.plan.planning.Finish(ctx, what)
 	if err != nil {
 		return err
@@ -351,6 +352,11 @@ func (s *Session) writePlan(ctx context.Context, what string) error {
 	if p.Report.Effect != nil {
 		for _, line := range p.Report.Effect.Lines() {
 			s.Print(lang.OneLine(line) + "\n")
+		}
+	}
+	if result && s.Format != lang.FormatText { // the lines above go to standard error
+		if err := s.Show(&changes.Value{Plan: p}); err != nil {
+			return err
 		}
 	}
 	if p.Target != nil && p.Base.Manager != nil && !s.Engine.Traits().Simulated {
