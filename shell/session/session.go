@@ -146,7 +146,7 @@ func New(p *Program, b Base) (*Session, error) {
 		settings = b.Serving.settings(settings)
 	}
 	clock := c.clock
-	if settings.VirtualTime {
+	if settings.VirtualTime && b.Connection != nil { // else nothing runs that waits, such as for --help
 		if c.sim == nil {
 			return nil, errors.New("--virtual-time: not supported without a fabric that is simulated in this process (-F sim)")
 		}
