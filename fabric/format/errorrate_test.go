@@ -3,6 +3,7 @@ package format_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,15 @@ func TestPhyStatistics(t *testing.T) {
 		if got := statisticsOf(f, test.guid, test.num); got != test.want {
 			t.Errorf("%s, want %s", got, test.want)
 		}
+	}
+	// A snapshot keeps registers to the byte; the key is not among them.
+	var b bytes.Buffer
+	if err := format.Dump(&b, f, format.KindSnapshot); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := format.Load(&b, "snap", nil)
+	if err != nil || !reflect.DeepEqual(kept.Answers(), f.Answers()) {
+		t.Errorf("snapshot: %v, %d answers of %d, or others", err, len(kept.Answers()), len(f.Answers()))
 	}
 	if want := "db has bit error rates in section PHY_DB16 at other places than known: they are kept as text (2 times)"; !slices.Contains(problemTexts(f), want) {
 		t.Errorf("%q, want %s", problemTexts(f), want)

@@ -168,9 +168,13 @@ func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
 	return z.Close()
 }
 
-// withoutKeys returns the data of a with 0 in all fields that are keys.
+// withoutKeys returns the data of a with 0 in all fields that are keys. That of a register is its content,
+// without the attribute around it, which has the key.
 func withoutKeys(a fabric.Answer) []byte {
 	attr := mad.Lookup(a.Class, a.ID)
+	if attr == mad.AttrAccessRegister {
+		attr = mad.LookupRegister(uint16(a.Modifier))
+	}
 	if attr == nil {
 		return a.Data
 	}
