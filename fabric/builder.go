@@ -35,6 +35,7 @@ type Builder struct {
 	read     time.Time
 	endless  bool
 	sections []Section
+	plan     *Plan // by handles; nil: not a plan
 }
 
 // builderNode is a node of a Builder. ports has elements 0 to NumPorts.
@@ -52,6 +53,7 @@ type builderPort struct {
 	guid     mad.GUID
 	fdr10    bool
 	label    string
+	cable    *PlanCable // nil: nothing stated
 	peer     int // handle, or -1
 	peerPort int
 }
@@ -190,6 +192,7 @@ func (b *Builder) Build() *Fabric {
 	f := &Fabric{from: -1, scope: b.scope, problems: b.problems, derived: new(derived), endless: b.endless}
 	f.place(b, order)
 	f.connect(b, order)
+	f.setPlan(b, order)
 	f.index()
 	f.inspect()
 	slices.SortStableFunc(f.problems, compareProblems)

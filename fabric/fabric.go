@@ -59,6 +59,7 @@ type Fabric struct {
 	derived  *derived
 	endless  bool // EndUnknown
 	sections []Section
+	plan     *Plan // nil: not from a plan
 
 	countersRead time.Time
 }

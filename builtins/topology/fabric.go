@@ -80,6 +80,7 @@ func newFabricType() *lang.Type[*Fabric] {
 			return out
 		}),
 		list("problems", "problem", "problems of the fabric or of its discovery: kind and text", true, problemsOf),
+		lang.Member[*Fabric]{Name: "plan", Type: "cable_plan", Doc: "what a plan of cables states besides nodes and links; None if the fabric was not read from a plan", Get: func(v *Fabric) starlark.Value { return planOf(v.Fabric) }},
 		lang.Member[*Fabric]{Name: "sections", Type: "dict", Doc: "what came with a file of ibdiagnet as text, by section: its lines, dicts of column to text", Get: func(v *Fabric) starlark.Value { return sectionsOf(v.Fabric) }},
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},

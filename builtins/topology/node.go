@@ -51,6 +51,7 @@ func init() {
 			}
 			return starlark.None
 		}},
+		lang.Member[Node]{Name: "place", Type: "place", Doc: "hall, row, rack and unit by the plan that the fabric was read from; None if unknown", Get: func(n Node) starlark.Value { return placeOf(n.Place()) }},
 	}, routerMembers()...)...).Important("name", "type", "lid", "guid")
 }
 

@@ -73,7 +73,7 @@ func init() {
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of its node", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
 		member("peer_guid", "string", "GUID of the node of the peer", true, peerGetter(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
-		member("label", "string", `label of the port on its device, as a file of ibdiagnet has it: "1/2/1"; None if unknown`, false, func(p Port) starlark.Value { return lang.TextOrNone(p.PanelLabel()) }),
+		member("label", "string", `label of the port on its device, as a file of ibdiagnet or a plan of cables has it: "1/2/1"; None if unknown`, false, func(p Port) starlark.Value { return lang.TextOrNone(p.PanelLabel()) }),
 		member("plane", "int", planeDoc, false, portPlane),
 		words("unhealthy", unhealthyDoc, false, records.WordsOf(mad.WordsUnhealthyReason), portUnhealthy),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
@@ -213,6 +213,8 @@ func init() {
 			}
 			return portUnhealthy(Port{l.B})
 		}},
+		end("label", "string", "label of the cable, by the plan that the fabric was read from; None if unknown", false, func(l Link) starlark.Value { return lang.TextOrNone(l.A.PlanCable().Label) }),
+		end("source", "string", `where the plan that the fabric was read from has the cable: "sheet Links row 7", "line 7"; None if it is not from a plan`, false, func(l Link) starlark.Value { return lang.TextOrNone(l.A.PlanCable().Source) }),
 		end("a_guid", "string", "GUID of the node of a", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
 		end("b_guid", "string", "GUID of the node of b", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
 	).AtVersion(2).Important("a", "b", "state", "speed", "width", "degraded")
