@@ -54,7 +54,7 @@ type builderPort struct {
 	fdr10    bool
 	label    string
 	cable    *PlanCable // nil: nothing stated
-	peer     int // handle, or -1
+	peer     int        // handle, or -1
 	peerPort int
 }
 

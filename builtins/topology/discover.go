@@ -150,37 +150,77 @@ var LoadFabric = lang.Builtin{
 	Name:    "load_fabric",
 	Returns: "fabric",
 	Group:   GroupFabric,
-	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"}},
-	Doc: `Reads a fabric from a topology file.
-The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh; or an archive (.tgz, .zip, ...) with one of these and tables for it. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it.`,
+	Params: []lang.Param{
+		{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"},
+		{Name: "hca_map", Kind: lang.KindPath, Default: `""`, Keyword: true, Doc: "a file hca_mapping.csv, which names the adapters of hosts by the numbers of a plan: lines such as 1,mlx5_0"},
+		{Name: "map", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: `the columns of a plan whose header is not recognised: "a_name=Device,a_port=Col 3,b_name=Col 5,b_port=Col 6"`},
+	},
+	Doc: `Reads a fabric from a topology file or a plan of cables.
+The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, or a snapshot of fabsh; a plan of cables (a P2P or A/Z sheet as CSV or xlsx, UFM's NDT, topoconfig.conf, cables of NetBox, and others: help("formats")); or an archive (.tgz, .zip, ...) with one of these and tables for it, or with the sheets of a plan. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it. What a plan states besides cables is fabric.plan; its rows that could not be used are listed there and make the fabric incomplete.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
-		f, err := OpenFabric(c, a.Path)
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path, HCAMap, Map string }) (starlark.Value, error) {
+		m, err := format.ParsePlanMap(a.Map)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		o := format.PlanOptions{Map: m}
+		if a.HCAMap != "" {
+			err := openFile(c, a.HCAMap, func(file io.Reader, _ format.Opener) (err error) {
+				o.Adapters, err = format.LoadAdapters(file, a.HCAMap)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if o.Map == nil && o.Adapters == nil {
+			return fabricValue(OpenFabric(c, a.Path))
+		}
+		var f *fabric.Fabric
+		err = openFile(c, a.Path, func(file io.Reader, open format.Opener) (err error) {
+			f, err = format.LoadPlan([]format.PlanFile{{Name: a.Path, Reader: file}}, o, open)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		return f, nil
+		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
 	}),
 }
 
-// OpenFabric reads a fabric from the file at path.
-func OpenFabric(c *lang.Call, path string) (*Fabric, error) {
-	var f *fabric.Fabric
-	err := c.Block(func(ctx context.Context) error {
+// fabricValue returns a fabric as a value; nil after an error.
+func fabricValue(f *Fabric, err error) (starlark.Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openFile opens a file that the script may read, and passes it to read.
+func openFile(c *lang.Call, path string, read func(file io.Reader, open format.Opener) error) error {
+	return c.Block(func(ctx context.Context) error {
 		files := c.Runtime().Files
 		file, err := files.Open(ctx, path)
 		if err != nil {
 			return lang.Errorf("%w", err)
 		}
 		defer file.Close()
-		f, err = format.Load(file, path, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) })
-		if err != nil {
+		if err := read(file, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) }); err != nil {
 			return lang.Errorf("%w", err)
 		}
 		return nil
+	})
+}
+
+// OpenFabric reads a fabric from the file at path.
+func OpenFabric(c *lang.Call, path string) (*Fabric, error) {
+	var f *fabric.Fabric
+	err := openFile(c, path, func(file io.Reader, open format.Opener) (err error) {
+		f, err = format.Load(file, path, open)
+		return err
 	})
 	if err != nil {
 		return nil, err

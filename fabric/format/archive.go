@@ -78,10 +78,19 @@ func (g *gathering) addArchive(p string, dir fs.FS) error {
 	}
 	g.within = p + "/"
 	defer func() { g.within = "" }()
-	if isZip(in) {
-		return g.addZip(in)
+	if !isZip(in) {
+		return g.addTar(in)
 	}
-	return g.addTar(in)
+	_, z, err := readZip(in, path.Join(g.name, p))
+	switch {
+	case err != nil:
+		return err
+	case isWorkbook(z):
+		g.within = ""
+		g.leaveOut(p, "a workbook; name it alone")
+		return nil
+	}
+	return g.addZip(z)
 }
 
 // isTar reports whether a file is a tar archive (POSIX ustar, GNU).
@@ -131,30 +140,46 @@ func (g *gathering) addTar(in io.Reader) error {
 	}
 }
 
-// loadZip reads a fabric from the files of a zip archive.
+// loadZip reads a fabric from the files of a zip archive, or a plan from a workbook, which is one.
 func loadZip(in io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	data, z, err := readZip(in, name)
+	if err != nil {
+		return nil, err
+	}
+	if isWorkbook(z) {
+		b := newPlanBook(name, PlanOptions{})
+		b.start(KindPlan, name)
+		if err := b.workbook(data); err != nil {
+			return nil, err
+		}
+		return b.fabric()
+	}
 	g := gathering{name: name}
-	if err := g.addZip(in); err != nil {
+	if err := g.addZip(z); err != nil {
 		return nil, err
 	}
 	return g.load(open)
 }
 
-// addZip takes the files of a zip archive, which is read into memory: its index is at the end.
-func (g *gathering) addZip(in io.Reader) error {
-	name := path.Join(g.name, g.within)
+// readZip reads a zip archive into memory: its index is at the end.
+func readZip(in io.Reader, name string) ([]byte, *zip.Reader, error) {
 	in, err := Bounded(in, name, maxTopology)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	data, err := io.ReadAll(in)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // add refuses the path
-		return fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
 	}
+	return data, z, nil
+}
+
+// addZip takes the files of a zip archive.
+func (g *gathering) addZip(z *zip.Reader) error {
 	for _, f := range z.File {
 		if f.Mode().IsDir() {
 			continue
@@ -378,9 +403,10 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 	slices.SortStableFunc(g.members, func(a, b member) int { return strings.Compare(a.path, b.path) })
 	var best *member
 	folders := map[string]bool{}
+	plansOnly := !slices.ContainsFunc(g.members, func(m member) bool { return m.format.load != nil && !m.format.beside && m.format.plan == nil })
 	for i := range g.members {
 		m := &g.members[i]
-		if m.format.load == nil || m.format.beside {
+		if m.format.load == nil || m.format.beside || m.format.plan != nil && !plansOnly {
 			continue
 		}
 		folders[path.Dir(m.path)] = true
@@ -400,6 +426,9 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 		slices.Sort(names)
 		return nil, fmt.Errorf("%s: topologies in %d folders: %s; unpack it, and name one of them", g.name, len(names), some(names))
 	}
+	if best.format.plan != nil {
+		return g.loadPlan()
+	}
 	f, err := Load(bytes.NewReader(best.data), path.Join(g.name, best.path), open)
 	if err != nil {
 		return nil, err
@@ -413,6 +442,27 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 		}
 	}
 	return t.fabric(), nil
+}
+
+// loadPlan reads the files as one plan of cables.
+func (g *gathering) loadPlan() (*fabric.Fabric, error) {
+	var files []PlanFile
+	for i := range g.members {
+		if m := &g.members[i]; m.format.plan != nil {
+			files = append(files, PlanFile{m.path, bytes.NewReader(m.data)})
+		} else {
+			g.leaveOut(m.path, m.format.about+": not a plan of cables")
+		}
+	}
+	f, err := LoadPlan(files, PlanOptions{}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", g.name, err)
+	}
+	if len(g.leftOut) > 0 {
+		slices.Sort(g.leftOut)
+		f = withProblems(f, []fabric.Problem{{Kind: fabric.ProblemLeftOut, Text: g.name + ": not read: " + g.listed()}})
+	}
+	return f, nil
 }
 
 // listed lists files that are not read; "": none.

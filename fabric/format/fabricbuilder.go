@@ -24,6 +24,8 @@ type topology struct {
 	problems []fabric.Problem
 	unquoted strayLines // names without the quote at the end
 
+	plan *fabric.Plan // by index of the node; nil: not a plan
+
 	noLIDs    int  // records of ports without a valid LID, where the format has one
 	noLIDAt   pos  // of the first
 	lacksLIDs bool // the format has none for some nodes: they stay unknown
@@ -39,7 +41,8 @@ type node struct {
 	port0    bool // the file gives lid and lmc of port 0
 	lid      mad.LID
 	lmc      uint8
-	lines    []portLine // in file order
+	lines    []portLine  // in file order
+	device   *planDevice // of a plan
 }
 
 // portLine is what a file has of a port and its cable.
@@ -52,6 +55,7 @@ type portLine struct {
 	guid     mad.GUID
 	farGUID  mad.GUID
 	label    string // of the panel
+	cable    fabric.PlanCable
 	lid      mad.LID
 	lmc      uint8
 	farLID   mad.LID // 0: unknown
@@ -158,6 +162,9 @@ func (t *topology) fabric(name string) (*fabric.Fabric, error) {
 	}
 	b := fabric.NewBuilder()
 	b.SetEndUnknown()
+	if t.plan != nil {
+		b.SetPlan(t.plan)
+	}
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		s := fabric.NodeSpec{Info: n.info, Name: n.name, FileID: n.id}
@@ -207,7 +214,7 @@ func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
 			lids = append(lids, &n.lines[j].lid)
 		}
 	}
-	if t.lacksLIDs || t.noLIDs > 0 {
+	if t.lacksLIDs || t.noLIDs > 0 || len(lids) == 0 {
 		return nil
 	}
 	for _, lid := range lids {
@@ -230,6 +237,9 @@ func (t *topology) connect(b *fabric.Builder, i, j int) error {
 	n := &t.nodes[i]
 	p := &n.lines[j]
 	b.SetLabel(i, p.num, p.label)
+	if p.cable != (fabric.PlanCable{}) {
+		b.SetCable(i, p.num, p.cable)
+	}
 	if p.open {
 		if p.state != 0 {
 			b.SetPort(i, p.num, &mad.PortInfo{PortState: p.state, PortPhysicalState: p.physical})

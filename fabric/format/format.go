@@ -44,6 +44,8 @@ const FormatUnknown FormatName = ""
 //   - ibdmSL2VL is above nodeNameMap: both take a quote in the second word.
 //   - opensmMFTs is above ibdmTopo, which takes any indented line with an arrow.
 //   - perfQuery is above what takes comments.
+//   - topoConfig and planTables are above guidList, and below cables and ndt, whose headers
+//     planTables takes too.
 //   - guidList is below all of these: it takes any line with a number.
 //
 // Help, messages and FORMATS.md name formats in this order too.
@@ -57,6 +59,11 @@ var formats = []*fileFormat{
 	&ibdiagnetDB,
 	&cables,
 	&ndt,
+	&topoConfig,
+	&planTables,
+	&planJSON,
+	&planXML,
+	&slurmTopology,
 	&queryErrors,
 	&perfQuery,
 
@@ -96,6 +103,7 @@ type fileFormat struct {
 	// Readers, by what the format holds. open opens the files that a topology
 	// includes; it may be nil.
 	load    func(r io.Reader, name string, open Opener) (*fabric.Fabric, error)
+	plan    func(b *planBook, r io.Reader) error // adds a file to a plan of cables
 	system  func(r io.Reader, name string) (*ibnl, error)
 	lfts    rowReader[*LFT]
 	fars    rowReader[*FAR]
@@ -149,6 +157,9 @@ func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	head = bytes.Clone(head) // the buffer is reused
 	if what := notText(head); what != "" && (f == nil || BinaryKind(head) != "") {
 		return nil, fmt.Errorf("%s: expected a topology, but this is %s", name, what)
+	}
+	if f == nil && looksLikeTable(head) {
+		f = &planTables // whose header is not recognised
 	}
 	if f == nil {
 		f = &ibnetdiscover // a net file of ibsim, written by hand
@@ -251,8 +262,30 @@ func Recognise(head []byte) FormatName {
 func recognise(head []byte) *fileFormat {
 	var l headLine
 	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	if isNetBox(head) {
+		return &planJSON
+	}
+	if f := recogniseLines(&l, head); f != nil {
+		return f
+	}
+	return recogniseCapture(head)
+}
+
+// recogniseLines returns the first format that takes a line, as long as the lines leave it to the next.
+// Below titles, which no format takes, only the header of a plan is recognised.
+func recogniseLines(l *headLine, head []byte) *fileFormat {
+	titles := 0
 	for raw := range bytes.Lines(head[:min(len(head), sniffSize)]) {
 		l.set(raw)
+		if titles > 0 {
+			if titles++; titles > maxTitles {
+				return nil
+			}
+			if len(l.text) > 0 && sniffTable(l) {
+				return &planTables
+			}
+			continue
+		}
 		if l.class == lineBlank {
 			continue
 		}
@@ -264,16 +297,19 @@ func recognise(head []byte) *fileFormat {
 			}
 		}
 		for _, f := range formats {
-			if f.sniff != nil && f.sniff(&l) {
+			if f.sniff != nil && f.sniff(l) {
 				return f
 			}
 		}
 		if !l.undecided() {
-			break
+			titles = 1
 		}
 	}
-	return recogniseCapture(head)
+	return nil
 }
+
+// maxTitles is how many lines may stand above the header of a plan.
+const maxTitles = 64
 
 // recogniseCapture returns the first format, among dumps that tools print to a terminal, that
 // takes one of the first lines, whatever stands above: a banner, a prompt.

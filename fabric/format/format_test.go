@@ -163,6 +163,16 @@ var samples = []struct {
 	{"START_here\n", FormatUnknown},
 	{"#StartDevice,StartPort,EndDevice,EndPort,LinkType\n", KindNDT},
 	{",rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,,\n", KindNDT},
+	{"0x0002c90300aa0040,1,0x0002c90300bb0010,1,Any,Active\n", KindTopoConfig},
+	{"0x0002c90300aa0040,1,0x0002c90300bb0010,Any,Active\n", KindGUIDs},
+	{"Rack,U,Name,HCA/Port,Rack,U,Name,Port\n", KindPlan},
+	{"Cabling of hall 1\n\nRack;U;Name;HCA/Port;Rack;U;Name;Port\n", KindPlan},
+	{"from,port,to,port\n", KindPlan},
+	{"{\n \"count\": 0,\n \"results\": []\n}", KindPlanJSON},
+	{"[{\"id\": 1, \"a_terminations\": []}]", KindPlanJSON},
+	{"{\"nodes\": []}", FormatUnknown},
+	{"<?xml version=\"1.0\"?>\n<Topology>", KindPlanXML},
+	{"# x\nSwitchName=s1 Nodes=node[1-4]\n", KindSlurm},
 	{"SYSTEM LEAF,LEAF:4x\n", KindIBNL},
 	{"TOPSYSTEM A\n", KindIBNL},
 	{"fabsh snapshot 1\n", KindSnapshot},
@@ -220,7 +230,7 @@ func TestLoadErrors(t *testing.T) {
 		{"nothing", "", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
 		{"comments", "# nothing\n\n", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
 		{"another format", "{\"nodes\": []}\n", `net:1: expected a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): "{\"nodes\": []}"`},
-		{"columns", "from,port,to,port\nleaf,1,spine,1\n", `net:1: expected the names of the columns of a plan of cables, a,a_port,b,b_port or StartDevice,StartPort,EndDevice,EndPort, above its lines: "from,port,to,port"`},
+		{"columns", "here,port,there,socket\nleaf,1,spine,1\n", `net: no header names a device and a port of two ends; name the columns, as in --map 'a_name=?,a_port=port,b_name=?,b_port=?'`},
 		{"unknown setting", "colour=3\n", `net:1: expected one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not "colour"`},
 		{"number", "vendid=Mellanox\n", `net:1: expected vendid to be a number of 24 bits, not "Mellanox"`},
 		{"GUID", "switchguid=0xhello\n", `net:1: expected a GUID, as in 0x2c90300100000, not "0xhello"`},
@@ -266,7 +276,7 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestDumpUnknownKind(t *testing.T) {
-	const kinds = "ibnetdiscover, opensm-subnet, cables, topo, guid2lid, node-name-map, ibnl, snapshot"
+	const kinds = "ibnetdiscover, opensm-subnet, cables, plan, topo, guid2lid, node-name-map, ibnl, snapshot"
 	const tables = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels; "snapshot", of fabsh`
 	for _, test := range []struct {
 		err  error

@@ -316,8 +316,6 @@ func (r *recordReader) setting(s string) error {
 		return nil
 	}
 	switch {
-	case (rest == "" || rest[0] != '=' && rest[0] != '+') && strings.Count(s, ",") > 1: // no record of a node, and no setting, has several
-		return r.expected("the names of the columns of a plan of cables, a,a_port,b,b_port or StartDevice,StartPort,EndDevice,EndPort, above its lines: %q", fabric.Clip(s))
 	case rest == "" || rest[0] != '=' && rest[0] != '+':
 		return r.expected("a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): %q", fabric.Clip(s))
 	}

@@ -58,6 +58,9 @@ func loadTopo(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
+	if t.generic != nil {
+		return t.withoutTypes(name)
+	}
 	if err := t.finish(); err != nil {
 		return nil, err
 	}
@@ -74,6 +77,7 @@ type topoReader struct {
 	guids   map[mad.NodeType]*guidBase
 	systems map[string]*topoSystem // by name
 	order   []string               // of systems in the file
+	generic *topoSystem            // the first whose type no .ibnl file defines: then none does
 	current *topoSystem            // the one whose cables are being read
 	name    string                 // of current
 	cables  []cable
@@ -122,7 +126,7 @@ func (t *topoReader) line(words []string) {
 			t.fail("boards and their variants after CFG:, with commas between, as in leaf1=12x,leaf3=R: %q", fabric.Clip(config))
 			return
 		}
-		if m != "" {
+		if m != "" && c.mods != nil {
 			c.mods[key] = value
 		}
 	}
@@ -131,7 +135,7 @@ func (t *topoReader) line(words []string) {
 // system returns the system of that name, which is added if it is new.
 func (t *topoReader) system(kind, name string) *topoSystem {
 	if c := t.systems[name]; c != nil {
-		if c.kind != kind && !slices.Contains(c.def.names, kind) {
+		if c.kind != kind && (c.def == nil || !slices.Contains(c.def.names, kind)) {
 			t.fail("%s to be a %s, as in %s, not a %s", name, c.kind, c.at, kind)
 			return nil
 		}
@@ -141,6 +145,18 @@ func (t *topoReader) system(kind, name string) *topoSystem {
 	if err != nil {
 		t.err = err
 		return nil
+	}
+	if def == nil && (len(t.order) == 0 || t.generic != nil) {
+		c := &topoSystem{kind: kind, at: t.at}
+		if t.generic == nil {
+			t.generic = c
+		}
+		t.systems[name] = c
+		t.order = append(t.order, name)
+		return c
+	}
+	if def != nil && t.generic != nil {
+		t.at, kind, def = t.generic.at, t.generic.kind, nil
 	}
 	if def == nil {
 		t.fail("a type of system that a .ibnl file beside this one or in the directory ibnl there defines, not %q; ibutils has some in /usr/lib/*/ibdm*/ibnl", kind)
@@ -175,6 +191,36 @@ func (t *topoReader) finish() error {
 	}
 	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.at.file + " has no GUIDs; they were assigned in its order"})
 	return nil
+}
+
+// withoutTypes makes a fabric of a file without .ibnl files, as NVIDIA's tools write it: a system is one
+// switch whose plugs P<n> are its ports, or a host whose plugs mlx5_<n>/P<m> are those of adapters.
+func (t *topoReader) withoutTypes(name string) (*fabric.Fabric, error) {
+	b := newPlanBook(name, PlanOptions{})
+	b.kind, b.strict, b.bytes = KindTopo, true, t.bytes
+	for _, c := range t.cables {
+		r := planRow{at: c.at, source: fmt.Sprintf("line %d", c.at.line), rate: c.rate}
+		for i, plug := range [2]struct{ name, plug string }{{c.name, c.plug}, {c.far, c.farPlug}} {
+			e := b.plainEnd(plug.name, plug.plug, "plug")
+			kind := t.systems[plug.name].kind
+			e.device.model = kind
+			if e.name.form != portNumber && e.name.form != portHCA {
+				return nil, fmt.Errorf("%s: expected a .ibnl file of type %s beside this one or in the directory ibnl there, or plugs P<n> and mlx5_<n>/P<m>, not %q", c.at, kind, fabric.Clip(plug.plug))
+			}
+			if e.name.form == portNumber && !strings.HasPrefix(kind, "HCA") && !scans(kind, "MT%d", new(int)) {
+				e.device.isSwitch = true
+			}
+			r.ends[i] = e
+		}
+		if err := b.add(r); err != nil {
+			return nil, err
+		}
+	}
+	b.problems = append(b.problems, fabric.Problem{Kind: fabric.ProblemPlan, Text: fmt.Sprintf("%s: no .ibnl file defines type %s or any other; each system is read as one device", name, t.generic.kind)})
+	if t.cut {
+		b.endsWithin(t.lines.at)
+	}
+	return b.fabric()
 }
 
 // plug returns the node and port that a plug of a system is wired to.
