@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // planCables are the cables that the complete files of testdata/plans have.
@@ -231,27 +232,42 @@ func TestPlanMap(t *testing.T) {
 
 // TestWritePlan: a plan that is written reads again as the same cables, whatever nodes are called.
 func TestWritePlan(t *testing.T) {
-	f, err := LoadPlan(planFiles(t, "cvt_ptp.xlsx"), PlanOptions{}, nil)
+	planned, err := LoadPlan(planFiles(t, "cvt_ptp.xlsx"), PlanOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text, book bytes.Buffer
-	if err := Dump(&text, f, KindPlan); err != nil {
-		t.Fatal(err)
+	b := fabric.NewBuilder()
+	leaf := b.AddNode(fabric.NodeSpec{Name: "leaf", Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 40, NodeGUID: 1}})
+	for i, name := range []string{"=1+1", "-x", "a,\"b\";", "n1", "n1 mlx5_0", "n2 HCA-1", "two words"} {
+		for num := 1; num <= 2; num++ {
+			n := leaf + 1 + i
+			if num == 1 {
+				n = b.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 2, NodeGUID: mad.GUID(0x10 + i)}})
+			}
+			if err := b.Link(leaf, 2*i+num, n, num); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if err := WritePlanWorkbook(&book, f); err != nil {
-		t.Fatal(err)
-	}
-	for name, in := range map[string]*bytes.Buffer{"plan.csv": &text, "plan.xlsx": &book} {
-		again, err := Load(in, name, nil)
-		if err != nil {
+	for _, f := range []*fabric.Fabric{planned, b.Build()} {
+		var text, book bytes.Buffer
+		if err := Dump(&text, f, KindPlan); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(cablesOf(f), cablesOf(again)); d != "" {
-			t.Errorf("%s: (-want +got):\n%s", name, d)
+		if err := WritePlanWorkbook(&book, f); err != nil {
+			t.Fatal(err)
 		}
-		if got, want := again.NodeByName("leaf-01")[0].Place(), (fabric.Place{Rack: "R01", Unit: "41"}); got != want {
-			t.Errorf("%s: place: got %v, want %v", name, got, want)
+		for name, in := range map[string]*bytes.Buffer{"plan.csv": &text, "plan.xlsx": &book} {
+			again, err := Load(in, name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(cablesOf(f), cablesOf(again)); d != "" {
+				t.Errorf("%s: (-want +got):\n%s", name, d)
+			}
+			if got, want := again.NodeByName(f.Nodes()[0].Name())[0].Place(), f.Nodes()[0].Place(); got.Rack != want.Rack || got.Unit != want.Unit {
+				t.Errorf("%s: place: got %v, want %v", name, got, want)
+			}
 		}
 	}
 }
