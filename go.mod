@@ -20,7 +20,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/ulikunitz/xz v0.5.17 // archives of files
-	github.com/xuri/excelize/v2 v2.11.1 // workbooks: plans of cables
+	github.com/xuri/excelize/v2 v2.11.1 // workbooks: plans of cables, work orders
 	go.lsp.dev/jsonrpc2 v0.10.0 // fabsh lsp, with go.lsp.dev/protocol
 	go.lsp.dev/protocol v0.12.0 // types of the Language Server Protocol, for fabsh lsp
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5

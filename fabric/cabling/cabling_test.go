@@ -1,0 +1,350 @@
+package cabling
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// wiring is a fabric whose cables can be changed: ports by name, "leaf-1/3".
+type wiring struct {
+	from  *fabric.Fabric
+	links map[string]string // both ways
+	slow  map[string]bool   // ports that run at a lower speed
+}
+
+func wiringOf(f *fabric.Fabric) *wiring {
+	w := &wiring{from: f, links: map[string]string{}, slow: map[string]bool{}}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil {
+			w.links[p.Name()] = p.Peer().Name()
+		}
+	}
+	return w
+}
+
+func (w *wiring) link(a, b string) { w.links[a], w.links[b] = b, a }
+
+func (w *wiring) unlink(a string) string {
+	b := w.links[a]
+	delete(w.links, a)
+	delete(w.links, b)
+	return b
+}
+
+// build returns the fabric with these cables. A plan has racks, and states the rate of its cables; a
+// fabric has no nodes that no cable reaches.
+func (w *wiring) build(t testing.TB, plan bool) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	if plan {
+		places := make([]fabric.Place, 0, len(w.from.Nodes()))
+		for i := range w.from.Nodes() {
+			places = append(places, fabric.Place{Hall: "A", Rack: "R" + strconv.Itoa(i/18), Unit: strconv.Itoa(i%18 + 1)})
+		}
+		b.SetPlan(&fabric.Plan{Places: places})
+	}
+	handle := map[string]int{}
+	for i := range w.from.Nodes() {
+		n := &w.from.Nodes()[i]
+		if plan || slices.ContainsFunc(slices.Collect(n.Ports()), func(p *fabric.Port) bool { return w.links[p.Name()] != "" }) {
+			handle[n.Name()] = b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name(), Switch: n.SwitchInfo()})
+		}
+	}
+	at := func(name string) (int, int) {
+		i := strings.LastIndexByte(name, '/')
+		num, _ := strconv.Atoi(name[i+1:])
+		return handle[name[:i]], num
+	}
+	for i := range w.from.Nodes() {
+		n := &w.from.Nodes()[i]
+		h, ok := handle[n.Name()]
+		if !ok {
+			continue
+		}
+		if n.IsSwitch() {
+			b.SetPort(h, 0, &mad.PortInfo{CapabilityMask: mad.CapabilityMaskIsExtendedSpeedsSupported})
+		}
+		for p := range n.Ports() {
+			info := mad.PortInfo{CapabilityMask: mad.CapabilityMaskIsExtendedSpeedsSupported}
+			far := w.links[p.Name()]
+			info.PortPhysicalState, info.PortState = mad.PortPhysicalStatePolling, mad.PortStateDown
+			if far != "" {
+				info.PortPhysicalState, info.PortState = mad.PortPhysicalStateLinkUp, mad.PortStateActive
+				info.LinkWidthActive, info.LinkSpeedActive, info.LinkSpeedExtActive = mad.LinkWidth4x, mad.LinkSpeedQDR, mad.LinkSpeedExtHDR
+				if w.slow[p.Name()] || w.slow[far] {
+					info.LinkWidthActive = mad.LinkWidth1x
+				}
+			}
+			b.SetPort(h, p.Num(), &info)
+			if far > p.Name() {
+				m, num := at(far)
+				if err := b.Link(h, p.Num(), m, num); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return b.Build()
+}
+
+// repair does what actions state, as hands would: a plug goes only into a free port. It returns the
+// number of plugs moved, and the largest number of cables that were out at a time.
+func (w *wiring) repair(t *testing.T, list []*Action) (plugs, out int) {
+	t.Helper()
+	held := map[string]string{} // chain: the cable end that its first step keeps, by the port that it stays at
+	for _, x := range list {
+		from, to, stays := x.From.String(), x.To.String(), x.Stays.String()
+		switch x.Verb {
+		case Swap:
+			a, b := w.unlink(from), w.unlink(to)
+			if a != stays {
+				t.Errorf("%s: the other end at %s is %s, not %s", x.ID, from, a, stays)
+			}
+			w.link(from, b)
+			w.link(to, a)
+			plugs, out = plugs+2, max(out, 2)
+		case Move:
+			if x.First != "" {
+				held[x.Chain] = w.unlink(to)
+				if !strings.Contains(x.First, to+" ") {
+					t.Errorf("%s: %s", x.ID, x.First)
+				}
+			}
+			far := held[x.Chain]
+			if far != stays {
+				far = w.unlink(from)
+				out = max(out, 1)
+				if held[x.Chain] != "" {
+					out = max(out, 2)
+				}
+			}
+			if far != stays || w.links[to] != "" {
+				t.Errorf("%s: move %s to %s: the other end is %q, not %q, or %q is in the way", x.ID, from, to, far, stays, w.links[to])
+			}
+			w.link(stays, to)
+			plugs++
+		case Connect:
+			if w.links[from] != "" || w.links[to] != "" {
+				t.Errorf("%s: connect %s - %s: not free", x.ID, from, to)
+			}
+			w.link(from, to)
+			plugs++
+		case Remove:
+			if w.unlink(from) != to {
+				t.Errorf("%s: remove %s - %s: no such cable", x.ID, from, to)
+			}
+			plugs++
+		case Reseat:
+			delete(w.slow, from)
+			delete(w.slow, to)
+		default:
+			t.Errorf("%s: %s", x.ID, x.Verb)
+		}
+	}
+	return plugs, out
+}
+
+// A mistake is one kind of difference at cables of the plan.
+type mistake struct {
+	kind   Kind
+	verb   Verb
+	cables []string // planned cables, or those found, by the lower end
+	steps  int
+}
+
+func (m mistake) String() string {
+	slices.Sort(m.cables)
+	return fmt.Sprintf("%s %s %d %s", m.kind, m.verb, m.steps, strings.Join(m.cables, ", "))
+}
+
+func cableName(a, b string) string { return min(a, b) + " - " + max(a, b) }
+
+// spoil makes mistakes at cables of which each is touched once.
+func (w *wiring) spoil(rnd *rand.Rand, count int) (made []string) {
+	ports := slices.Sorted(maps.Keys(w.links))
+	rnd.Shuffle(len(ports), func(i, j int) { ports[i], ports[j] = ports[j], ports[i] })
+	var free []string
+	for i := range w.from.Ports() {
+		if p := &w.from.Ports()[i]; p.Num() > 0 && p.Peer() == nil {
+			free = append(free, p.Name())
+		}
+	}
+	rnd.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	touched := map[string]bool{}
+	take := func() (a, b string) {
+		for {
+			a, b = ports[0], w.links[ports[0]]
+			ports = ports[1:]
+			if b != "" && !touched[a] && !touched[b] {
+				touched[a], touched[b] = true, true
+				return a, b
+			}
+		}
+	}
+	kinds := 6
+	for i := range count {
+		m := mistake{steps: 1}
+		switch i % kinds {
+		case 0, 1: // exchanges of two, and rotations of three
+			n := 2 + i%kinds
+			var near, far []string
+			for range n {
+				a, b := take()
+				near, far = append(near, a), append(far, b)
+				m.cables = append(m.cables, cableName(a, b))
+			}
+			for i := range n {
+				w.unlink(near[i])
+			}
+			for i := range n {
+				w.link(near[i], far[(i+1)%n])
+			}
+			m.kind, m.verb = Miswired, Swap
+			if n > 2 {
+				m.verb, m.steps = Move, n
+			}
+		case 2:
+			a, b := take()
+			w.unlink(a)
+			w.link(a, free[0])
+			free = free[1:]
+			m.kind, m.verb, m.cables = Miswired, Move, []string{cableName(a, b)}
+		case 3:
+			a, b := take()
+			w.unlink(a)
+			m.kind, m.verb, m.cables = Missing, Connect, []string{cableName(a, b)}
+		case 4:
+			a, b := free[0], free[1]
+			free = free[2:]
+			w.link(a, b)
+			m.kind, m.verb, m.cables = Undefined, Remove, []string{cableName(a, b)}
+		case 5:
+			a, b := take()
+			w.slow[a] = true
+			m.kind, m.verb, m.cables = Slower, Reseat, []string{cableName(a, b)}
+		}
+		made = append(made, m.String())
+	}
+	return made
+}
+
+// found returns the chains of a report as mistakes.
+func found(r *Report) (list []string) {
+	chains := map[string]*mistake{}
+	for _, x := range r.Actions {
+		m := chains[x.Chain]
+		if m == nil {
+			m = &mistake{kind: x.Kind, verb: x.Verb, steps: x.Steps}
+			chains[x.Chain] = m
+		}
+		pairs := x.Planned
+		if x.Kind == Undefined {
+			pairs = x.Found
+		}
+		if x.Verb == Reseat {
+			pairs = x.From.String() + " - " + x.To.String()
+		}
+		for pair := range strings.SplitSeq(pairs, ", ") {
+			a, b, _ := strings.Cut(pair, " - ")
+			m.cables = append(m.cables, cableName(a, b))
+		}
+	}
+	for _, m := range chains {
+		list = append(list, m.String())
+	}
+	slices.Sort(list)
+	return list
+}
+
+// spoilable returns a fabric whose switches have free ports.
+func spoilable(t testing.TB, spec string) *wiring {
+	t.Helper()
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := fabric.NewBuilder()
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		if n.IsSwitch() {
+			info.NumPorts += 4
+		}
+		b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name(), Switch: n.SwitchInfo()})
+	}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil && p.Peer().ID() > p.ID() {
+			if err := b.Link(p.Node().ID(), p.Num(), p.Peer().Node().ID(), p.Peer().Num()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return wiringOf(b.Build())
+}
+
+// One hundred random mistakes are all named, and nothing else; what the actions state, done by hands
+// that know nothing else, makes the fabric the plan.
+func TestRandomMistakes(t *testing.T) {
+	plan := spoilable(t, "fattree:k=12")
+	planned := plan.build(t, true)
+	for seed := range uint64(20) {
+		checkMistakes(t, plan, planned, seed)
+	}
+}
+
+func checkMistakes(t *testing.T, plan *wiring, planned *fabric.Fabric, seed uint64) {
+	t.Helper()
+	w := &wiring{from: plan.from, links: maps.Clone(plan.links), slow: map[string]bool{}}
+	made := w.spoil(rand.New(rand.NewPCG(seed, 1)), 100)
+	live := w.build(t, false)
+	start := time.Now()
+	r := Compare(planned, live)
+	t.Logf("seed %d: %d actions in %v", seed, len(r.Actions), time.Since(start))
+	slices.Sort(made)
+	if got := found(r); !slices.Equal(got, made) {
+		for _, m := range made {
+			if !slices.Contains(got, m) {
+				t.Errorf("seed %d: not found: %s", seed, m)
+			}
+		}
+		for _, m := range got {
+			if !slices.Contains(made, m) {
+				t.Errorf("seed %d: not made: %s", seed, m)
+			}
+		}
+	}
+	if len(r.Names)+len(r.Strangers)+len(r.Unread)+len(r.PlanFault)+r.Unjudged > 0 {
+		t.Errorf("seed %d: %v %v %v %v %d", seed, r.Names, r.Strangers, r.Unread, r.PlanFault, r.Unjudged)
+	}
+	plugs, out := w.repair(t, r.Actions)
+	// Of six mistakes: 2 + 3 plugs move, then 1 each of a moved, a missing and an extra cable.
+	if want := 17*2 + 17*3 + 17 + 17 + 16; plugs != want || out != 2 {
+		t.Errorf("seed %d: %d plugs moved, want %d; %d cables were out at a time, want 2", seed, plugs, want, out)
+	}
+	if !maps.Equal(w.links, plan.links) {
+		t.Errorf("seed %d: the repaired cables are not the planned ones", seed)
+	}
+	if again := Compare(planned, w.build(t, false)); !again.Same() || again.Right != again.Planned {
+		t.Errorf("seed %d: after the repair: %d actions, %d of %d right", seed, len(again.Actions), again.Right, again.Planned)
+	}
+}
+
+// The same at the size of a large fabric, 11,664 hosts.
+func TestRandomMistakesLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large fabric")
+	}
+	plan := spoilable(t, "fattree:k=36,levels=3")
+	planned := plan.build(t, true)
+	checkMistakes(t, plan, planned, 1)
+}
