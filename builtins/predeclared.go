@@ -24,7 +24,7 @@ import (
 // functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
-		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs,
+		&topology.Discover, &topology.LoadFabric, &topology.CompareCabling, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,

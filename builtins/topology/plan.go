@@ -75,11 +75,7 @@ func planOf(f *fabric.Fabric) starlark.Value {
 		}
 		return d
 	}
-	conflicts := lang.List(p.Conflicts, func(c fabric.PlanConflict) starlark.Value {
-		far := func(u fabric.PlanUse) starlark.Value { return starlark.String(u.FarNode + "/" + u.FarPort) }
-		return lang.NewResult(PlanConflictType, text(c.Node), text(c.Port), text(c.First.Source), far(c.First), text(c.Second.Source), far(c.Second))
-	})
-	v := lang.NewResult(CablePlanType, conflicts, lang.List(p.Unread, text), byNode(p.Models), byNode(p.Firmware), byNode(p.Roles), byNode(p.Rails),
+	v := lang.NewResult(CablePlanType, wrapConflicts(p.Conflicts), lang.List(p.Unread, text), byNode(p.Models), byNode(p.Firmware), byNode(p.Roles), byNode(p.Rails),
 		lang.List(p.Managers, text), lang.List(p.Partitions, text), lang.TextOrNone(p.Partial))
 	v.Freeze()
 	return v

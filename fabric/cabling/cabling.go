@@ -88,6 +88,9 @@ type Action struct {
 	Label   string // of the planned cable
 	Source  string // where the plan has the cable
 	Links   int    // of the cable: more than 1 are planes
+
+	want         [][2]End // the links when it is done; nil: From and To are not linked
+	width, speed string   // planned, of a slower cable; "": not stated
 }
 
 // Report is the result of a comparison.
@@ -126,11 +129,17 @@ func Compare(plan, live *fabric.Fabric) *Report {
 	c.readPlan()
 	c.readFabric()
 	c.chains()
-	c.unmatched(func(n *fabric.Node) bool { return c.away[int32(n.ID())] })
-	c.Strangers = c.strangers()
 	c.bundle()
 	c.darkDevices()
 	c.sort()
+	asked := map[string]bool{} // devices that an action connects
+	for _, x := range c.Actions {
+		if x.Verb == Connect || x.Verb == PowerOn {
+			asked[x.From.Device], asked[x.To.Device] = true, true
+		}
+	}
+	c.unmatched(func(n *fabric.Node) bool { return c.away[int32(n.ID())] && asked[nodeName(n)] })
+	c.Strangers = c.strangers()
 	return c.Report
 }
 
@@ -280,6 +289,7 @@ func (c *comparison) rate(a, b, p *fabric.Port) {
 	case is:
 		x := c.action(Slower, Reseat, int32(a.ID()), int32(b.ID()))
 		x.Found, x.Planned = rate(a), rate(p)
+		x.width, x.speed = p.Width(), p.Speed()
 		if x.Found == rate(p) {
 			x.Found = rate(b)
 		}
@@ -353,6 +363,9 @@ func (c *comparison) identify(x *Action, a, b int32) {
 // single adds an action that depends on no other.
 func (c *comparison) single(x *Action) {
 	x.Chain = x.ID
+	if x.want == nil && x.Verb != Remove {
+		x.want = [][2]End{{x.From, x.To}}
+	}
 	if x.Check == "" {
 		x.Check = c.check(x.From, x.To, cmp.Or(x.Planned, ""))
 	}
@@ -417,6 +430,7 @@ func (c *comparison) bundle() {
 		k := key{x.Source, x.Kind, x.Verb}
 		if y := first[k]; y != nil {
 			y.Links++
+			y.want = append(y.want, x.want...)
 			return true
 		}
 		first[k] = x
@@ -457,8 +471,10 @@ func (c *comparison) darkDevices() {
 		device := x.From.Device
 		x.From.Port, x.From.Panel, x.To, x.Label, x.Source = 0, "", End{}, "", ""
 		x.Verb, x.Links = PowerOn, 0
-		for _, y := range list {
-			x.Links += y.Links
+		for i, y := range list {
+			if x.Links += y.Links; i > 0 {
+				x.want = append(x.want, y.want...)
+			}
 		}
 		x.Found = fmt.Sprintf("%s was not found: %s to it have no link", device, count(x.Links, "cable"))
 		x.Planned, x.Check = device+" is on and connected", device+" has links"

@@ -106,6 +106,7 @@ func (c *comparison) cycle(ports []int32) {
 		x.Found = c.pair(ports[0], ports[3]) + ", " + c.pair(ports[2], ports[1])
 		x.Planned = c.pair(ports[0], ports[1]) + ", " + c.pair(ports[2], ports[3])
 		x.Check = c.check(c.endAt(ports[0]), c.endAt(ports[1]), "") + ", " + c.check(c.endAt(ports[2]), c.endAt(ports[3]), "")
+		x.want = [][2]End{{c.endAt(ports[0]), c.endAt(ports[1])}, {c.endAt(ports[2]), c.endAt(ports[3])}}
 		c.single(x)
 		return
 	}
@@ -159,7 +160,11 @@ func (c *comparison) move(from, to, stays int32) *Action {
 	x.Stays = c.endAt(stays)
 	c.identify(x, to, stays)
 	x.Found, x.Planned = c.pair(stays, from), c.pair(stays, to)
+	if c.port(to) == nil {
+		x.Found += "; " + x.To.Device + " was not found"
+	}
 	x.Check = c.check(x.Stays, x.To, "")
+	x.want = [][2]End{{x.Stays, x.To}}
 	return x
 }
 
@@ -168,6 +173,7 @@ func (c *comparison) connect(a, b int32) *Action {
 	x := c.action(Missing, Connect, a, b)
 	x.Planned = c.pair(a, b)
 	x.Check = c.check(x.From, x.To, "")
+	x.want = [][2]End{{x.From, x.To}}
 	x.Found = "no link"
 	for _, id := range []int32{a, b} {
 		p := c.port(id)

@@ -142,6 +142,9 @@ func (r *Report) Notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s: and %d more; -o json shows all", prefix, n-maxNotes))
 		}
 	}
+	if judged := r.Planned - r.Unjudged; judged > 0 && 2*r.Right < judged || r.Planned > 0 && judged == 0 {
+		notes = append(notes, "less than half of the plan matches: is it the plan of this fabric?")
+	}
 	add("conflict in the plan", len(r.Conflicts), func(i int) string { return ConflictText(r.Conflicts[i]) })
 	add("error in the plan", len(r.PlanFault), func(i int) string { return r.PlanFault[i] })
 	for _, by := range []struct{ by, text string }{
