@@ -132,14 +132,12 @@ func Compare(plan, live *fabric.Fabric) *Report {
 	c.bundle()
 	c.darkDevices()
 	c.sort()
-	asked := map[string]bool{} // devices that an action connects
+	connected := map[string]bool{} // by an action, which names them
 	for _, x := range c.Actions {
-		if x.Verb == Connect || x.Verb == PowerOn {
-			asked[x.From.Device], asked[x.To.Device] = true, true
-		}
+		connected[x.From.Device], connected[x.To.Device] = true, true
 	}
-	c.unmatched(func(n *fabric.Node) bool { return c.away[int32(n.ID())] && asked[nodeName(n)] })
-	c.Strangers = c.strangers()
+	c.unmatched(func(n *fabric.Node) bool { return c.away[int32(n.ID())] && connected[nodeName(n)] })
+	c.Names, c.Strangers = c.names, c.strangers()
 	return c.Report
 }
 
@@ -223,6 +221,11 @@ func (c *comparison) readPlan() {
 		y, okY := c.end(q)
 		if !okX || !okY {
 			c.Unjudged++
+			for _, end := range []*fabric.Port{c.portOf(p), c.portOf(q)} {
+				if end != nil && unknownPeer(end) {
+					c.unreadCable(p)
+				}
+			}
 			continue
 		}
 		a, b := c.port(x), c.port(y)
@@ -235,12 +238,16 @@ func (c *comparison) readPlan() {
 			c.rate(a, b, p)
 		case a != nil && unknownPeer(a), b != nil && unknownPeer(b):
 			c.Unjudged++
-			c.Unread = append(c.Unread, fmt.Sprintf("cable %s - %s: the device at the other end did not answer", portName(p), portName(q)))
+			c.unreadCable(p)
 		default:
 			c.source[x], c.source[y] = int32(p.ID()), int32(q.ID())
 			c.want[x], c.want[y] = y, x
 		}
 	}
+}
+
+func (c *comparison) unreadCable(p *fabric.Port) {
+	c.Unread = append(c.Unread, fmt.Sprintf("cable %s - %s: the device at the other end did not answer", portName(p), portName(p.Peer())))
 }
 
 // end returns the ID of the port that p of the plan is. It is false if the device was not found, and
@@ -470,13 +477,12 @@ func (c *comparison) darkDevices() {
 		}
 		device := x.From.Device
 		x.From.Port, x.From.Panel, x.To, x.Label, x.Source = 0, "", End{}, "", ""
-		x.Verb, x.Links = PowerOn, 0
-		for i, y := range list {
-			if x.Links += y.Links; i > 0 {
-				x.want = append(x.want, y.want...)
-			}
+		x.Verb = PowerOn
+		for _, y := range list[1:] {
+			x.Links += y.Links
+			x.want = append(x.want, y.want...)
 		}
-		x.Found = fmt.Sprintf("%s was not found: %s to it have no link", device, count(x.Links, "cable"))
+		x.Found = fmt.Sprintf("%s was not found: its %d cables have no link", device, x.Links)
 		x.Planned, x.Check = device+" is on and connected", device+" has links"
 		sum := sha256.Sum256([]byte(device))
 		x.ID = hex.EncodeToString(sum[:4])

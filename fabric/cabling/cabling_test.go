@@ -348,3 +348,186 @@ func TestRandomMistakesLarge(t *testing.T) {
 	planned := plan.build(t, true)
 	checkMistakes(t, plan, planned, 1)
 }
+
+// pairOf returns a plan and a fabric. Lines are cables "A/1 - B/2" of the plan, "+ A/1 - B/2" of the
+// fabric, "= A/1 - B/2" of both, "! A/1" a port of the fabric whose far end did not answer. Names that
+// begin with S are switches, of 8 ports.
+func pairOf(t *testing.T, text string) (plan, live *fabric.Fabric) {
+	t.Helper()
+	build := func(signs string, planned bool) *fabric.Fabric {
+		b := fabric.NewBuilder()
+		if planned {
+			b.SetPlan(&fabric.Plan{})
+			b.AddProblem(fabric.Problem{Kind: fabric.ProblemAssignedGUIDs})
+		}
+		handles := map[string]int{}
+		at := func(name string) (int, int) {
+			i := strings.LastIndexByte(name, '/')
+			num, _ := strconv.Atoi(name[i+1:])
+			name = name[:i]
+			if _, ok := handles[name]; !ok {
+				info := mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 2, NodeGUID: mad.GUID(len(handles) + 1)}
+				if !planned {
+					info.NodeGUID += 0x1000
+				}
+				if strings.Contains(strings.ToLower(name), "sw") {
+					info.NodeType, info.NumPorts = mad.NodeTypeSwitch, 8
+				}
+				if planned {
+					info.NumPorts = 20
+				}
+				handles[name] = b.AddNode(fabric.NodeSpec{Info: info, Name: name})
+			}
+			return handles[name], num
+		}
+		for line := range strings.Lines(text) {
+			sign, cable, source := "-", strings.TrimSpace(line), ""
+			if cable, source, _ = strings.Cut(cable, " # "); strings.ContainsRune("+=!", rune(cable[0])) {
+				sign, cable = cable[:1], cable[2:]
+			}
+			if !strings.Contains(signs, sign) {
+				continue
+			}
+			a, far, _ := strings.Cut(cable, " - ")
+			n, p := at(a)
+			b.SetPort(n, p, &mad.PortInfo{PortPhysicalState: mad.PortPhysicalStateLinkUp, PortState: mad.PortStateActive})
+			if sign == "!" {
+				continue
+			}
+			m, q := at(far)
+			b.SetPort(m, q, &mad.PortInfo{PortPhysicalState: mad.PortPhysicalStateLinkUp, PortState: mad.PortStateActive})
+			if err := b.Link(n, p, m, q); err != nil {
+				t.Fatal(err)
+			}
+			if planned && source != "" {
+				b.SetCable(n, p, fabric.PlanCable{Source: source})
+			}
+		}
+		return b.Build()
+	}
+	return build("-=", true), build("+=!", false)
+}
+
+// What a comparison finds, in words.
+func TestCompare(t *testing.T) {
+	for _, test := range []struct{ name, cables, want string }{
+		{"names in other spellings", `
+			sw-1/1 - n1 mlx5_0/1
+			+ MF0;SW-1:MQM8700/U1/1 - N1.site HCA-1/1
+			sw-1/2 - ab12-n2/1
+			+ MF0;SW-1:MQM8700/U1/2 - n2 HCA-1/1
+			sw-1/3 - n3_HCA-2/1
+			+ MF0;SW-1:MQM8700/U1/3 - n3 mlx5_1/1`, `
+			3 of 3 cables as planned
+			other spelling: 4 names of the plan: ab12-n2 is n2 HCA-1, n1 mlx5_0 is N1.site HCA-1, n3_HCA-2 is n3 mlx5_1, sw-1 is MF0;SW-1:MQM8700/U1`},
+		{"a host is not one of its adapters", `
+			sw-1/1 - n1/1
+			+ sw-1/3 - n1 HCA-1/1
+			+ sw-1/2 - n1 HCA-2/1`, `
+			0 of 1 cable as planned; 1 cable not judged
+			less than half of the plan matches: is it the plan of this fabric?
+			not found: 1 name of the plan: n1 (nearest: "n1 HCA-1" (0x0000000000001002), "n1 HCA-2" (0x0000000000001003))
+			not in the plan: 2 devices: n1 HCA-1, n1 HCA-2`},
+		{"an adapter of a host by its cable", `
+			sw-1/1 - n1/1
+			+ sw-1/1 - n1 HCA-1/1
+			+ sw-1/2 - n1 HCA-2/1`, `
+			1 of 1 cable as planned
+			other name: 1 name of the plan, identified only by cables: n1 is n1 HCA-1
+			not in the plan: 1 device: n1 HCA-2`},
+		{"a name by its cables", `
+			sw-1/1 - n1/1
+			= sw-1/2 - n2/1
+			+ sw-1/1 - localhost/1`, `
+			2 of 2 cables as planned
+			other name: 1 name of the plan, identified only by cables: n1 is localhost`},
+		{"a device that is off", `
+			= sw-1/1 - n1/1
+			sw-1/7 - sw-2/7
+			sw-1/8 - sw-2/8
+			sw-2/1 - n2/1`, `
+			1 of 4 cables as planned; 1 action; 1 cable not judged
+			less than half of the plan matches: is it the plan of this fabric?
+			not found: 1 name of the plan: n2
+			power on sw-2, or connect it <missing: sw-2 was not found: its 2 cables have no link>`},
+		{"a port that does not exist", `
+			= sw-1/1 - n1/1
+			= sw-1/2 - n2/1
+			sw-1/9 - n2/2 # line 7`, `
+			2 of 3 cables as planned; 1 cable not judged
+			error in the plan: line 7: port 9 of sw-1: the device has 8 ports`},
+		{"an end that did not answer", `
+			= sw-1/1 - n1/1
+			sw-1/2 - n2/1
+			! sw-1/2`, `
+			1 of 2 cables as planned; 1 cable not judged
+			not found: 1 name of the plan: n2
+			unread: cable sw-1/2 - n2/1: the device at the other end did not answer`},
+		{"a cable is left over, and one is missing", `
+			= sw-1/1 - n1/1
+			= sw-1/4 - n4/1
+			= sw-1/5 - n4/2
+			sw-1/2 - n2/1
+			sw-1/3 - n1/2
+			+ sw-1/2 - n1/2
+			+ sw-1/6 - n2/1`, `
+			3 of 5 cables as planned; 2 actions for 1 difference
+			1/2 move the plug at sw-1/2 to sw-1/3; the other end stays at n1/2 <miswired: n1/2 - sw-1/2>
+			2/2 move the plug at sw-1/6 to sw-1/2; the other end stays at n2/1 <miswired: n2/1 - sw-1/6>`},
+		{"the cable of another device is in the way", `
+			= sw-1/1 - n1/1
+			sw-1/2 - n1/2
+			+ n1/2 - stranger/1
+			+ sw-1/2 - stranger/2`, `
+			1 of 2 cables as planned; 2 actions for 1 difference
+			not in the plan: 1 device: stranger
+			1/2 remove the cable between sw-1/2 and stranger/2 <undefined: sw-1/2 - stranger/2>
+			2/2 move the plug at stranger/1 to sw-1/2; the other end stays at n1/2 <miswired: n1/2 - stranger/1>`},
+		{"a plane", `
+			= sw-1/1 - n1/1 # row 3
+			sw-2/1 - n1/2 # row 3
+			= sw-2/2 - n2/1 # row 4`, `
+			2 of 3 cables as planned; 1 action
+			reseat the cable between sw-2/1 and n1/2 <plane down: 1 of 2 planes have no link>`},
+		{"a plug that connects a port with itself", `
+			= sw-1/1 - n1/1
+			+ sw-1/2 - sw-1/2`, `
+			1 of 1 cable as planned; 1 action
+			remove the cable between sw-1/2 and sw-1/2 <undefined: a plug connects the port with itself>`},
+		{"exchanged at one switch", `
+			= sw-2/1 - n3/1
+			sw-1/1 - n1/1
+			sw-1/2 - n2/1
+			+ sw-1/1 - n2/1
+			+ sw-1/2 - n1/1`, `
+			1 of 3 cables as planned; 1 action
+			less than half of the plan matches: is it the plan of this fabric?
+			swap the plugs at sw-1/1 and sw-1/2 <miswired: sw-1/1 - n2/1, sw-1/2 - n1/1>`},
+	} {
+		plan, live := pairOf(t, strings.TrimSpace(test.cables))
+		r := Compare(plan, live)
+		got := append([]string{r.Summary()}, r.Notes()...)
+		for _, x := range r.Actions {
+			line := x.Text() + " <" + string(x.Kind) + ": " + x.Found + ">"
+			if x.Steps > 1 {
+				line = fmt.Sprintf("%d/%d %s", x.Step, x.Steps, line)
+			}
+			got = append(got, line)
+		}
+		var want []string
+		for line := range strings.Lines(strings.TrimSpace(test.want)) {
+			want = append(want, strings.TrimSpace(line))
+		}
+		if diff := diffLines(want, got); diff != "" {
+			t.Errorf("%s:\n%s", test.name, diff)
+		}
+	}
+}
+
+// diffLines returns both lists if they differ.
+func diffLines(want, got []string) string {
+	if slices.Equal(want, got) {
+		return ""
+	}
+	return "got\n\t" + strings.Join(got, "\n\t") + "\nwant\n\t" + strings.Join(want, "\n\t")
+}

@@ -198,6 +198,9 @@ func (c *comparison) connect(a, b int32) *Action {
 
 // remove takes out a cable.
 func (c *comparison) remove(a, b int32) *Action {
+	if c.toPlan[c.port(a).Node().ID()] == none {
+		a, b = b, a
+	}
 	x := c.action(Undefined, Remove, a, b)
 	x.Found, x.Planned = c.pair(a, b), "no cable"
 	x.Check = "no link at " + x.From.String() + " and " + x.To.String()
