@@ -48,7 +48,7 @@ func endColumns(name, doc string, of func(*Action) End) []Column {
 	return []Column{
 		{Name: name, Doc: doc + ": device and IB port", Of: func(x *Action) any { return of(x).String() }},
 		{Name: name + "_panel", Doc: "what is printed beside the port", Of: func(x *Action) any { return of(x).Panel }},
-		{Name: name + "_place", Doc: "hall, row, rack and unit of the device", Of: func(x *Action) any { return placeText(of(x).Place) }},
+		{Name: name + "_place", Doc: "hall, row, rack and unit of the device", Of: func(x *Action) any { return PlaceText(of(x).Place) }},
 		{Name: name + "_guid", Doc: "node GUID of the device; unknown if it was not found", Of: func(x *Action) any {
 			if of(x).GUID == 0 {
 				return ""
@@ -58,8 +58,8 @@ func endColumns(name, doc string, of func(*Action) End) []Column {
 	}
 }
 
-// placeText is "hall A, row 3, rack R14, U31"; "" if nothing is known.
-func placeText(p fabric.Place) string {
+// PlaceText is "hall A, row 3, rack R14, U31"; "" if nothing is known.
+func PlaceText(p fabric.Place) string {
 	parts := rackParts(p)
 	if p.Unit != "" {
 		parts = append(parts, "U"+strings.TrimLeft(p.Unit, "Uu"))
@@ -82,7 +82,7 @@ func rackParts(p fabric.Place) (parts []string) {
 // Text is the end with what helps to find it: "leaf-7/31 (cage 16/1; rack R14, U31)".
 func (e End) Text() string {
 	var more []string
-	for _, s := range []string{e.Panel, placeText(e.Place)} {
+	for _, s := range []string{e.Panel, PlaceText(e.Place)} {
 		if s != "" {
 			more = append(more, s)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,7 +164,7 @@ func compareCabling(ctx context.Context, p *session.Program, s *session.Session,
 		}
 		return nil, followCabling(ctx, s, plan, cabling.NewFollower(r, f))
 	}
-	return shownCabling(r, v, s), session.Exit(cablingStatus(r))
+	return shownCabling(r, v, s.Format, s.Warn), session.Exit(cablingStatus(r))
 }
 
 // Times between the rounds of --follow, and between its sweeps while ports are out of reach.
@@ -217,17 +218,22 @@ func followCabling(ctx context.Context, s *session.Session, plan *fabric.Fabric,
 
 // shownCabling returns the result in the format of the output: as rows, the actions alone, and the
 // rest goes to stderr.
-func shownCabling(r *cabling.Report, v *topology.Cabling, s *session.Session) starlark.Value {
-	switch s.Format {
+func shownCabling(r *cabling.Report, v *topology.Cabling, format lang.Format, warn func(format string, args ...any)) starlark.Value {
+	switch format {
 	case lang.FormatText, lang.FormatJSON:
 		return v
 	}
-	s.Warn("%s", r.Summary())
+	warn("%s", r.Summary())
 	for _, note := range r.Notes() {
-		s.Warn("%s", note)
+		warn("%s", note)
 	}
 	actions, _ := v.Attr("actions")
 	return actions
+}
+
+// isPlan reports whether f was read from a plan of cables.
+func isPlan(f *fabric.Fabric) bool {
+	return f.Plan() != nil || slices.ContainsFunc(f.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemPlan })
 }
 
 // cablingStatus returns the exit status.

@@ -16,6 +16,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/adaptive"
+	"fabsh/fabric/cabling"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/format"
 	"fabsh/fabric/picture"
@@ -170,7 +171,8 @@ func diffCapability(p *session.Program, server func() *mcp.Server) *capability[*
 nodes replaced, removed and added, settings of ports and switches, forwarding
 tables. The effects of a change are listed below it.
 
-OLD and NEW are snapshots, or topologies of any format that -F file: reads.
+OLD and NEW are snapshots, or topologies of any format that -F file: reads. If OLD is a
+plan of cables, the output is that of "fabsh cabling OLD".
 Without NEW the fabric of the session is compared with OLD. What one of the formats
 does not contain is not compared, which is reported once. What one side could not
 read is not a change, and makes the exit status 3.
@@ -263,18 +265,25 @@ func diffFiles(p *session.Program, paths ...string) error {
 				return err
 			}
 		}
-		r, err := diff.Compare(ctx, sides[0], sides[1])
-		if err != nil {
-			return err
+		v, name, status := starlark.Value(nil), "diff", 0
+		if isPlan(sides[0]) {
+			r := cabling.Compare(sides[0], sides[1])
+			v, name, status = shownCabling(r, topology.WrapCabling(r), p.Settings.Output(), p.Warn), "cabling", cablingStatus(r)
+		} else {
+			r, err := diff.Compare(ctx, sides[0], sides[1])
+			if err != nil {
+				return err
+			}
+			v, status = shownDiff(r, p.Settings.Output(), p.Warn), diffStatus(r)
 		}
-		text, err := renderTable(p.Settings, p.Console.Err(), shownDiff(r, p.Settings.Output(), p.Warn), "diff")
+		text, err := renderTable(p.Settings, p.Console.Err(), v, name)
 		if err != nil {
 			return err
 		}
 		if _, err := fmt.Fprint(p.Console.Out(), text); err != nil {
 			return err
 		}
-		return session.Exit(diffStatus(r))
+		return session.Exit(status)
 	})
 }
 
@@ -292,6 +301,10 @@ func compare(ctx context.Context, s *session.Session, o *diffOptions) (shown sta
 		if now, err = currentLike(ctx, s, o.old); err != nil {
 			return nil, err
 		}
+	}
+	if isPlan(o.old) {
+		r := cabling.Compare(o.old, now)
+		return shownCabling(r, topology.WrapCabling(r), s.Format, s.Warn), session.Exit(cablingStatus(r))
 	}
 	r, err := diff.Compare(ctx, o.old, now)
 	if err != nil {
