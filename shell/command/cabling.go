@@ -27,14 +27,16 @@ import (
 // cablingCapability compares a plan of cables with the fabric.
 func cablingCapability(p *session.Program) *capability[*cablingOptions] {
 	return &capability[*cablingOptions]{command: &cobra.Command{
-		Use:   "cabling PLAN [--out FILE] [--follow]",
+		Use:   "cabling PLAN... [--out FILE] [--follow] | --write-plan FILE",
 		Short: "Compare the cables with a plan, and write work orders",
 		Long: `Compare the cables of the fabric with those of PLAN, and list the actions that repair
 them: the least number of moves, with both ends, rack by rack.
 
-PLAN is a file that -F file: reads: a table of cables (a,a_port,b,b_port; UFM's NDT), a
-.topo, or a snapshot. Devices are matched by GUID, by name in different spellings, and by
-their cables. Names that were not found are one list, with the nearest names.
+PLAN is a file that -F file: reads: a P2P or A/Z sheet (CSV, xlsx), UFM's NDT,
+topoconfig.conf, cables of NetBox, a .topo, a snapshot ("fabsh help formats"). Several
+files are one plan, such as sheets of links and of nodes. Devices are matched by GUID, by
+name in different spellings, and by their cables. Names that were not found are one list,
+with the nearest names. --write-plan writes the fabric as a plan.
 
 missing: planned, and no link. undefined: a cable that is not planned. miswired: another
 device or port at the other end. down: the link does not come up. slower: narrower or
@@ -55,19 +57,19 @@ be read; 3 something was not read, or the fabric or this host failed.`,
   fabsh cabling plan.csv --follow
   fabsh -F file:today.snap -o csv cabling plan.topo`,
 		Annotations: map[string]string{atPrompt: direct},
-		Args: func(_ *cobra.Command, words []string) error {
+		Args: func(c *cobra.Command, words []string) error {
 			switch {
-			case len(words) == 0:
+			case len(words) == 0 && !c.Flags().Changed("write-plan"):
 				return errors.New("missing PLAN")
-			case len(words) > 1:
-				return fmt.Errorf("unexpected argument %q; want one PLAN", words[1])
+			case len(words) > 0 && c.Flags().Changed("write-plan"):
+				return errors.New("PLAN and --write-plan exclude each other")
 			}
 			return nil
 		},
 	},
 		options: fresh[cablingOptions],
 		line: func(o *cablingOptions, _ *cobra.Command, words []string) error {
-			o.plan = words[0]
+			o.plans = words
 			return o.check()
 		},
 		run: func(ctx context.Context, s *session.Session, o *cablingOptions) (starlark.Value, error) {
@@ -75,9 +77,9 @@ be read; 3 something was not read, or the fabric or this host failed.`,
 		},
 		tool:  "cabling",
 		doc:   "The members of an action are those of cabling_action.",
-		words: []mcp.Param{{Name: "plan", Kind: mcp.KindText, Required: true, Doc: "the plan of cables" + theFile}},
+		words: []mcp.Param{{Name: "plan", Kind: mcp.KindTexts, Required: true, Doc: "the files of the plan of cables" + theFile}},
 		take: func(_ context.Context, _ *session.Session, a mcp.Arguments, o *cablingOptions) error {
-			o.plan = a.Text("plan")
+			o.plans = a.Texts("plan")
 			return nil
 		},
 	}
@@ -85,14 +87,23 @@ be read; 3 something was not read, or the fabric or this host failed.`,
 
 // cablingOptions are the options of cabling.
 type cablingOptions struct {
-	plan, out string
-	follow    bool
+	plans          []string
+	out, writePlan string
+	hcaMap         string
+	columns        format.PlanMap
+	follow         bool
 }
 
 // params declares the parameters.
 func (o *cablingOptions) params() params {
 	return params{
 		{name: "out", to: &o.out, doc: "write the work orders to `FILE`, completely or not at all: .html, .xlsx or .csv", withheld: writesFiles},
+		{name: "hca-map", to: &o.hcaMap, file: true, doc: "read " + docOf(&topology.LoadFabric, "hca_map", "a file", "FILE")},
+		{name: "map", to: func(text string) (err error) {
+			o.columns, err = format.ParsePlanMap(text)
+			return err
+		}, doc: docOf(&topology.LoadFabric, "map", "", "")},
+		{name: "write-plan", to: &o.writePlan, doc: "write the cables of the fabric to `FILE` as a plan, .csv or .xlsx, and compare nothing", withheld: writesFiles},
 		{name: "follow", to: &o.follow, doc: "re-read the ports of the actions every 5 s until all are done", withheld: "it waits for people"},
 	}
 }
@@ -122,20 +133,80 @@ func (o *cablingOptions) check() error {
 	if ext := strings.ToLower(filepath.Ext(o.out)); o.out != "" && cablingFiles[ext] == nil {
 		return fmt.Errorf("--out %s: unknown kind of file; supported: .html, .xlsx, .csv", o.out)
 	}
-	if err := fileThere(o.plan); err != nil {
-		return format.FileError(err)
+	if ext := strings.ToLower(filepath.Ext(o.writePlan)); o.writePlan != "" && ext != ".csv" && ext != ".xlsx" {
+		return fmt.Errorf("--write-plan %s: unknown kind of file; supported: .csv, .xlsx", o.writePlan)
+	}
+	for _, path := range o.plans {
+		if err := fileThere(path); err != nil {
+			return format.FileError(err)
+		}
+	}
+	return nil
+}
+
+// load reads the files of the plan, one after the other.
+func (o *cablingOptions) load(ctx context.Context, s *session.Session) (*fabric.Fabric, error) {
+	options := format.PlanOptions{Map: o.columns}
+	if o.hcaMap != "" {
+		f, err := s.Files.OpenNamed(ctx, o.hcaMap)
+		if err != nil {
+			return nil, fmt.Errorf("--hca-map: %w", err)
+		}
+		defer f.Close()
+		if options.Adapters, err = format.LoadAdapters(f, o.hcaMap); err != nil {
+			return nil, fmt.Errorf("--hca-map: %w", err)
+		}
+	}
+	var files []format.PlanFile
+	for _, path := range o.plans {
+		f, err := s.Files.OpenNamed(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		files = append(files, format.PlanFile{Name: path, Reader: f})
+	}
+	return format.LoadPlan(files, options, s.Included(ctx))
+}
+
+// writePlan writes the cables of the fabric as a plan.
+func writePlan(ctx context.Context, s *session.Session, path string) error {
+	f, err := audits.ReadFabric(ctx, s.Runtime)
+	if err != nil {
+		return err
+	}
+	if !f.Complete() {
+		return &session.HostError{Err: fmt.Errorf("--write-plan %s: not written: the fabric is incomplete: %s", path, f.Missing())}
+	}
+	err = session.WriteNamed(ctx, path, func(w io.Writer) error {
+		if strings.ToLower(filepath.Ext(path)) == ".xlsx" {
+			return format.WritePlanWorkbook(w, f)
+		}
+		return format.Dump(w, f, format.KindPlan)
+	})
+	if err != nil {
+		return fmt.Errorf("--write-plan: %w", err)
 	}
 	return nil
 }
 
 // compareCabling compares the plan with the fabric, and writes the work orders.
 func compareCabling(ctx context.Context, p *session.Program, s *session.Session, o *cablingOptions) (starlark.Value, error) {
-	plan, err := sideOf(ctx, p, s, o.plan)
+	if o.writePlan != "" {
+		return nil, writePlan(ctx, s, o.writePlan)
+	}
+	timed, cancel := s.Runner.Deadline.Within(ctx)
+	defer cancel()
+	names, err := p.NodeNames(timed, "file")
 	if err != nil {
+		return nil, session.Late(err)
+	}
+	plan, err := o.load(timed, s)
+	if plan, err = loaded(plan, session.Late(err), names); err != nil {
 		return nil, err
 	}
 	if plan.LinksUnknown() || plan.Links() == 0 {
-		return nil, fmt.Errorf("%s: no cables; want a plan of cables, a topology or a snapshot", o.plan)
+		return nil, fmt.Errorf("%s: no cables with ports; want a plan of cables, a topology or a snapshot", strings.Join(o.plans, ", "))
 	}
 	if o.follow && s.Engine == nil {
 		return nil, s.NoLive("--follow needs a live fabric: this session reads a file; choose one with -F")
@@ -154,7 +225,7 @@ func compareCabling(ctx context.Context, p *session.Program, s *session.Session,
 	v := topology.WrapCabling(r)
 	if o.out != "" {
 		write := cablingFiles[strings.ToLower(filepath.Ext(o.out))]
-		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return write(r, v, filepath.Base(o.plan), w) }); err != nil {
+		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return write(r, v, filepath.Base(o.plans[0]), w) }); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
 		}
 	}
