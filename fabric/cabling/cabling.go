@@ -5,7 +5,7 @@
 // cycles in which both alternate. A path or a cycle is a chain of Actions: each cable that is plugged
 // wrong takes one move of one plug, two exchanged cables one swap. That is the least number.
 //
-// What was not read is not judged: it is listed in Report.Unread. All functions are deterministic,
+// Unread parts are listed in Report.Unread, without a judgement. All functions are deterministic,
 // have no state, and are safe for concurrent use.
 package cabling
 
@@ -100,13 +100,13 @@ type Report struct {
 	PlanFault []string              // rows of the plan that cannot be right, in words
 	Names     []Name                // devices under other names, and devices not found
 	Strangers []string              // devices that the plan does not have
-	Unread    []string              // what was not read and is not judged, in words
+	Unread    []string              // unread parts, in words; their cables are in Unjudged
 	Planned   int                   // cables of the plan
 	Right     int                   // of them, those that are as planned
 	Unjudged  int                   // of them, those of devices that were not found, or unread
 }
 
-// Same reports whether no difference was found. Strangers are none: a plan may leave out whole kinds
+// Same reports whether no difference was found. Strangers do not count: a plan may leave out whole kinds
 // of devices.
 func (r *Report) Same() bool {
 	return len(r.Actions) == 0 && len(r.Conflicts) == 0 && len(r.PlanFault) == 0 && len(r.Names) == 0
@@ -148,7 +148,7 @@ type comparison struct {
 	*match
 	away    map[int32]bool // nodes of the plan without a match that are only out of reach
 	want    []int32        // by port: the port that the plan has at the other end; none
-	have    []int32        // by port: the port at the other end; none. Equal ones are none in both
+	have    []int32        // by port: the port at the other end; none. Cables that are as planned are left out of both
 	source  []int32        // by port: the port of the plan; none
 	virtual []int32        // by ID behind the ports of the fabric: the port of the plan
 	ids     map[int32]int32

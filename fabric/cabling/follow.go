@@ -146,7 +146,7 @@ func (f *Follower) Round(ctx context.Context, do func(context.Context, ...*engin
 }
 
 // watch returns the end of a link that can be read: a switch, which directed routes lead through;
-// better one whose route crosses no cable that is about to move. bad: there is none in reach.
+// better one whose route crosses no cable that is about to move. bad: no end is in reach.
 func (f *Follower) watch(x *Action, l [2]End) *watch {
 	best := &watch{action: x, bad: true}
 	for _, ends := range [][2]End{l, {l[1], l[0]}} {

@@ -66,7 +66,7 @@ func matchNodes(plan, live *fabric.Fabric) *match {
 }
 
 // by matches the nodes that are left and whose keys are equal and unique on both sides; how is for
-// the list of differences, "": a match of this kind is none.
+// the list of differences, "": a match of this kind is not listed.
 func (m *match) by(how string, key func(*fabric.Node) string) {
 	planned, found := left(m.plan, m.toLive, key), left(m.live, m.toPlan, key)
 	for i := range m.plan.Nodes() {
