@@ -77,7 +77,6 @@ require (
 	honnef.co/go/tools v0.8.2 // indirect
 )
 
-
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
