@@ -62,14 +62,14 @@ func (x *Action) links() [][2]End {
 
 // watch is a link that is read at one of its ends.
 type watch struct {
-	action    *Action
-	near      *fabric.Port
-	far       End
-	node      *engine.Call // NodeInfo of the near end: the route may lead elsewhere by now
-	port      *engine.Call
-	peer      *engine.Call // NodeInfo of the far end; nil: not requested
-	name      *engine.Call
-	done, bad bool
+	action *Action
+	near   *fabric.Port
+	far    End
+	node   *engine.Call // NodeInfo of the near end: the route may lead elsewhere by now
+	port   *engine.Call
+	peer   *engine.Call // NodeInfo of the far end; nil: not requested
+	name   *engine.Call
+	bad    bool
 }
 
 // Round reads the ports of actions that are not done, by directed routes: at most MaxPorts. It returns

@@ -95,8 +95,11 @@ func (s *Store) Overview(ctx context.Context) (*Overview, error) {
 
 func at(t int64) time.Time { return time.Unix(t, 0).UTC() }
 
+// shortestGap is how long nothing must have been recorded for a gap, however often it usually is.
+const shortestGap = time.Minute
+
 // Gaps returns the times between since and until in which nothing was recorded: longer than two and a
-// half of the usual times between cycles. A zero time is the first or last cycle.
+// half of the usual times between cycles, and than a minute. A zero time is the first or last cycle.
 func (s *Store) Gaps(ctx context.Context, since, until time.Time) ([]Gap, error) {
 	gaps, _, err := s.gaps(ctx, since, until)
 	return gaps, err
@@ -129,7 +132,7 @@ func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, u
 	}
 	usual = time.Duration(every) * time.Second
 	add := func(from, to time.Time) {
-		if to.Sub(from) > usual*5/2 {
+		if to.Sub(from) > max(usual*5/2, shortestGap) {
 			gaps = append(gaps, Gap{from, to})
 		}
 	}
@@ -318,7 +321,7 @@ func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time,
 		return nil, time.Time{}, err
 	}
 	for _, g := range gaps {
-		if t.Sub(at(cycle)) > usual {
+		if t.Sub(at(cycle)) > max(usual, shortestGap) {
 			f = f.With(fabric.Reading{Problems: []fabric.Problem{{Kind: fabric.ProblemUnrecorded, Text: fmt.Sprintf("as of %s: nothing was recorded from then to %s", timeText(cycle), g.To.Format(time.RFC3339))}}})
 			break
 		}
