@@ -66,7 +66,7 @@ func TestDeclarations(t *testing.T) {
 // TestNames: these are all global names, and each has help.
 func TestNames(t *testing.T) {
 	f := plain(t, nil)
-	want := "at catch detail discover dr errors every exit expect finding fmt fs " +
+	want := "at cabling catch detail discover dr errors every exit expect finding fmt fs " +
 		"get_ar get_guids get_lft get_mft get_pkeys get_plft get_routes get_sl2vl get_vlarb " +
 		"gid guid help hex hostlist isolate json load_fabric load_jobs load_routes load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
 		"perf_clear perf_get perf_rates perf_set plan " +

@@ -50,6 +50,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/export"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 )
 
 // SessionOptions are the settings of a session. The zero value of each is usable.
@@ -140,7 +141,7 @@ func NewSession(o SessionOptions) (*Session, error) {
 		}
 		files.Seal(format.HoldsKeys)
 	}
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Shaded: o.Shaded, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, View: o.View, Documents: o.Documents, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Shaded: o.Shaded, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, IsMeasure: mad.IsRate, Activity: new(lang.Activity)}
 	in := script.New(r, o.Include, o.Flags)
 	s := &Session{Runtime: r, Env: topology.EnvOf(r), Interpreter: in}
 	r.Measure = func(v starlark.Value) error { return audits.ShowMetrics(r, v) }

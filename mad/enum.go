@@ -307,3 +307,6 @@ func rateWords(rates []rate) []string {
 	}
 	return words
 }
+
+// IsRate reports whether a word is one of Speeds or Widths.
+func IsRate(word string) bool { return SpeedGbps(word) > 0 || WidthLanes(word) > 0 }

@@ -73,7 +73,7 @@ var reserved = map[string][]string{
 	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcp.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run"},
 	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
-	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run"},
+	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/history/remote_linux.go"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell/prompt"},
@@ -86,6 +86,7 @@ var reserved = map[string][]string{
 	"fabsh/scripts":              {"builtins/script"},
 	"fabsh/examples":             {"builtins/script"},
 
+	"database/sql":                    {"fabric/history"},
 	"github.com/google/jsonschema-go": {"shell/mcp"},
 	"github.com/modelcontextprotocol": {"shell/mcp"},
 }
@@ -107,10 +108,10 @@ var writing = map[string][]string{
 }
 
 // writers are who may use them: in directories that they have created or locked (sim/run, the
-// journal, the .part of a recording), in the current one (fabsh new), below an os.Root, and what
+// journal, the .part of a recording, the database of a history), in the current one (fabsh new), below an os.Root, and what
 // is not a regular file (/dev/tty, devices).
 var writers = []string{
-	"fabric/format", "fabric/sim/run", "fabric/change/apply/journal.go", "shell/session/connect.go", "shell/session/files.go", "shell/command/scripts.go",
+	"fabric/format", "fabric/history", "fabric/sim/run", "fabric/change/apply/journal.go", "shell/session/connect.go", "shell/session/files.go", "shell/command/scripts.go",
 	"mad/umad", "mad/umad/umadtest", "mad/ibsim/ibsimtest", "mad/internal/gen", "fabric/hermetic", "fabric/localhost/hosttest",
 }
 

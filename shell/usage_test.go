@@ -100,7 +100,7 @@ func TestFileErrors(t *testing.T) {
 	if err := os.Mkdir("folder", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"empty": "", "fabric.topo": "", "tables": ""} {
+	for name, text := range map[string]string{"empty": "", "fabric.topo": "", "tables": "", "cables.csv": "a,a_port,b,b_port\nleaf-1,1,spine-1,1\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -162,6 +162,14 @@ func TestFileErrors(t *testing.T) {
 		{line: "change check --sl FILE good.plan", mayLack: true},
 		{line: "report html --out page.html --load-cache FILE"},
 		{line: "exporter --audits FILE.star"},
+		{line: "cabling FILE"},
+		{line: "cabling --hca-map FILE cables.csv"},
+		{line: "history --file FILE"},
+		{line: "history changes --file FILE"},
+		{line: "history check --file FILE"},
+		{line: "history copy copy.db --file FILE"},
+		{line: "history flaps --file FILE"},
+		{line: "history link --file FILE leaf-1/1"},
 		{line: "exporter --web.config.file FILE", mayLack: true},
 	} {
 		words := strings.Fields(tt.line)

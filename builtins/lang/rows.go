@@ -11,8 +11,6 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
-
-	"fabsh/mad"
 )
 
 // View is which rows and columns of the tables that are shown a session wants.
@@ -481,7 +479,7 @@ func conditionOf(r *Runtime, t *starlark.Thread, where starlark.Value, list []st
 				warnColumn(r, list, names, b.Y, b.X)
 			}
 			if b.Op == syntax.LT || b.Op == syntax.LE || b.Op == syntax.GT || b.Op == syntax.GE {
-				unordered = cmp.Or(unordered, orderError(list, names, b.X), orderError(list, names, b.Y))
+				unordered = cmp.Or(unordered, orderError(r, list, names, b.X), orderError(r, list, names, b.Y))
 			}
 		}
 		return true
@@ -559,11 +557,11 @@ func warnColumn(r *Runtime, list []starlark.Value, names map[string]bool, x, y s
 	}
 }
 
-// orderError returns an error if x, an operand of a comparison by order, is a column of speeds or widths:
-// as words, "qdr" is above "hdr", and rows would be missing.
-func orderError(list []starlark.Value, names map[string]bool, x syntax.Expr) error {
+// orderError returns an error if x, an operand of a comparison by order, is a column of words whose order
+// is not that of the alphabet: rows would be missing.
+func orderError(r *Runtime, list []starlark.Value, names map[string]bool, x syntax.Expr) error {
 	id, isColumn := x.(*syntax.Ident)
-	if !isColumn || !names[id.Name] {
+	if !isColumn || !names[id.Name] || r.IsMeasure == nil {
 		return nil
 	}
 	for _, row := range list {
@@ -573,7 +571,7 @@ func orderError(list []starlark.Value, names map[string]bool, x syntax.Expr) err
 		v, err := cellOf(row, id.Name)
 		text, isText := starlark.AsString(v)
 		switch {
-		case err == nil && isText && (slices.Contains(mad.Speeds(), text) || slices.Contains(mad.Widths(), text)):
+		case err == nil && isText && r.IsMeasure(text):
 			remedy := fmt.Sprintf("list the words: %s in (%q,)", id.Name, text)
 			if names["gbps"] {
 				remedy = "compare gbps, a number"

@@ -36,6 +36,9 @@ type Runtime struct {
 	// DidYouMean returns " (did you mean x?)" with the candidate nearest to name, "" if
 	// none is near. Nil: no hints.
 	DidYouMean func(name string, candidates []string) string
+	// IsMeasure reports whether a word stands for a measure, such as a speed, so that its order is not
+	// that of the alphabet. Nil: no word does.
+	IsMeasure func(word string) bool
 	// Comparisons returns the comparisons of a script that always have the same result;
 	// globals are the names that the script does not define. Nil: none is known.
 	Comparisons func(f *syntax.File, globals starlark.StringDict) []WrongWord
@@ -61,7 +64,7 @@ type Runtime struct {
 func (r *Runtime) Beside() *Runtime {
 	return &Runtime{
 		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, View: r.View, Documents: r.Documents, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Whole: r.Whole, Shaded: r.Shaded,
-		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
+		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, IsMeasure: r.IsMeasure, Comparisons: r.Comparisons, Load: r.Load, Activity: r.Activity,
 	}
 }
 

@@ -35,7 +35,7 @@ var CablingType = &lang.ResultType{
 var CablingActionType = &lang.ResultType{
 	Name:      "cabling_action",
 	Doc:       "One thing to do at two ends of cables.",
-	Important: []string{"id", "verb", "from", "to", "found", "planned"},
+	Important: []string{"id", "verb", "plug", "to", "found", "planned"},
 	Members:   actionMembers(),
 }
 

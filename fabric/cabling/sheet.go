@@ -27,7 +27,7 @@ var Columns = slices.Concat([]Column{
 	{Name: "verb", Doc: "what to do", Words: []string{string(Swap), string(Move), string(Connect), string(Remove), string(Reseat), string(PowerOn)}, Of: func(x *Action) any { return string(x.Verb) }},
 	{Name: "kind", Doc: "kind of difference", Words: []string{string(Missing), string(Undefined), string(Miswired), string(Down), string(Slower), string(PlaneDown)}, Of: func(x *Action) any { return string(x.Kind) }},
 },
-	endColumns("from", "where the plug is; one of the two plugs of a swap; else an end of the cable", func(x *Action) End { return x.From }),
+	endColumns("plug", "where the plug is; one of the two plugs of a swap; else an end of the cable", func(x *Action) End { return x.From }),
 	endColumns("to", "where the plug belongs; the other plug of a swap; else the other end of the cable", func(x *Action) End { return x.To }),
 	[]Column{
 		{Name: "stays", Doc: "the end of the cable that stays where it is, of a move", Of: func(x *Action) any { return x.Stays.String() }},

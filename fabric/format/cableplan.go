@@ -110,7 +110,7 @@ type planBook struct {
 	netBox   [2]int         // cables that the pages count, and that are there
 	guessed  bool           // numbers of adapters were read as mlx5_(n-1)
 	loaded   *fabric.Fabric // a topology in another format, which is the only file; nil: a plan
-	first    []string       // the first row with text, if it is no header
+	first    []string       // the first row with text that is not a header
 	saw      string         // the row that is most like a header
 	sawKnown int
 }
@@ -573,7 +573,7 @@ func (b *planBook) read(t planTable) error {
 	}
 }
 
-// headerOf returns the header that a row is; nil: it is none.
+// headerOf returns the header that a row is; nil: it is not one.
 func (b *planBook) headerOf(cells []string) *planHeader {
 	if b.Map != nil {
 		return b.Map.header(cells)

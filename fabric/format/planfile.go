@@ -15,7 +15,7 @@ import (
 	"fabsh/mad"
 )
 
-// Plans of cables that are no tables. All of them are added to a planBook.
+// Plans of cables that are not tables. All of them are added to a planBook.
 
 // KindTopoConfig is a static topology of NVIDIA's OpenSM and UFM.
 const KindTopoConfig FormatName = "topoconfig"

@@ -214,7 +214,7 @@ func TestPlanMap(t *testing.T) {
 		{"a_name=nowhere,a_port=socket,b_name=there,b_port=hole", in, "", "plan: no header has the columns of the mapping: a_name=nowhere; the first row has \"here\", \"socket\", \"there\", \"hole\""},
 		{"a_name=here", in, "", "map: a_port is missing; a_name, a_port, b_name and b_port are required"},
 		{"x=here", in, "", "map: unknown key \"x\"; supported: a_name, a_port, b_name, b_port, a_hall, a_row, a_rack, a_unit, b_hall, b_row, b_rack, b_unit, label, length"},
-		{"a_name", in, "", "map: \"a_name\" has no name of a column; write KEY=COLUMN,..., as in a_name=Device,a_port=Col 3"},
+		{"a_name", in, "", "map: \"a_name\": want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3"},
 	} {
 		m, err := ParsePlanMap(tt.m)
 		var f *fabric.Fabric

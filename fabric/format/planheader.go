@@ -82,7 +82,7 @@ var planFields = func() map[string]string {
 // commonFields are fields of a cable, not of an end, wherever their column is.
 var commonFields = []string{"label", "length", "lengthunit", "state", "protocol", "width", "speed", "profile", "nic", "osnic", "rdma", "partition", "pkey", "manager"}
 
-// headerWords cuts the name of a column into words, in lower case, at all that is no letter or digit and
+// headerWords cuts the name of a column into words, in lower case, at all that is not a letter or digit and
 // where small letters are followed by a capital: "#Fields:StartDevice" is start, device.
 func headerWords(name string) []string {
 	var words []string
@@ -148,7 +148,7 @@ func endField(end int, raw string) (int, string, string) {
 	return end, planFields[raw], raw
 }
 
-// headerOf returns the header that a row is; nil: it is none.
+// headerOf returns the header that a row is; nil: it is not one.
 func headerOf(cells []string) *planHeader {
 	type column struct {
 		at, end    int
@@ -294,7 +294,7 @@ func ParsePlanMap(text string) (PlanMap, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch _, known := mapKeys[key]; {
 		case !ok || value == "":
-			return nil, fmt.Errorf("map: %q has no name of a column; write KEY=COLUMN,..., as in a_name=Device,a_port=Col 3", item)
+			return nil, fmt.Errorf("map: %q: want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3", item)
 		case !known:
 			return nil, fmt.Errorf("map: unknown key %q; supported: %s", key, strings.Join(mapOrder, ", "))
 		case m[key] != "":

@@ -179,7 +179,7 @@ func separator(text []byte) byte {
 	return best
 }
 
-// splitHeader returns the separator by which a line is a header, and the header; nil: it is none.
+// splitHeader returns the separator by which a line is a header, and the header; nil: it is not one.
 func splitHeader(text []byte, m PlanMap) (byte, *planHeader) {
 	for _, comma := range []byte{',', ';', '\t'} {
 		if bytes.IndexByte(text, comma) < 0 {

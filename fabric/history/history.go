@@ -17,7 +17,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -72,10 +71,10 @@ var ErrNone = errors.New("no history; fabsh history record begins one")
 func Open(ctx context.Context, path string) (*Store, error) {
 	st, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", path, ErrNone)
 	case err != nil:
-		return nil, err
+		return nil, format.FileError(err)
+	case st.IsDir():
+		return nil, fmt.Errorf("%s: is a directory", path)
 	case !st.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: not a file", path)
 	}
@@ -134,7 +133,7 @@ func (s *Store) identify(ctx context.Context) error {
 	return nil
 }
 
-// meta returns the value of a key; an error if there is none.
+// meta returns the value of a key; an error without one.
 func (s *Store) meta(ctx context.Context, key string) (value string, err error) {
 	err = s.db.QueryRowContext(ctx, "select value from meta where key = ?", key).Scan(&value)
 	return value, s.failed(err)
@@ -166,7 +165,7 @@ type Recorder struct {
 	lastT   int64
 }
 
-// NewRecorder opens the history at path as its recorder, and makes one of the subnet if there is none.
+// NewRecorder opens the history at path as its recorder, and makes one of the subnet if the file does not exist.
 func NewRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

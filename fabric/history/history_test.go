@@ -214,7 +214,7 @@ func TestOthers(t *testing.T) {
 	s := newSubnet(t, "fattree:k=4")
 	dir := t.TempDir()
 	path := filepath.Join(dir, history.FileName)
-	if _, err := history.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "no history; fabsh history record begins one") {
+	if _, err := history.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no file: %v", err)
 	}
 	r := s.recorder(path)

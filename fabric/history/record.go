@@ -76,9 +76,11 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 	}
 	defer tx.Rollback()
 	w.tx = tx
-	if r.last != nil && w.t <= r.lastT {
-		w.event(Event{Kind: ClockBack, Was: timeText(r.lastT), Now: timeText(w.t)})
+	if clock := w.t; r.last != nil && clock <= r.lastT {
 		w.t = r.lastT + 1
+		if clock < r.lastT-1 { // not only cycles within a second
+			w.event(Event{Kind: ClockBack, Was: timeText(r.lastT), Now: timeText(clock)})
+		}
 	}
 	w.compare(r.last, kept)
 	data, keyframe, err := w.fabric(kept, now.Bytes())
@@ -244,7 +246,7 @@ func (w *writer) compare(was, now *fabric.Fabric) {
 	}
 }
 
-// down ends a link that is not there any more.
+// down ends a link that is gone.
 func (w *writer) down(c cable, now *fabric.Fabric) {
 	kind, state := LinkDown, ""
 	for _, p := range []*fabric.Port{c.a, c.b} {

@@ -29,6 +29,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 	"fabsh/shell/prompt"
 	"fabsh/shell/session"
 	"fabsh/shell/tour"
@@ -122,7 +123,7 @@ func renderTable(s *session.Settings, warnings io.Writer, v starlark.Value, name
 
 // viewOf returns the function that selects the rows and columns of --where and --columns.
 func viewOf(s *session.Settings, warnings io.Writer) func(starlark.Value) (starlark.Value, error) {
-	r := &lang.Runtime{View: s.View(), Format: s.Output(), DidYouMean: fabric.DidYouMean, Quiet: s.Quiet, Stderr: warnings, Activity: new(lang.Activity)}
+	r := &lang.Runtime{View: s.View(), Format: s.Output(), DidYouMean: fabric.DidYouMean, IsMeasure: mad.IsRate, Quiet: s.Quiet, Stderr: warnings, Activity: new(lang.Activity)}
 	return func(v starlark.Value) (starlark.Value, error) { return r.ViewOf(nil, v, r.Format) }
 }
 

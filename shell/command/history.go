@@ -70,6 +70,9 @@ func onHistory(p *session.Program, o *historyOptions, run func(context.Context, 
 			return err
 		}
 		h, err := history.Open(ctx, path)
+		if err != nil && o.file != "" { // a wrong command line
+			return err
+		}
 		if err != nil {
 			return &session.HostError{Err: err}
 		}
@@ -107,7 +110,7 @@ with --once, sweep once: for cron. A sweep sends what "discover()" does: about o
 datagram for each port. One process records the history of a subnet. A failed sweep adds
 nothing, is reported on standard error, and is a gap in the history.
 
-With -F file:FILE, FILE is added as it is now.`,
+With -F file:FILE, the fabric of FILE is added, with the time of now.`,
 		Example: `  fabsh history record
   fabsh history record --once`,
 		Args: atMost(0),
@@ -423,7 +426,7 @@ func showEvents(s *session.Session, events []history.Event, gaps []history.Gap) 
 	return s.Show(starlark.NewList(list))
 }
 
-// timeValue is a time in the zone of this host, with its offset; None: there is none.
+// timeValue is a time in the zone of this host, with its offset; None for the zero time.
 func timeValue(t time.Time) starlark.Value {
 	if t.IsZero() {
 		return starlark.None

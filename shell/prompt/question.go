@@ -188,11 +188,11 @@ func (r *repl) shown(line string) (hint string, sure bool) {
 	if line == "" || notText().MatchString(line) {
 		return "", false
 	}
-	if _, err := help.Of(r.Runtime).Find(line, 0); err == nil { // with a dot: a check of an audit, or a field
-		return fmt.Sprintf("help %s explains it; as text, write it in quotes: %q", line, line), strings.Contains(line, ".")
-	}
 	if _, ok := check.AttributeTypes()[line]; ok {
 		return fmt.Sprintf("%s is an attribute of records; write value.%[1]s", line), false
+	}
+	if _, err := help.Of(r.Runtime).Find(line, 0); err == nil { // with a dot: a check of an audit, or a field
+		return fmt.Sprintf("help %s explains it; as text, write it in quotes: %q", line, line), strings.Contains(line, ".")
 	}
 	return fmt.Sprintf("if this is text, write it in quotes: %q", line), false
 }
