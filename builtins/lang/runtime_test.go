@@ -17,6 +17,7 @@ func TestBeside(t *testing.T) {
 	r := &Runtime{
 		Stdout: io.Discard, Stderr: io.Discard, Format: FormatJSON, View: View{Where: "x"}, Documents: true, Quiet: true, Progress: func(string) {}, Width: func() int { return 7 }, Whole: "-o json", Shaded: func() bool { return true },
 		Measure: func(starlark.Value) error { return nil }, Clock: RealClock{}, Files: new(Files), DidYouMean: func(string, []string) string { return "" },
+		IsMeasure:   func(string) bool { return false },
 		Comparisons: func(*syntax.File, starlark.StringDict) []WrongWord { return nil },
 		Load:        func(*starlark.Thread, string) (starlark.StringDict, error) { return nil, nil }, Activity: new(Activity),
 	}

@@ -164,7 +164,7 @@ The content determines the format: output of ibnetdiscover or its --cache, a net
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path, HCAMap, Map string }) (starlark.Value, error) {
 		m, err := format.ParsePlanMap(a.Map)
 		if err != nil {
-			return nil, lang.Errorf("%w", err)
+			return nil, lang.ParamError("map", "%w", err)
 		}
 		o := format.PlanOptions{Map: m}
 		if a.HCAMap != "" {

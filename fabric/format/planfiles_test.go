@@ -212,9 +212,9 @@ func TestPlanMap(t *testing.T) {
 		{"a_name=Col 1,a_port=Col 2,b_name=Col 3,b_port=Col 4", "leaf;3;spine;4\n", "leaf/3, spine/4\n", ""},
 		{"", in, "", "plan: no header names a device and a port of two ends; name the columns, as in --map 'a_name=?,a_port=?,b_name=?,b_port=?'"},
 		{"a_name=nowhere,a_port=socket,b_name=there,b_port=hole", in, "", "plan: no header has the columns of the mapping: a_name=nowhere; the first row has \"here\", \"socket\", \"there\", \"hole\""},
-		{"a_name=here", in, "", "map: a_port is missing; a_name, a_port, b_name and b_port are required"},
-		{"x=here", in, "", "map: unknown key \"x\"; supported: a_name, a_port, b_name, b_port, a_hall, a_row, a_rack, a_unit, b_hall, b_row, b_rack, b_unit, label, length"},
-		{"a_name", in, "", "map: \"a_name\": want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3"},
+		{"a_name=here", in, "", "a_port is missing; a_name, a_port, b_name and b_port are required"},
+		{"x=here", in, "", "unknown key \"x\"; supported: a_name, a_port, b_name, b_port, a_hall, a_row, a_rack, a_unit, b_hall, b_row, b_rack, b_unit, label, length"},
+		{"a_name", in, "", "want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3, not \"a_name\""},
 	} {
 		m, err := ParsePlanMap(tt.m)
 		var f *fabric.Fabric

@@ -294,17 +294,17 @@ func ParsePlanMap(text string) (PlanMap, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch _, known := mapKeys[key]; {
 		case !ok || value == "":
-			return nil, fmt.Errorf("map: %q: want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3", item)
+			return nil, fmt.Errorf("want KEY=COLUMN,..., as in a_name=Device,a_port=Col 3, not %q", item)
 		case !known:
-			return nil, fmt.Errorf("map: unknown key %q; supported: %s", key, strings.Join(mapOrder, ", "))
+			return nil, fmt.Errorf("unknown key %q; supported: %s", key, strings.Join(mapOrder, ", "))
 		case m[key] != "":
-			return nil, fmt.Errorf("map: key %s is given twice", key)
+			return nil, fmt.Errorf("key %s is given twice", key)
 		}
 		m[key] = value
 	}
 	for _, key := range mapOrder[:4] {
 		if m[key] == "" {
-			return nil, fmt.Errorf("map: %s is missing; a_name, a_port, b_name and b_port are required", key)
+			return nil, fmt.Errorf("%s is missing; a_name, a_port, b_name and b_port are required", key)
 		}
 	}
 	return m, nil
