@@ -325,7 +325,7 @@ func TestMCPMemory(t *testing.T) {
 		ending = ending[:2]
 	}
 	start := func() *mcpProgram {
-		m := startMCP(t, "-F", "sim:ring:n=2", "--memory", "200MiB", "--deadline", "3s", "mcp", "--sweep-interval", "1ms")
+		m := startMCP(t, "-F", "sim:ring:n=2", "--memory", "200MiB", "--deadline", "15s", "mcp", "--sweep-interval", "1ms")
 		m.greet()
 		return m
 	}
