@@ -38,7 +38,7 @@ func cyclicAfter(t *testing.T, old *routes.Routes, p *change.Plan) (cyclic []boo
 
 // TestOldCreditLoop: where the tables in force have a credit loop, plan and certificate name
 // the round that ends it, as verdicts on the tables after each round show it; elsewhere they
-// state that there is none.
+// state that no loop exists.
 func TestOldCreditLoop(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	count := map[string]int{}

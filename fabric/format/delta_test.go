@@ -15,6 +15,7 @@ import (
 type part struct {
 	spec  fabric.NodeSpec
 	state []mad.PortState // by port
+	guid  mad.GUID        // of the last port, of a CA; 0: unknown
 }
 
 // randomParts are the nodes and links of a network, which mutate changes.
@@ -46,7 +47,7 @@ func (p *randomParts) mutate(r *rand.Rand) {
 	i := r.IntN(len(p.nodes))
 	n := p.nodes[i]
 	port := 1 + r.IntN(int(n.spec.Info.NumPorts))
-	switch r.IntN(8) {
+	switch r.IntN(10) {
 	case 0:
 		p.add(r)
 	case 1: // a node is gone: the last one takes its place
@@ -66,12 +67,22 @@ func (p *randomParts) mutate(r *rand.Rand) {
 	case 3:
 		n.state[port] = mad.PortState(r.IntN(5))
 	case 4:
+		n.spec.Info.Revision = uint32(r.IntN(3))
 		if n.spec.Switch != nil {
 			n.spec.Switch = &mad.SwitchInfo{LinearFDBTop: uint16(r.IntN(100))}
 		}
 	case 5:
 		delete(p.links, p.links[[2]int{i, port}])
 		delete(p.links, [2]int{i, port})
+	case 6:
+		n.guid = mad.GUID(r.IntN(4))
+	case 7: // a cable moves to another port of its node
+		a := [2]int{i, 1 + r.IntN(int(n.spec.Info.NumPorts))}
+		far, linked := p.links[[2]int{i, port}]
+		if _, taken := p.links[a]; linked && !taken && far[0] != i {
+			delete(p.links, [2]int{i, port})
+			p.links[a], p.links[far] = far, a
+		}
 	default:
 		j := r.IntN(len(p.nodes))
 		a, b := [2]int{i, port}, [2]int{j, 1 + r.IntN(int(p.nodes[j].spec.Info.NumPorts))}
@@ -86,6 +97,9 @@ func (p *randomParts) fabric(t *testing.T, problem string) *fabric.Fabric {
 	b := fabric.NewBuilder()
 	for h, n := range p.nodes {
 		b.AddNode(n.spec)
+		if n.guid > 0 && n.spec.Info.NodeType == mad.NodeTypeCA {
+			b.SetPortGUID(h, int(n.spec.Info.NumPorts), n.guid)
+		}
 		for num, state := range n.state {
 			if state > 0 {
 				b.SetPort(h, num, &mad.PortInfo{PortState: state, MKey: 7})

@@ -166,7 +166,7 @@ func TestScenario(t *testing.T) {
 		t.Errorf("events of %s: %s %v", link.Peer().Name(), words(events), err)
 	}
 	if flaps, err := h.Flaps(t.Context(), 1, times[0], s.now); err != nil || len(flaps) != 1 || flaps[0].Subject != linkName {
-		t.Errorf("flaps: %v %v: the host that went away is none", flaps, err)
+		t.Errorf("flaps: %v %v: a host that went away does not count", flaps, err)
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v %v", st.Mode(), err)
@@ -193,6 +193,9 @@ func TestGaps(t *testing.T) {
 	s.now = s.now.Add(-time.Hour)
 	if _, x := s.record(r); words(x.Events) != fmt.Sprintf("clock.back : %q %q\n", first.Format(time.RFC3339), s.now.Format(time.RFC3339)) || !x.Time.After(first) {
 		t.Errorf("clock set back: %s at %v", words(x.Events), x.Time)
+	}
+	if _, x := s.record(r); len(x.Events) > 0 || !x.Time.After(first.Add(time.Second)) {
+		t.Errorf("before the clock has caught up: %s at %v", words(x.Events), x.Time)
 	}
 	gaps, err := r.Gaps(t.Context(), time.Time{}, time.Time{})
 	if err != nil || !slices.Equal(gaps, []history.Gap{{last, first}}) {
@@ -324,4 +327,37 @@ func TestFlippedBits(t *testing.T) {
 		h.Close()
 	}
 	t.Log(flips, "bits,", changed, "change an answer")
+}
+
+// TestFullDisk: a cycle for which there is no room is not there at all, and the next one goes on.
+func TestFullDisk(t *testing.T) {
+	s := newSubnet(t, "fattree:k=4")
+	r := s.recorder(filepath.Join(t.TempDir(), history.FileName))
+	defer r.Close()
+	s.record(r)
+	hosts, n := s.f.OfType(mad.NodeTypeCA), 0
+	var err error
+	for r.Limit(t, 60); err == nil && n < 2000; n++ {
+		p := hosts[1+n/2%6].Port(1)
+		if err = s.Cables.Unlink(p.Node().GUID(), 1); n%2 > 0 {
+			err = s.Cables.Link(p.Node().GUID(), 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(5 * time.Minute)
+		_, err = r.Record(t.Context(), history.Cycle{Time: s.now, Fabric: s.sweep()})
+	}
+	if err == nil || !strings.Contains(err.Error(), "full") {
+		t.Fatalf("after %d cycles: %v", n, err)
+	}
+	before, _ := r.Overview(t.Context())
+	r.Limit(t, 1<<20)
+	if _, x := s.record(r); len(x.Events) == 0 {
+		t.Error("what happened in the cycle that was not written is lost")
+	}
+	after, _ := r.Overview(t.Context())
+	if damage, err := r.Check(t.Context()); err != nil || len(damage) > 0 || before.Cycles != n || after.Cycles != n+1 {
+		t.Errorf("%d and %d cycles, want %d and one more; %q %v", before.Cycles, after.Cycles, n, damage, err)
+	}
 }

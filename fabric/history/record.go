@@ -78,7 +78,7 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 	w.tx = tx
 	if clock := w.t; r.last != nil && clock <= r.lastT {
 		w.t = r.lastT + 1
-		if clock < r.lastT-1 { // not only cycles within a second
+		if clock < r.lastT-1 && !w.isSetBack() { // not only cycles within a second
 			w.event(Event{Kind: ClockBack, Was: timeText(r.lastT), Now: timeText(clock)})
 		}
 	}
@@ -125,6 +125,17 @@ type portKey struct {
 }
 
 func keyOf(p *fabric.Port) portKey { return portKey{p.Node().GUID(), p.Num()} }
+
+// isSetBack reports whether the clock was set back before and has not caught up: since then each cycle is
+// a second after the one before.
+func (w *writer) isSetBack() bool {
+	var since, later int64
+	w.err = w.tx.QueryRowContext(w.ctx, "select coalesce(max(t), -1) from event where kind = ?", ClockBack).Scan(&since)
+	if w.err == nil {
+		w.err = w.tx.QueryRowContext(w.ctx, "select count(*) from cycle where t > ?", since).Scan(&later)
+	}
+	return since >= 0 && later == w.lastT-since
+}
 
 func (w *writer) exec(statement string, args ...any) {
 	if w.err == nil {

@@ -110,7 +110,7 @@ func (r *rig) certified(t *testing.T, e *engine.Engine, sm *sa.SM) *change.Plan 
 }
 
 // TestRoundsOfPlan: the rounds of a plan are sent and recorded as its certificate has them. If
-// it does not hold, or is missing, a new order is found, and the user is told.
+// it does not hold, or is missing, a new order is found, and the user sees a line on it.
 func TestRoundsOfPlan(t *testing.T) {
 	for _, x := range []struct {
 		name string
@@ -204,7 +204,7 @@ func (taped) TrySend(*engine.Datagram) (bool, error) { return false, nil }
 func (taped) BeforeWait(func() bool) bool            { return false }
 
 // TestNewOrder: a reversal, and the rest of a change, have an order with a certificate of its
-// own, and the user is told.
+// own, and the user sees a line on it.
 func TestNewOrder(t *testing.T) {
 	for _, x := range []struct {
 		name   string
