@@ -65,7 +65,8 @@ func startCommand(o commandOptions) (*command, error) {
 		return nil, fmt.Errorf("subreaper: %w", err)
 	}
 	args := append([]string{o.Program, keeperRole, o.Folder, strconv.Itoa(int(o.IoctlType)), o.Path}, o.Args...)
-	keeper, err := os.StartProcess("/proc/self/exe", args, &os.ProcAttr{Files: []*os.File{os.NewFile(0, ""), os.NewFile(1, ""), os.NewFile(2, ""), controlEnd, passEnd}})
+	// Not os.NewFile(0, ""): the garbage collector closes the descriptor of such a file.
+	keeper, err := os.StartProcess("/proc/self/exe", args, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, controlEnd, passEnd}})
 	if err != nil {
 		control.Close()
 		return nil, err
