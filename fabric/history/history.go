@@ -38,25 +38,6 @@ const schemaVersion = 1
 // applicationID is in the header of the file, by which file(1) and fabsh recognise it: "fabs".
 const applicationID = 0x66616273
 
-// The schema, with types that SQLite and PostgreSQL both have. Times are seconds since 1970, UTC.
-var schema = []string{
-	`create table meta(key text primary key, value text not null)`,
-	`create table node(id bigint primary key, guid text not null, type bigint not null, t bigint not null)`,
-	`create unique index node_guid on node(guid)`,
-	`create table port(id bigint primary key, node bigint not null references node, num bigint not null, t bigint not null, unique(node, num))`,
-	// every: seconds between the cycles of the recorder, 0: not known. sum: of all rows of the cycle.
-	`create table cycle(t bigint primary key, every bigint not null, source text not null, missing text not null, keyframe bigint not null, sum bigint not null)`,
-	`create table keyframe(t bigint primary key, data bytea not null)`,
-	`create table delta(t bigint primary key, data bytea not null)`,
-	// peer: of events of links, the port at the other end.
-	`create table event(t bigint not null, n bigint not null, kind text not null, node bigint, port bigint, peer bigint, subject text not null, was text not null, now text not null, primary key(t, n))`,
-	`create index event_port on event(port, t)`,
-	`create index event_peer on event(peer, t)`,
-	`create index event_node on event(node, t)`,
-	`create table link(a bigint not null, b bigint not null, t bigint not null, till bigint, primary key(a, t))`,
-	`create index link_b on link(b, t)`,
-}
-
 // Store is a history that is open. It is safe for concurrent use.
 type Store struct {
 	db   *sql.DB
