@@ -3,6 +3,8 @@ package audit
 import (
 	"iter"
 	"math"
+	"math/bits"
+	"slices"
 	"sync"
 	"time"
 
@@ -226,9 +228,13 @@ func (c *Comparison) Add(r, earlier *Read) {
 		}
 	}
 	index := make([]int32, len(r.table.ids))
+	n := r.table.distinct
+	same := n == earlier.table.distinct && slices.Equal(r.table.ids[:n], earlier.table.ids[:n])
 	for i := range index {
 		index[i] = -1
-		if p := earlier.Port(r.port(i).Key()); p.Known() {
+		if same && i < n {
+			index[i] = int32(i)
+		} else if p := earlier.Port(r.port(i).Key()); p.Known() {
 			index[i] = p.at
 		}
 	}
@@ -290,7 +296,11 @@ func (c *Comparison) Gaps() iter.Seq[time.Duration] {
 }
 
 // fallen reports whether a counter has a lower value than before.
-func fallen(before, after PortRead) bool {
+func fallen(before, after PortRead) (fell bool) {
+	if before.alike(after) {
+		eachValue(before, after, func(_ int, old, v uint64) { fell = fell || v < old })
+		return fell
+	}
 	for _, counter := range after.kind().layout.counters {
 		v, s := after.value(counter)
 		if old, from := before.value(counter); from != nil && from.set == s.set && v < old {
@@ -298,6 +308,50 @@ func fallen(before, after PortRead) bool {
 		}
 	}
 	return false
+}
+
+// alike reports whether p and q have the same counters, read from the same attributes.
+func (p PortRead) alike(q PortRead) bool {
+	return p.kind().answered == q.kind().answered && p.read.holds == q.read.holds
+}
+
+// eachValue calls f with the place in the layout of each counter that is not 0 in one of two reads that
+// are alike, and its values.
+func eachValue(before, after PortRead, f func(at int, old, v uint64)) {
+	n := maskWords(len(after.kind().layout.counters))
+	was, is := before.words(), after.words()
+	i, j := n, n // the next value of each
+	for word := range n {
+		var a, b uint64
+		if was != nil {
+			a = was[word]
+		}
+		if is != nil {
+			b = is[word]
+		}
+		for left := a | b; left != 0; left &= left - 1 {
+			var old, v uint64
+			bit := left & -left
+			if a&bit != 0 {
+				old = was[i]
+				i++
+			}
+			if b&bit != 0 {
+				v = is[j]
+				j++
+			}
+			f(64*word+bits.TrailingZeros64(left), old, v)
+		}
+	}
+}
+
+// words returns the values of the port as counts keeps them; nil: all are 0.
+func (p PortRead) words() []uint64 {
+	start := p.read.counts.start[p.at]
+	if start == 0 {
+		return nil
+	}
+	return p.read.counts.pieces[start>>pieceBits][start&(1<<pieceBits-1):]
 }
 
 // Windows returns the windows of a port of the read, the newest first; one without rates, if there
@@ -380,6 +434,34 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 	return moving, saturated, silent
 }
 
+// Grown returns the counters of errors that counted, as indices of Counters.
+func (w *Window) Grown() (list []int) {
+	if !w.before.Known() || !w.before.counted() && !w.after.counted() {
+		return nil
+	}
+	all, counters := Counters(), w.after.kind().layout.counters
+	consider := func(i int) {
+		if all[i].Traffic {
+			return
+		}
+		if x := w.Rate(i); x.Why == Known && x.Count > 0 {
+			list = append(list, i)
+		}
+	}
+	if w.before.alike(w.after) {
+		eachValue(w.before, w.after, func(at int, old, v uint64) {
+			if v != old {
+				consider(counters[at])
+			}
+		})
+		return list
+	}
+	for _, i := range counters {
+		consider(i)
+	}
+	return list
+}
+
 // FEC reports whether counters of symbols that FEC corrected are known.
 func (w *Window) FEC() bool {
 	return w.before.Known() && w.before.kind().answered&w.after.kind().answered&maskOf(setRSFEC, setLanes) != 0
@@ -398,7 +480,22 @@ func (w *Window) Use(bits float64) (share float64, known bool) {
 // WaitShare returns the share of waiting for credits (PortXmitWait) in waiting and sending.
 // A tick is assumed to last as long as 4 bytes take: devices differ. False: unknown.
 func (w *Window) WaitShare() (share float64, known bool) {
-	sent, wait := w.Rate(CounterIndex("port_xmit_bytes")), w.Rate(CounterIndex("port_xmit_wait"))
+	sent, wait := w.Traffic()
+	return WaitShare(sent, wait)
+}
+
+// Traffic returns the rates of bytes sent and of waiting for credits (PortXmitWait).
+func (w *Window) Traffic() (sent, wait Rate) {
+	i := trafficCounters()
+	return w.Rate(i[0]), w.Rate(i[1])
+}
+
+var trafficCounters = sync.OnceValue(func() [2]int {
+	return [2]int{CounterIndex("port_xmit_bytes"), CounterIndex("port_xmit_wait")}
+})
+
+// WaitShare is Window.WaitShare of rates.
+func WaitShare(sent, wait Rate) (share float64, known bool) {
 	if sent.Why != Known || wait.Why != Known {
 		return 0, false
 	}

@@ -55,6 +55,17 @@ func (r *Read) Ports() iter.Seq2[PortKey, mad.GUID] {
 	}
 }
 
+// All returns the ports that are kept, and the GUIDs of their nodes.
+func (r *Read) All() iter.Seq2[PortRead, mad.GUID] {
+	return func(yield func(PortRead, mad.GUID) bool) {
+		for i := range r.table.distinct {
+			if !yield(r.port(i), r.table.ids[i].node) {
+				return
+			}
+		}
+	}
+}
+
 // port returns a port by its index.
 func (r *Read) port(i int) PortRead { return PortRead{r, int32(i)} }
 

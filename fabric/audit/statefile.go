@@ -187,6 +187,50 @@ func (w *stateWriter) finding(f *Finding) {
 	}
 }
 
+// readMagic begins what EncodeRead writes.
+const readMagic = "fabsh counters 1\n"
+
+// EncodeRead returns a read as bytes, for DecodeRead of this version of fabsh.
+func EncodeRead(r *Read) ([]byte, error) {
+	w := stateWriter{}
+	w.uint(countersVersion())
+	w.read(r)
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.EncodeAll(w.b, []byte(readMagic)), nil
+}
+
+// DecodeRead returns the read that EncodeRead wrote. It accepts any bytes.
+func DecodeRead(data []byte) (*Read, error) {
+	packed, ok := bytes.CutPrefix(data, []byte(readMagic))
+	var head zstd.Header
+	if !ok || head.Decode(packed) != nil || !head.HasCheckSum {
+		return nil, errors.New("not counters of this version of fabsh")
+	}
+	limit := stateBase + stateRatio*len(packed)
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	plain, err := z.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the counters are damaged: %w", err)
+	}
+	r := stateReader{b: plain, limit: limit}
+	if version := r.uint("the counters", any64); r.err == nil && version != countersVersion() {
+		return nil, errOtherCounters
+	}
+	read := r.read()
+	if r.err == nil && len(r.b) > 0 {
+		r.fail("the end after the counters")
+	}
+	return read, r.err
+}
+
 // decode reads the file. It accepts any bytes.
 func (st *State) decode(data []byte) error {
 	packed, ok := bytes.CutPrefix(data, []byte(stateMagic+stateVersion))

@@ -267,10 +267,10 @@ type Flap struct {
 }
 
 // Flaps returns the links that went down at least times times between since and until while both nodes
-// remained and neither port was disabled, the most frequent first. Link-downs between two
-// sweeps that both found the link are not in it.
+// remained and neither port was disabled, the most frequent first. Link-downs between two sweeps that
+// both found the link are in it if counters were recorded.
 func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([]Flap, error) {
-	events, err := s.Changes(ctx, since, until, LinkDown)
+	events, err := s.Changes(ctx, since, until, LinkDown, LinkFlap)
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +288,11 @@ func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([
 			list = append(list, Flap{Node: e.Node, Port: e.Port, First: e.Time})
 		}
 		f := &list[i]
-		f.Downs++
+		n, err := strconv.Atoi(e.Now)
+		if err != nil || e.Kind == LinkDown {
+			n = 1
+		}
+		f.Downs += n
 		f.Subject, f.Last = e.Subject, e.Time
 	}
 	list = slices.DeleteFunc(list, func(f Flap) bool { return f.Downs < times })
@@ -301,7 +305,8 @@ func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([
 // is then not complete.
 func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time, error) {
 	var cycle, keyframe int64
-	err := s.db.QueryRowContext(ctx, "select t, keyframe from cycle where t <= ? order by t desc limit 1", t.Unix()).Scan(&cycle, &keyframe)
+	var latest int64
+	err := s.db.QueryRowContext(ctx, "select t, keyframe, (select max(t) from cycle where t <= ?) from cycle where t <= ? and keyframe in (select t from keyframe) order by t desc limit 1", t.Unix(), t.Unix()).Scan(&cycle, &keyframe, &latest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, time.Time{}, fmt.Errorf("%s: nothing was recorded until %s", s.path, t.UTC().Format(time.RFC3339))
 	}
@@ -315,6 +320,14 @@ func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time,
 	f, err := s.since(ctx, base, keyframe, cycle)
 	if err != nil {
 		return nil, time.Time{}, err
+	}
+	if latest != cycle {
+		if thinned, err := s.isThinnedCycle(ctx, latest); err != nil {
+			return nil, time.Time{}, err
+		} else if !thinned {
+			return nil, time.Time{}, fmt.Errorf("%s: the history is damaged: no keyframe of %s", s.path, timeText(latest))
+		}
+		return f.With(fabric.Reading{Problems: []fabric.Problem{{Kind: fabric.ProblemUnrecorded, Text: fmt.Sprintf("as of %s: of a time so long ago, the fabric is kept for the first week of a month", timeText(cycle))}}}), at(cycle), nil
 	}
 	gaps, usual, err := s.gaps(ctx, at(cycle), t.Add(time.Second))
 	if err != nil {
@@ -360,59 +373,6 @@ func (s *Store) blob(ctx context.Context, table string, t int64) (data []byte, e
 		return nil, fmt.Errorf("%s: the history is damaged: no %s of %s", s.path, table, timeText(t))
 	}
 	return data, s.failed(err)
-}
-
-// Check returns what is damaged, in sentences; none: nothing was found.
-func (s *Store) Check(ctx context.Context) (damage []string, err error) {
-	var text string
-	if err := s.db.QueryRowContext(ctx, "pragma integrity_check(1)").Scan(&text); err != nil {
-		return nil, s.failed(err)
-	}
-	if text != "ok" {
-		damage = append(damage, "SQLite: "+text)
-	}
-	rows, err := s.db.QueryContext(ctx, "select t, keyframe, sum from cycle order by t")
-	if err != nil {
-		return damage, s.failed(err)
-	}
-	type cycle struct{ t, keyframe, sum int64 }
-	var cycles []cycle
-	for rows.Next() {
-		var c cycle
-		if err := rows.Scan(&c.t, &c.keyframe, &c.sum); err != nil {
-			rows.Close()
-			return damage, s.failed(err)
-		}
-		cycles = append(cycles, c)
-	}
-	rows.Close()
-	if err := rows.Err(); err != nil {
-		return damage, s.failed(err)
-	}
-	var base *fabric.Fabric
-	last := int64(-1)
-	for _, c := range cycles {
-		sum, err := sumOf(ctx, s.db, c.t)
-		if err != nil {
-			return damage, s.failed(err)
-		}
-		if sum != c.sum {
-			damage = append(damage, "the rows of the cycle "+timeText(c.t)+" are not those that were written")
-		}
-		if c.keyframe != last {
-			if base, _, err = s.keyframe(ctx, c.keyframe); err != nil {
-				damage = append(damage, err.Error())
-			}
-			last = c.keyframe
-		}
-		if base == nil {
-			continue
-		}
-		if _, err := s.since(ctx, base, c.keyframe, c.t); err != nil {
-			damage = append(damage, err.Error())
-		}
-	}
-	return damage, nil
 }
 
 // Copy writes a copy of the history to path, whole also while a recorder writes. The file must not exist.

@@ -13,6 +13,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,12 +22,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 )
 
 // FileName is the name of a history in the folder of its subnet.
@@ -144,6 +148,21 @@ type Recorder struct {
 	keySize int            // bytes of it
 	last    *fabric.Fabric // of the last cycle; nil: none
 	lastT   int64
+
+	ids                map[portKey]int64 // of nodes, and of ports that are known; nil: not read
+	guids              map[int64]mad.GUID
+	allPorts           bool // ids has all ports
+	lastNode, lastPort int64
+	words              map[wordKey]int64
+	read               *audit.Read // counters of the last cycle; nil: none
+	grownRows          map[grownKey]grown
+	today              map[grownKey]bool // that grew on the day on which this recorder began, before it
+	rowsSince          int64             // first cycle of this recorder; 0: none
+	readIDs            []readID          // of the ports of read, in its order
+	hours              *hours
+	grades             map[int64]int64 // of bit error rates, by port
+	purged             int64           // the day on which old rows were removed last
+	guard              func(path string) string
 }
 
 // NewRecorder opens the history at path as its recorder, and makes one of the subnet if the file does not exist.
@@ -179,7 +198,7 @@ func newRecorder(ctx context.Context, path string, subnet fabric.Subnet, now tim
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{Store: *s}
+	r := &Recorder{Store: *s, guard: freeSpace}
 	if err := r.resume(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -208,15 +227,26 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 		return err
 	}
 	defer db.Close()
-	for _, statement := range append([]string{fmt.Sprintf("pragma application_id = %d", applicationID)}, schema...) {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet.Key()}, {"created", now.UTC().Format(time.RFC3339)}} {
-		if _, err := db.ExecContext(ctx, "insert into meta values(?, ?)", m[0], m[1]); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	s := &Store{db, path}
+	err = s.inBatch(ctx, func(b *batch) error {
+		for _, statement := range schema {
+			for _, name := range withoutRowid {
+				if strings.HasPrefix(statement, "create table "+name+"(") {
+					statement += " without rowid"
+				}
+			}
+			b.exec(statement)
 		}
+		for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet.Key()}, {"created", now.UTC().Format(time.RFC3339)}} {
+			b.insert(tableMeta, m[0], m[1])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := db.Close(); err != nil {
 		return err
@@ -242,9 +272,40 @@ func (r *Recorder) resume(ctx context.Context) error {
 	return err
 }
 
+// leave keeps what the next recorder goes on with: the counters, and the samples of the hour.
+func (r *Recorder) leave() error {
+	left := map[string][]byte{}
+	if r.read != nil {
+		data, err := audit.EncodeRead(r.read)
+		if err != nil {
+			return err
+		}
+		left["read"] = data
+	}
+	if r.hours != nil && len(r.hours.kinds) > 0 {
+		left["hours"] = r.hours.encode()
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return r.inBatch(ctx, func(b *batch) error {
+		for _, name := range sortedKeys(left) {
+			var old []any
+			for _, row := range b.rows(tablePending, "name = ?", name) {
+				old = row
+			}
+			b.put(tablePending, old, []any{name, r.lastT, left[name]})
+		}
+		return nil
+	})
+}
+
 // Close closes the history and releases it.
 func (r *Recorder) Close() error {
-	err := r.Store.Close()
+	err := r.leave()
+	err = cmp.Or(err, r.Store.Close())
 	r.lock.Release()
 	return err
 }

@@ -171,8 +171,8 @@ func TestScenario(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v %v", st.Mode(), err)
 	}
-	if damage, err := h.Check(t.Context()); err != nil || len(damage) > 0 {
-		t.Errorf("check: %q %v", damage, err)
+	if v, err := h.Check(t.Context()); err != nil || len(v.Damage) > 0 {
+		t.Errorf("check: %q %v", v, err)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestFlippedBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if damage, err := h.Check(t.Context()); err == nil && len(damage) == 0 {
+		if v, err := h.Check(t.Context()); err == nil && len(v.Damage) == 0 {
 			t.Errorf("bit %d of byte %d changes an answer, and Check finds nothing", bit%8, bit/8)
 		}
 		h.Close()
@@ -357,7 +357,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error("what happened in the cycle that was not written is lost")
 	}
 	after, _ := r.Overview(t.Context())
-	if damage, err := r.Check(t.Context()); err != nil || len(damage) > 0 || before.Cycles != n || after.Cycles != n+1 {
-		t.Errorf("%d and %d cycles, want %d and one more; %q %v", before.Cycles, after.Cycles, n, damage, err)
+	if v, err := r.Check(t.Context()); err != nil || len(v.Damage) > 0 || before.Cycles != n || after.Cycles != n+1 {
+		t.Errorf("%d and %d cycles, want %d and one more; %q %v", before.Cycles, after.Cycles, n, v, err)
 	}
 }

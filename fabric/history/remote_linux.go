@@ -1,6 +1,11 @@
 package history
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
 
 // remoteKinds are file systems of other machines, by the magic of statfs(2).
 var remoteKinds = map[int64]string{
@@ -16,4 +21,18 @@ func remoteKind(dir string) string {
 		return ""
 	}
 	return remoteKinds[int64(st.Type)]
+}
+
+// freeSpace returns why the disk of path is nearly full: less than 5 % or 1 GiB is free; "": it is not, or
+// is unknown.
+func freeSpace(path string) string {
+	var st unix.Statfs_t
+	if unix.Statfs(filepath.Dir(path), &st) != nil || st.Blocks == 0 {
+		return ""
+	}
+	free := uint64(st.Bsize) * st.Bavail
+	if free >= 1<<30 && st.Bavail >= st.Blocks/20 {
+		return ""
+	}
+	return fmt.Sprintf("the disk is nearly full: %d MB free (%d %%)", free>>20, 100*st.Bavail/st.Blocks)
 }

@@ -167,7 +167,7 @@ func decodeDay(data []byte) (*dayTile, error) {
 var errLength = errors.New("the samples are damaged: wrong length")
 
 var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true))
 })
 
 func pack(plain []byte) []byte {
@@ -179,7 +179,7 @@ func pack(plain []byte) []byte {
 }
 
 var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPorts))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxHours))
 })
 
 func unpack(data []byte, most int) ([]byte, error) {
@@ -191,7 +191,7 @@ func unpack(data []byte, most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.HasFCS && h.FrameContentSize > uint64(most) {
+	if !h.HasFCS || h.FrameContentSize > uint64(most) {
 		return nil, errLength
 	}
 	plain, err := z.DecodeAll(data, nil)

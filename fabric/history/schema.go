@@ -40,4 +40,13 @@ var schema = []string{
 	`create table ack(pattern text not null, t bigint not null, until bigint not null, who text not null, reason text not null, till bigint, primary key(pattern, t))`,
 	// change: plans, remedies and their outcome; action: plan, apply, confirm, revert, remedy, restore, log.
 	`create table change(t bigint not null, n bigint not null, action text not null, subject text not null, who text not null, outcome text not null, node bigint, port bigint, primary key(t, n))`,
+	// routes: a snapshot with tables, where they are recorded and have changed.
+	`create table routes(t bigint primary key, data bytea not null)`,
+	// pending: what the next recorder goes on with: the counters that were read last, and the samples of the hour.
+	`create table pending(name text primary key, t bigint not null, data bytea not null)`,
+	// checksum: of each table, the number of the rows of a day and the sum of their hashes, modulo 2^64.
+	`create table checksum(name text not null, day bigint not null, n bigint not null, sum bigint not null, primary key(name, day))`,
 }
+
+// withoutRowid are the tables of small rows, which SQLite keeps in their primary key alone.
+var withoutRowid = []string{"err5", "err60", "err_day", "checksum", "word"}

@@ -325,24 +325,28 @@ func historyCheckCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Read all of the history, and name what is damaged",
-		Long: `Read all of the history, compare the sum of each sweep with its rows, and name what is
-damaged; exit status 3 if anything is.`,
+		Long: `Read all of the history, compare the rows of each table and day, and the events of each
+sweep, with the sums that were written with them, and name what is damaged and what is
+intact; exit status 3 if anything is damaged.`,
 		Example: `  fabsh history check`,
 		Args:    atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			return onHistory(p, &o, func(ctx context.Context, s *session.Session, h *history.Store) error {
-				damage, err := h.Check(ctx)
+				v, err := h.Check(ctx)
 				if err != nil {
 					return err
 				}
-				if len(damage) == 0 {
+				if len(v.Damage) == 0 {
 					s.Print(h.Path() + ": no damage\n")
 					return nil
 				}
-				for _, d := range damage {
-					s.Print(d + "\n")
+				for _, d := range v.Damage {
+					s.Print("damaged: " + d + "\n")
 				}
-				return fmt.Errorf("%s: the history is damaged: %s", h.Path(), plural.Count(len(damage), "fault", "faults"))
+				for _, text := range v.Sound {
+					s.Print("intact: " + text + "\n")
+				}
+				return fmt.Errorf("%s: the history is damaged: %s", h.Path(), plural.Count(len(v.Damage), "fault", "faults"))
 			})
 		},
 	}
