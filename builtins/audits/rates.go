@@ -225,6 +225,9 @@ type Poller struct {
 	agents audit.Agents
 }
 
+// Last returns the counters of the previous Read; nil: none.
+func (p *Poller) Last() *audit.Read { return p.last }
+
 // Read returns the rates of the counters of ports since the previous Read. After the first
 // one, and for a port that is new, the windows have no rates. A port that did not answer has
 // no windows; an error is of the host or the session.

@@ -161,7 +161,7 @@ type Recorder struct {
 	readIDs            []readID          // of the ports of read, in its order
 	hours              *hours
 	grades             map[int64]int64 // of bit error rates, by port
-	purged             int64           // the day on which old rows were removed last
+	purged, modulesDay int64           // the days on which old rows were removed, and modules recorded, last
 	guard              func(path string) string
 }
 
@@ -256,6 +256,10 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 
 // resume loads the last cycle.
 func (r *Recorder) resume(ctx context.Context) error {
+	const done = "select coalesce(max(t), -1) from pending where name = ?"
+	if err := cmp.Or(r.db.QueryRowContext(ctx, done, "purged").Scan(&r.purged), r.db.QueryRowContext(ctx, done, "modules").Scan(&r.modulesDay)); err != nil {
+		return r.failed(err)
+	}
 	var keyframe sql.NullInt64
 	err := r.db.QueryRowContext(ctx, "select t, keyframe from cycle order by t desc limit 1").Scan(&r.lastT, &keyframe)
 	if errors.Is(err, sql.ErrNoRows) {

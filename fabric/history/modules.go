@@ -94,6 +94,11 @@ func ModulesOf(f *fabric.Fabric) (list []Module) {
 	return list
 }
 
+// WantsModules reports whether the modules have not been recorded on the day of now, UTC.
+func (r *Recorder) WantsModules(now time.Time) bool {
+	return r.modulesDay < dayOf(now.Unix())
+}
+
 // modules keeps the lives of modules and cables, by serial number, and their readings of the day. A cable
 // that shows one serial number at both ends is one row.
 func (w *writer) modules(list []Module) {
@@ -101,6 +106,8 @@ func (w *writer) modules(list []Module) {
 		return
 	}
 	type place struct{ a, b int64 }
+	w.after = append(w.after, func() { w.Recorder.modulesDay = dayOf(w.t) })
+	w.mark("modules", dayOf(w.t))
 	now, parts := map[string][]int64{}, map[string]string{}
 	readings := map[string]map[int64]float64{SampleTemperature: {}, SampleRxPower: {}, SampleTxPower: {}}
 	looked := map[int64]bool{} // ports whose module is known

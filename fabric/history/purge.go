@@ -21,11 +21,6 @@ var dailyKinds = []string{SampleTemperature, SampleRxPower, SampleTxPower, Sampl
 // day, t. Each transaction has at most the rows of a day.
 func (r *Recorder) purgeDaily(ctx context.Context, t int64) error {
 	today := dayOf(t)
-	if r.purged == 0 {
-		if err := r.db.QueryRowContext(ctx, "select coalesce(max(t), 0) from pending where name = 'purged'").Scan(&r.purged); err != nil {
-			return r.failed(err)
-		}
-	}
 	if r.purged >= today {
 		return nil
 	}
@@ -35,7 +30,7 @@ func (r *Recorder) purgeDaily(ctx context.Context, t int64) error {
 	for _, x := range []struct {
 		table *table
 		until int64
-	}{{tableErr5, today - keepErr5}, {tableErr60, today - keepOthers}, {tableHour, today - keepOthers}, {tableBER, 0}} {
+	}{{tableErr5, today - keepErr5}, {tableErr60, today - keepOthers}, {tableHour, today - keepOthers}} {
 		days, err := r.days(ctx, x.table, x.until)
 		if err != nil {
 			return err
@@ -52,14 +47,7 @@ func (r *Recorder) purgeDaily(ctx context.Context, t int64) error {
 	if err := r.thinKeyframes(ctx, today-keepOthers); err != nil {
 		return err
 	}
-	err := r.inBatch(ctx, func(b *batch) error {
-		var old []any
-		for _, row := range b.rows(tablePending, "name = 'purged'") {
-			old = row
-		}
-		b.put(tablePending, old, []any{"purged", today, []byte{}})
-		return nil
-	})
+	err := r.inBatch(ctx, func(b *batch) error { b.mark("purged", today); return nil })
 	if err == nil {
 		r.purged = today
 	}

@@ -246,6 +246,15 @@ func (b *batch) update(t *table, edit func(row []any), where string, args ...any
 	}
 }
 
+// mark keeps when something was done last.
+func (b *batch) mark(name string, t int64) {
+	var old []any
+	for _, row := range b.rows(tablePending, "name = ?", name) {
+		old = row
+	}
+	b.put(tablePending, old, []any{name, t, []byte{}})
+}
+
 // drop removes the rows of a table of a day, with their sum.
 func (b *batch) drop(t *table, day int64) {
 	b.flush(t)

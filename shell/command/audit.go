@@ -280,6 +280,7 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	}
 	report.Rail = o.rail
 	results.latest = report
+	addFindings(ctx, s, options.Job, report, options.Baseline != nil)
 	if o.out == "" && s.Format == lang.FormatText && !o.nodes.on {
 		if err := s.Show(audits.WrapReport(report, s.Format, o.verbose)); err != nil {
 			return err

@@ -181,6 +181,7 @@ func acknowledge(ctx context.Context, s *session.Session, o ackOptions, words []
 	if err := ackError(path, err); err != nil {
 		return err
 	}
+	addAcks(ctx, s, subnet)
 	text := ""
 	if ack.Count == 0 && judged {
 		text = "; there is no such finding now"
@@ -219,7 +220,7 @@ func listAcks(ctx context.Context, s *session.Session, o ackOptions) error {
 
 // removeAck removes the ack that words name.
 func removeAck(ctx context.Context, s *session.Session, o ackOptions, words []string) error {
-	f, _, path, err := acksOf(ctx, s, o)
+	f, subnet, path, err := acksOf(ctx, s, o)
 	if err != nil {
 		return err
 	}
@@ -237,6 +238,7 @@ func removeAck(ctx context.Context, s *session.Session, o ackOptions, words []st
 	if n == 0 {
 		return fmt.Errorf("%s is not acknowledged; see fabsh audit ack list", id)
 	}
+	addAcks(ctx, s, subnet)
 	s.Print(id + ": no longer acknowledged\n")
 	return nil
 }

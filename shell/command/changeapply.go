@@ -140,6 +140,7 @@ func resumeCommand(p *session.Program) *cobra.Command {
 					return err
 				}
 				outcome, err := r.Resume(ctx, f)
+				addChange(ctx, s, "apply", outcome, err)
 				return endedBy(s, r, outcome, err)
 			})
 		},
@@ -168,6 +169,7 @@ func applyPlan(ctx context.Context, s *session.Session, path, engine string, o *
 	outcome, err := changes.Make(ctx, s.Runtime, p, apply.ChangeOptions{
 		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk, ManagerEngine: engine,
 	})
+	addChange(ctx, s, "apply", outcome, err)
 	return ended(s, outcome, err, change.Unrestored(len(p.Disables)))
 }
 
@@ -282,6 +284,7 @@ was applied.`,
 					return revertFromFabric(ctx, s, r, f, from)
 				}
 				outcome, err := r.Revert(ctx, f)
+				addChange(ctx, s, "revert", outcome, err)
 				return endedBy(s, r, outcome, err)
 			})
 		},
@@ -326,6 +329,7 @@ automatically when all checks have passed.`,
 				if outcome == apply.Nothing && err == nil {
 					return errors.New("no change waits for confirmation; see fabsh change status")
 				}
+				addChange(ctx, s, "confirm", outcome, err)
 				return endedBy(s, r, outcome, err)
 			})
 		},
@@ -445,6 +449,7 @@ func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error 
 // revertFromFabric reverts all blocks but foreign ones.
 func revertFromFabric(ctx context.Context, s *session.Session, r *apply.Run, f *fabric.Fabric, p *change.Plan) error {
 	left, err := r.RevertFromFabric(ctx, f, p)
+	addChange(ctx, s, "revert", apply.RevertedOnRequest, err)
 	if err != nil || len(left) == 0 {
 		return endedBy(s, r, apply.RevertedOnRequest, err)
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
@@ -96,91 +93,6 @@ func (o *historyOptions) path(dir string) (string, error) {
 		return "", &session.HostError{Err: err}
 	}
 	return path, nil
-}
-
-func historyRecordCommand(p *session.Program) *cobra.Command {
-	var subnet string
-	var once bool
-	every := 5 * time.Minute
-	c := &cobra.Command{
-		Use:   "record [--every TIME | --once]",
-		Short: "Sweep the fabric, and add what changed to the history",
-		Long: `Sweep the fabric every five minutes, and add what changed to the history, until Ctrl-C;
-with --once, sweep once: for cron. A sweep sends what "discover()" does: about one
-datagram for each port. One process records the history of a subnet. A failed sweep adds
-nothing, is reported on standard error, and is a gap in the history.
-
-With -F file:FILE, the fabric of FILE is added, with the time of now.`,
-		Example: `  fabsh history record
-  fabsh history record --once`,
-		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			if every < time.Second || every > 24*time.Hour {
-				return errors.New("--every must be between 1s and 24h")
-			}
-			return onFabric(p, func(ctx context.Context, s *session.Session) error {
-				if once {
-					every = 0
-				}
-				return recordHistory(ctx, s, subnet, every)
-			})
-		},
-	}
-	c.Flags().DurationVar(&every, "every", every, "sweep again after `TIME`")
-	c.Flags().BoolVar(&once, "once", false, "sweep once")
-	c.MarkFlagsMutuallyExclusive("every", "once")
-	params{subnetParam(&subnet)}.addTo(c)
-	return c
-}
-
-// recordHistory adds a cycle, or one every so often until ctx ends.
-func recordHistory(ctx context.Context, s *session.Session, given string, every time.Duration) error {
-	if s.StateDir == "" {
-		return errors.New("no directory for state; give --state DIR")
-	}
-	if s.Engine == nil {
-		every = 0
-	}
-	f, err := audits.ReadFabric(ctx, s.Runtime)
-	if err != nil {
-		return err
-	}
-	subnet := fabric.SubnetOf(f, given)
-	if !subnet.IsKnown() {
-		return errors.New("the subnet has no name: no switches and no subnet manager; give --subnet NAME")
-	}
-	if err := audit.CheckSubnet(s.StateDir, subnet); err != nil {
-		return &session.HostError{Err: err}
-	}
-	r, err := history.NewRecorder(ctx, filepath.Join(subnet.Folder(s.StateDir), history.FileName), subnet, s.Clock.Now())
-	if err != nil {
-		return &session.HostError{Err: err}
-	}
-	defer r.Close()
-	if err := audit.RecordSubnet(s.StateDir, subnet, f.Complete()); err != nil {
-		return &session.HostError{Err: err}
-	}
-	for {
-		x, err := r.Record(ctx, history.Cycle{Time: s.Clock.Now(), Every: every, Source: s.Name, Fabric: f})
-		if err != nil {
-			return &session.HostError{Err: err}
-		}
-		s.Print(fmt.Sprintf("%s: %s, %s\n", x.Time.Local().Format(time.RFC3339), plural.Count(len(x.Events), "event", "events"), f))
-		if every == 0 {
-			return nil
-		}
-		for f = nil; f == nil; {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(every):
-			}
-			if f, err = topology.SweepQuietly(ctx, s.Runtime); err != nil {
-				s.Warn("history record: %v", err)
-				f = nil
-			}
-		}
-	}
 }
 
 func historyChangesCommand(p *session.Program) *cobra.Command {

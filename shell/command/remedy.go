@@ -195,6 +195,7 @@ func runRemedies(ctx context.Context, s *session.Session, o remedyOptions) error
 		if err := result.Plan.Save(ctx, o.out); err != nil {
 			return session.NotWritten(o.out, err)
 		}
+		addDecisions(ctx, s, x.subnet, result.Decisions)
 	}
 	if err := s.Show(result.Wrap(s.Format)); err != nil {
 		return err
