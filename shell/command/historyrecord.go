@@ -190,6 +190,9 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 			return c, err
 		}
 		c.Modules = history.ModulesOf(f.Bare().With(fabric.Reading{Answers: registers.Answers}))
+		if c.Modules == nil {
+			c.Modules = []history.Module{} // none has the registers: they are read tomorrow again
+		}
 	}
 	if x.options.routes {
 		live, err := audits.ReadRoutes(ctx, s.Runtime, f, false)
