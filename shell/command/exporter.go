@@ -49,6 +49,10 @@ requests:
 ` + exporterReads() + `
 --families only selects what the pages show.
 
+--history adds each cycle to the history of the subnet (fabsh help history), from what the
+cycle has read: no request more. Errors are merged to 5 minutes. A failure to write it
+is logged, and does not fail the cycle.
+
 Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.
 /metrics?shard=3/8 has the third of eight parts of the nodes, by their GUIDs, so that
 several servers share an exporter; metrics of the whole fabric are in the first part.
@@ -102,6 +106,7 @@ type exporterOptions struct {
 	every                  session.Duration
 	audits, config, subnet string
 	families, reads        string
+	history                string // a file, or historyOfSubnet; "": none
 	nonzero, systemd       bool
 	words                  []string // options of audits
 }
@@ -120,6 +125,7 @@ func (o *exporterOptions) params() params {
 		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)"},
 		{name: "families", to: &o.families, doc: "export only the metrics `NAMES`, separated by commas; * matches any text"},
 		{name: "read", to: &o.reads, values: namesRead(), doc: "also read the metrics `NAMES`, separated by commas, which cost requests in each cycle: " + strings.Join(namesRead(), ", ")},
+		{name: "history", to: &o.history, alone: historyOfSubnet, file: true, doc: "add each cycle to the history in `FILE` (default: that of the subnet in --state)"},
 		{name: "nonzero", to: &o.nonzero, doc: "leave out error counters that are 0"},
 		{name: "web.config.file", to: &o.config, file: true, doc: "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit"},
 		{name: "web.systemd-socket", to: &o.systemd, doc: "use the sockets that systemd passes, and listen nowhere else"},
@@ -232,13 +238,15 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 	}()
 	settings := *p.Settings
 	settings.ReadOnly = true // a simulated fabric, too
-	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State)}
+	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State), history: exporterHistory{file: o.history}}
+	r.history.log = r.log
 	first, err := r.open(context.Background())
 	if err != nil {
 		return 0, err
 	}
 	r.session = first // on which the following is evaluated
 	defer func() {
+		r.history.close()
 		if r.session != first {
 			r.close()
 		}
@@ -261,6 +269,7 @@ type fabricReader struct {
 	audits  *audits.Selection
 	memory  int64           // the limit of the session; 0: unknown
 	failed  map[string]bool // failures of audits in the previous cycle
+	history exporterHistory
 }
 
 // open opens the fabric.
@@ -370,6 +379,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	if err := r.failures(report); err != nil {
 		return nil, err
 	}
+	r.history.add(ctx, s, &r.options, report, r.kept.Last())
 	dialect, _ := r.program.Settings.Output().Dialect()
 	r.totals = r.totals.After(report)
 	result := &reading{export.Dialect(dialect), report, export.PortsOf(report), r.totals}

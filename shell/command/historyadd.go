@@ -41,14 +41,7 @@ func addFindings(ctx context.Context, s *session.Session, job string, r *audit.R
 	if s.StateDir == "" || r.Model == nil {
 		return
 	}
-	found := slices.Clone(r.Findings)
-	for _, a := range r.Acked {
-		found = append(found, a.Finding)
-	}
-	complete := r.Answered() && !baseline
-	judged := func(name, check string) bool {
-		return complete && (slices.Contains(r.Judged, check) || name != "" && slices.Contains(r.Judged, name))
-	}
+	found, judged := findingsIn(r, !baseline)
 	addToHistory(ctx, s, historyFolder(s, r.Subnet), func(c *history.Contributor) {
 		c.Findings(job, found, judged)
 		acks, bad := audit.ReadAcks(audit.AckFile(s.StateDir, r.Subnet), s.Clock.Now())
@@ -56,6 +49,19 @@ func addFindings(ctx context.Context, s *session.Session, job string, r *audit.R
 			c.Acks(acks)
 		}
 	})
+}
+
+// findingsIn returns the findings of a report, also those that are acknowledged, and what reports whether a
+// check was done for the whole fabric; all is false if the report lacks findings.
+func findingsIn(r *audit.Report, all bool) (found []audit.Finding, judged func(audit, check string) bool) {
+	found = slices.Clone(r.Findings)
+	for _, a := range r.Acked {
+		found = append(found, a.Finding)
+	}
+	all = all && r.Answered()
+	return found, func(name, check string) bool {
+		return all && (slices.Contains(r.Judged, check) || name != "" && slices.Contains(r.Judged, name))
+	}
 }
 
 // addAcks copies the acknowledgements of a subnet.
