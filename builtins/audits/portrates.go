@@ -297,7 +297,7 @@ var LinkDownsType = &lang.ResultType{
 var downsMethod = lang.Builtin{
 	Name: "downs",
 	Doc: `Returns how often the link went down in the last 24 hours: a link_downs.
-Link-downs before the earliest read that is kept are unknown, and those between two reads count if both are in the last 24 hours.`,
+Link-downs before the earliest read that is kept are unknown, and those between two reads count if both are in the last 24 hours. Where a history of the subnet reaches further back (fabsh history record), its link-downs count, without those of hosts and switches that restarted or of ports that were disabled.`,
 	Example: `
 > perf_rates(discover().switches[0].ports[3], over="2s").downs().flaps
 False
@@ -306,6 +306,11 @@ False
 		r, now := c.Recv.(*portRates), c.Fiber().Clock().Now()
 		list := r.Downs(now)
 		d := audit.JudgeDowns(list, now)
+		if h := collectorOf(c.Fiber()).job.recordedDowns(c); h != nil { // without downs of hosts that restarted
+			if recorded := audit.JudgeDowns(h.Of(r.Port.Node().GUID(), r.Port.Num()), now); recorded.Reach >= d.Reach {
+				d = recorded
+			}
+		}
 		recent := starlark.Value(starlark.None)
 		if len(list) > 0 {
 			recent = starlark.MakeUint64(list[0].Count)

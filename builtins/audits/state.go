@@ -2,8 +2,11 @@ package audits
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -13,6 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/history"
 	"fabsh/mad"
 )
 
@@ -54,6 +58,8 @@ type jobRun struct {
 	setBack bool
 	rates   []audit.PortRates
 	rated   map[place]int // index in rates
+	downs   *history.PortDowns
+	looked  bool // for downs
 }
 
 // place identifies a port across sweeps.
@@ -329,6 +335,38 @@ func openState(c *lang.Call, dir string, job Job) (*audit.State, *format.FileLoc
 	}
 	st.Align(moment(c.Clock()))
 	return st, held, nil
+}
+
+// recordedDowns returns the link-downs in the history of the subnet; nil: there is none, or it cannot be read.
+func (x *jobRun) recordedDowns(c *lang.Call) *history.PortDowns {
+	if x == nil || x.dir == "" || x.looked {
+		if x == nil {
+			return nil
+		}
+		return x.downs
+	}
+	x.looked = true
+	if topology.EnvOf(c.Runtime()).Engine == nil || !x.Subnet.IsKnown() || audit.CheckSubnet(x.dir, x.Subnet) != nil {
+		return nil
+	}
+	path := filepath.Join(x.Subnet.Folder(x.dir), history.FileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	err := c.Block(func(ctx context.Context) error {
+		h, err := history.Open(ctx, path)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		x.downs, err = h.Downs(ctx, c.Clock().Now())
+		return err
+	})
+	if err != nil {
+		c.Runtime().WarnOnce("the history is not used: %v", err)
+		x.downs = nil
+	}
+	return x.downs
 }
 
 // PastType is the type of an audit's parameter past.

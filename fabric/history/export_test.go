@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,6 +13,14 @@ func (s *Store) Limit(t *testing.T, pages int) {
 	if _, err := s.db.Exec(fmt.Sprintf("pragma max_page_count = %d", pages)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Pages returns how many pages the file has.
+func (s *Store) Pages(t *testing.T) (n int) {
+	if err := s.db.QueryRow("pragma page_count").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Guard replaces the guard of the disk.
@@ -91,4 +100,19 @@ func (s *Store) Traffic(t *testing.T) (mean float64, n int) {
 		}
 	}
 	return sum / float64(n), n
+}
+
+// Dump returns all rows of all tables.
+func (s *Store) Dump(t *testing.T) (string, error) {
+	var b strings.Builder
+	for _, x := range tables {
+		err := eachRow(t.Context(), s.db, x, "", nil, func(row []any) error {
+			fmt.Fprintln(&b, x.name, row)
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
 }

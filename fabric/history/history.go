@@ -276,6 +276,14 @@ func (r *Recorder) resume(ctx context.Context) error {
 	return err
 }
 
+// Last is the time of the last cycle; zero: there is none.
+func (r *Recorder) Last() time.Time {
+	if r.last == nil {
+		return time.Time{}
+	}
+	return at(r.lastT)
+}
+
 // leave keeps what the next recorder goes on with: the counters, and the samples of the hour.
 func (r *Recorder) leave() error {
 	left := map[string][]byte{}

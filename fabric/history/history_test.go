@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/history"
@@ -258,12 +259,36 @@ func TestFlippedBits(t *testing.T) {
 	path := filepath.Join(dir, history.FileName)
 	r := s.recorder(path)
 	hosts := s.f.OfType(mad.NodeTypeCA)
+	m := &meters{map[audit.PortKey]*[3]uint64{}, map[[2]uint64]string{}}
 	for i := range 6 {
 		p := hosts[1+i].Port(1)
 		if err := s.Cables.Unlink(p.Node().GUID(), 1); err != nil {
 			t.Fatal(err)
 		}
-		s.record(r)
+		s.now = s.now.Add(5 * time.Minute)
+		if i == 4 { // tiles
+			s.now = s.now.Add(24 * time.Hour)
+		}
+		f := s.sweep()
+		for i := range f.Ports() {
+			q := &f.Ports()[i]
+			m.of(q)[0]++
+			m.of(q)[2] += 1e9
+			m.modules[[2]uint64{uint64(q.Node().GUID()), uint64(q.Num())}] = q.Name()
+		}
+		c := history.Cycle{Time: s.now, Every: 5 * time.Minute, Source: "test", Fabric: f, Counters: m.read(f, s.now), Traffic: true, Modules: m.list(f)}
+		c.Rates = []history.BER{{Node: p.Node().GUID(), Port: 1, Up: time.Hour, Raw: 1e-4, Effective: 1e-9, Symbol: 1e-10}}
+		if _, err := r.Record(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		err := history.Contribute(t.Context(), path, s.now, func(c *history.Contributor) {
+			c.Findings("job", []audit.Finding{finding(p, "link.width")}, func(string, string) bool { return true })
+			c.Acks(audit.Acks{{Pattern: "link.width:*", Until: s.now, By: "me", Reason: p.Name()}})
+			c.Change("apply", p.Name(), "me", "confirmed", p.Node().GUID(), 1)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	r.Close()
 	answers := func(path string) (string, error) {
@@ -291,7 +316,8 @@ func TestFlippedBits(t *testing.T) {
 			}
 			text += fmt.Sprintln(cycle, f)
 		}
-		return text, nil
+		rows, err := h.Dump(t)
+		return text + rows, err
 	}
 	want, err := answers(path)
 	if err != nil {
@@ -327,6 +353,61 @@ func TestFlippedBits(t *testing.T) {
 		h.Close()
 	}
 	t.Log(flips, "bits,", changed, "change an answer")
+}
+
+// TestFullDiskAtEachWrite: however many pages a cycle may have, it is there as a whole or not at all.
+func TestFullDiskAtEachWrite(t *testing.T) {
+	s := newSubnet(t, "fattree:k=10")
+	path := filepath.Join(t.TempDir(), history.FileName)
+	r := s.recorder(path)
+	defer r.Close()
+	m := &meters{map[audit.PortKey]*[3]uint64{}, map[[2]uint64]string{}}
+	host := s.f.OfType(mad.NodeTypeCA)[3]
+	full := 0
+	for round := range 6 {
+		s.now = s.now.Add(5 * time.Minute)
+		if round >= 2 {
+			s.now = s.now.Add(24 * time.Hour)
+		}
+		if err := s.Cables.Unlink(host.GUID(), 1); round == 1 && err != nil {
+			t.Fatal(err)
+		}
+		f := s.sweep()
+		for i := range f.Ports() {
+			m.of(&f.Ports()[i])[0]++
+			m.of(&f.Ports()[i])[2] += 1e9
+		}
+		c := history.Cycle{Time: s.now, Fabric: f, Counters: m.read(f, s.now), Traffic: true, Modules: m.list(f)}
+		before, err := r.Dump(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pages := r.Pages(t); ; pages++ {
+			r.Limit(t, pages)
+			_, err := r.Record(t.Context(), c)
+			if err == nil {
+				break
+			}
+			full++
+			if after, failure := r.Dump(t); failure != nil || after != before || !strings.Contains(err.Error(), "full") {
+				t.Fatalf("round %d: %v, %v; rows changed: %v", round, err, failure, after != before)
+			}
+		}
+		r.Limit(t, 1<<20)
+		if v, err := r.Check(t.Context()); err != nil || len(v.Damage) > 0 {
+			t.Fatalf("round %d: %q %v", round, v.Damage, err)
+		}
+	}
+	if full < 3 {
+		t.Errorf("the disk was full %d times", full)
+	}
+	errors := int64(0)
+	for _, row := range r.Rows(t, "err_day", "") {
+		errors += row[4].(int64)
+	}
+	if ports := int64(2 * s.f.Links()); errors < 5*(ports-2) || errors > 5*ports { // the link of a host goes down
+		t.Errorf("%d errors of %d ports in five cycles", errors, ports)
+	}
 }
 
 // TestFullDisk: a cycle for which there is no room is not there at all, and the next one goes on.

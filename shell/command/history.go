@@ -38,8 +38,9 @@ longest times in which nothing was recorded.
 
 "fabsh history record" keeps it: one SQLite file for each subnet in the directory of
 --state, ` + history.FileName + `, of mode 0600 and without keys. Each sweep adds the events since the
-one before, and the fabric: a snapshot a week, and deltas. Tables and counters are not
-recorded. Reading it sends nothing. The directory must be on a local file system. A copy made by cp
+one before; the fabric, as a snapshot a week and deltas; error counters that grew; and
+the traffic of ports by hour. Audits, acknowledgements, changes and remedies are added
+where there is a history. Reading it sends nothing. The directory must be on a local file system. A copy made by cp
 while a recorder runs is damaged; "fabsh history copy FILE" makes one that is not.
 
 Exit status: 0; 2 usage error; 3 host error, no history, or the history is damaged.`,
@@ -53,7 +54,7 @@ Exit status: 0; 2 usage error; 3 host error, no history, or the history is damag
 		},
 	}
 	o.addTo(c)
-	for _, sub := range []*cobra.Command{historyRecordCommand(p), historyChangesCommand(p), historyLinkCommand(p), historyFlapsCommand(p), historyCheckCommand(p), historyCopyCommand(p)} {
+	for _, sub := range []*cobra.Command{historyRecordCommand(p), historyImportCommand(p), historyChangesCommand(p), historyLinkCommand(p), historyFlapsCommand(p), historyCheckCommand(p), historyCopyCommand(p), historyCompactCommand(p)} {
 		addSubcommand(c, sub)
 	}
 	return c
@@ -191,7 +192,7 @@ func historyFlapsCommand(p *session.Program) *cobra.Command {
 		Long: `Show the links that went down at least twice in the last 24 hours (NVIDIA's bring-up
 guide), the most frequent first. Links that went down with a host or switch, or whose
 port was disabled, do not count. Link-downs between two sweeps that both found the link
-are not seen: "fabsh audit counters" counts them.`,
+are seen by the counters of its ports.`,
 		Example: `  fabsh history flaps
   fabsh history flaps --times 5 --within 720h`,
 		Args: atMost(0),

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/device"
+	"fabsh/fabric/format"
 	"fabsh/fabric/history"
 	"fabsh/fabric/plural"
 	"fabsh/shell/session"
@@ -22,10 +25,9 @@ import (
 
 // recordOptions are the flags of history record.
 type recordOptions struct {
-	subnet                      string
-	every                       time.Duration
-	once, noTraffic, noCounters bool
-	routes                      bool
+	subnet                  string
+	every                   time.Duration
+	once, noTraffic, routes bool
 }
 
 func historyRecordCommand(p *session.Program) *cobra.Command {
@@ -65,7 +67,6 @@ With -F file:FILE, the fabric of FILE is added, with the time of now.`,
 	c.Flags().DurationVar(&o.every, "every", o.every, "sweep again after `TIME`")
 	c.Flags().BoolVar(&o.once, "once", false, "sweep once")
 	c.Flags().BoolVar(&o.noTraffic, "no-traffic", false, "do not keep the traffic of ports, which is most of the file")
-	c.Flags().BoolVar(&o.noCounters, "no-counters", false, "do not read counters: no errors, no traffic")
 	c.Flags().BoolVar(&o.routes, "routes", false, "keep the forwarding tables too, when they change: one datagram for 64 LIDs of each switch in each sweep")
 	c.MarkFlagsMutuallyExclusive("every", "once")
 	params{subnetParam(&o.subnet)}.addTo(c)
@@ -170,19 +171,17 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 		c.Time = s.Clock.Now()
 		return c, nil
 	}
-	if !x.options.noCounters {
-		var ports []*fabric.Port
-		for i := range f.Ports() {
-			if p := &f.Ports()[i]; p.Num() > 0 && p.Peer() != nil {
-				ports = append(ports, p)
-			}
+	var ports []*fabric.Port
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Num() > 0 && p.Peer() != nil {
+			ports = append(ports, p)
 		}
-		if len(ports) > 0 {
-			if _, err := audits.ReadRates(ctx, s.Runtime, &x.poller, ports); err != nil {
-				return c, err
-			}
-			c.Counters = x.poller.Last()
+	}
+	if len(ports) > 0 {
+		if _, err := audits.ReadRates(ctx, s.Runtime, &x.poller, ports); err != nil {
+			return c, err
 		}
+		c.Counters = x.poller.Last()
 	}
 	if now := s.Clock.Now(); x.recorder.WantsModules(now) {
 		registers, err := device.ReadRegisters(ctx, topology.EnvOf(s.Runtime).SA, f)
@@ -203,4 +202,114 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 	}
 	c.Time = s.Clock.Now()
 	return c, nil
+}
+func historyCompactCommand(p *session.Program) *cobra.Command {
+	var o historyOptions
+	c := &cobra.Command{
+		Use:   "compact",
+		Short: "Write the history anew without unused space",
+		Long: `Write the history anew without the space of rows that were removed, check the result, and
+replace the file. No recorder or reader may use it meanwhile. It needs as much free
+space as the history has.`,
+		Example: `  fabsh history compact`,
+		Args:    atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+				path, err := o.path(s.StateDir)
+				if err != nil {
+					return err
+				}
+				before, after, err := history.Compact(ctx, path)
+				if err != nil {
+					return &session.HostError{Err: err}
+				}
+				s.Print(fmt.Sprintf("%s: %d bytes, before %d\n", path, after, before))
+				return nil
+			})
+		},
+	}
+	o.addTo(c)
+	return c
+}
+
+func historyImportCommand(p *session.Program) *cobra.Command {
+	var subnet string
+	c := &cobra.Command{
+		Use:   "import SNAPSHOT...",
+		Short: "Add snapshots to the history",
+		Long: `Add snapshots (fabsh snapshot) to the history of their subnet, in the order of their
+times: when their counters were read (snapshot --all), else when the file was modified.
+Each must be later than the last sweep of the history: import before the first
+"fabsh history record". Errors between snapshots with counters are added too.`,
+		Example: `  fabsh history import may.fab june.fab`,
+		Args: func(_ *cobra.Command, words []string) error {
+			if len(words) == 0 {
+				return errors.New("want one SNAPSHOT or more")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, words []string) error {
+			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+				return importSnapshots(ctx, s, words, subnet)
+			})
+		},
+	}
+	params{subnetParam(&subnet)}.addTo(c)
+	return c
+}
+
+// importSnapshots adds the fabrics of files as cycles.
+func importSnapshots(ctx context.Context, s *session.Session, paths []string, given string) (err error) {
+	if s.StateDir == "" {
+		return errors.New("no directory for state; give --state DIR")
+	}
+	type snapshot struct {
+		path string
+		when time.Time
+		f    *fabric.Fabric
+	}
+	var list []snapshot
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		if err != nil {
+			return format.FileError(err)
+		}
+		f, err := loadBaseline(ctx, s, path)
+		if err != nil {
+			return err
+		}
+		x := snapshot{path, f.CountersRead(), f}
+		if x.when.IsZero() {
+			x.when = st.ModTime()
+		}
+		list = append(list, x)
+	}
+	slices.SortStableFunc(list, func(a, b snapshot) int { return a.when.Compare(b.when) })
+	r, err := openRecorder(ctx, s, list[0].f, given)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if failure := r.Close(); failure != nil && err == nil {
+			err = &session.HostError{Err: failure}
+		}
+	}()
+	for _, x := range list {
+		if last := r.Last(); !last.IsZero() && !x.when.After(last) {
+			return fmt.Errorf("%s: of %s, and the last sweep of the history is of %s; import into a new history (--subnet NAME or --state DIR)", x.path, x.when.Format(time.RFC3339), last.Local().Format(time.RFC3339))
+		}
+		if err := audit.CheckSubnet(s.StateDir, fabric.SubnetOf(x.f, given)); err != nil {
+			return fmt.Errorf("%s: %w", x.path, err)
+		}
+		c := history.Cycle{Time: x.when, Source: "import " + filepath.Base(x.path), Fabric: x.f, Modules: history.ModulesOf(x.f)}
+		if read, err := audit.ReadOf(x.f); err == nil {
+			c.Counters = read
+		}
+		sum, err := r.Record(ctx, c)
+		if err != nil {
+			return &session.HostError{Err: err}
+		}
+		s.Print(x.path + ": " + recordLine(sum, x.f))
+	}
+	return nil
 }
