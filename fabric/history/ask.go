@@ -65,7 +65,7 @@ func (s *Store) Overview(ctx context.Context) (*Overview, error) {
 	}
 	var from, to sql.NullInt64
 	for query, dest := range map[string][]any{
-		"select min(t), max(t), count(*), coalesce(sum(missing <> ''), 0) from cycle": {&from, &to, &o.Cycles, &o.Incomplete},
+		"select min(t), max(t), count(*), count(case when missing <> '' then 1 end) from cycle": {&from, &to, &o.Cycles, &o.Incomplete},
 		"select count(*) from event":                   {&o.Events},
 		"select count(*) from node":                    {&o.Nodes},
 		"select count(*) from link where till is null": {&o.Links},
@@ -106,51 +106,59 @@ func (s *Store) Gaps(ctx context.Context, since, until time.Time) ([]Gap, error)
 }
 
 func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, usual time.Duration, err error) {
-	rows, err := s.db.QueryContext(ctx, "select t, every from cycle order by t")
+	var first, last, every sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, "select min(t), max(t) from cycle").Scan(&first, &last); err != nil || !first.Valid {
+		return nil, 0, s.failed(err)
+	}
+	if err := s.db.QueryRowContext(ctx, "select every from cycle where t = ?", last.Int64).Scan(&every); err != nil {
+		return nil, 0, s.failed(err)
+	}
+	if every.Int64 == 0 { // not known: the usual one of late
+		var steps []int64
+		if err := s.each(ctx, "select t - lag(t) over (order by t) from (select t from cycle order by t desc limit ?) as late", []any{usualCycles}, func(scan func(...any) error) error {
+			var d sql.NullInt64
+			err := scan(&d)
+			if d.Valid {
+				steps = append(steps, d.Int64)
+			}
+			return err
+		}); err != nil {
+			return nil, 0, s.failed(err)
+		}
+		if len(steps) == 0 {
+			return nil, 0, nil
+		}
+		slices.Sort(steps)
+		every.Int64 = steps[len(steps)/2]
+	}
+	usual = time.Duration(every.Int64) * time.Second
+	longest := int64(max(usual*5/2, shortestGap) / time.Second)
+	from, to := span(since, until)
+	if from < first.Int64 && !since.IsZero() {
+		gaps = append(gaps, Gap{since, at(first.Int64)})
+	}
+	// From the last cycle that is not after from, to the first one that is not before to.
+	err = s.each(ctx, `select was, t from (select t, lag(t) over (order by t) as was from cycle
+		where t >= coalesce((select max(t) from cycle where t <= ?), 0) and t <= coalesce((select min(t) from cycle where t >= ?), ?)) as steps
+		where t - was > ? order by t limit ?`, []any{from, to, last.Int64, longest, maxEvents}, func(scan func(...any) error) error {
+		var was, t int64
+		if err := scan(&was, &t); err != nil {
+			return err
+		}
+		gaps = append(gaps, Gap{at(was), at(t)})
+		return nil
+	})
 	if err != nil {
 		return nil, 0, s.failed(err)
 	}
-	defer rows.Close()
-	var times, steps []int64
-	var every int64
-	for rows.Next() {
-		var t int64
-		if err := rows.Scan(&t, &every); err != nil {
-			return nil, 0, s.failed(err)
-		}
-		if len(times) > 0 {
-			steps = append(steps, t-times[len(times)-1])
-		}
-		times = append(times, t)
-	}
-	if err := rows.Err(); err != nil || len(steps) == 0 {
-		return nil, 0, s.failed(err)
-	}
-	slices.Sort(steps)
-	if every == 0 {
-		every = steps[len(steps)/2]
-	}
-	usual = time.Duration(every) * time.Second
-	add := func(from, to time.Time) {
-		if to.Sub(from) > max(usual*5/2, shortestGap) {
-			gaps = append(gaps, Gap{from, to})
-		}
-	}
-	for i, t := range times[1:] {
-		from, to := at(times[i]), at(t)
-		if !since.IsZero() && !to.After(since) || !until.IsZero() && !from.Before(until) {
-			continue
-		}
-		add(from, to)
-	}
-	if first := at(times[0]); !since.IsZero() && since.Before(first) {
-		gaps = append([]Gap{{since, first}}, gaps...)
-	}
-	if last := at(times[len(times)-1]); !until.IsZero() && until.After(last) {
-		add(last, until)
+	if end := at(last.Int64); !until.IsZero() && until.Sub(end) > time.Duration(longest)*time.Second {
+		gaps = append(gaps, Gap{end, until})
 	}
 	return gaps, usual, nil
 }
+
+// usualCycles is how many of the last cycles show what is usual.
+const usualCycles = 1000
 
 // maxEvents is how many events an answer has at most: a file of others may have any number.
 const maxEvents = 1 << 20
@@ -267,17 +275,19 @@ type Flap struct {
 }
 
 // Flaps returns the links that went down at least times times between since and until while both nodes
-// remained and neither port was disabled, the most frequent first. Link-downs between two sweeps that
-// both found the link are in it if counters were recorded.
+// remained and neither port was disabled, the most frequent first: as sweeps saw, and as counters counted
+// between two sweeps that both found the link.
 func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([]Flap, error) {
-	events, err := s.Changes(ctx, since, until, LinkDown, LinkFlap)
+	from, to := span(since, until)
+	events, err := s.events(ctx, "e.t >= ? and e.t < ? and e.kind in (?, ?)", from, to, LinkDown, LinkFlap)
 	if err != nil {
 		return nil, err
 	}
 	index := map[[2]portKey]int{}
 	var list []Flap
 	for _, e := range events {
-		if e.Now == mad.PortPhysicalStateDisabled.String() {
+		downs := downsOf(&e)
+		if downs == 0 {
 			continue
 		}
 		k := [2]portKey{{e.Node, e.Port}, {e.PeerNode, e.PeerPort}}
@@ -288,11 +298,7 @@ func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([
 			list = append(list, Flap{Node: e.Node, Port: e.Port, First: e.Time})
 		}
 		f := &list[i]
-		n, err := strconv.Atoi(e.Now)
-		if err != nil || e.Kind == LinkDown {
-			n = 1
-		}
-		f.Downs += n
+		f.Downs += downs
 		f.Subject, f.Last = e.Subject, e.Time
 	}
 	list = slices.DeleteFunc(list, func(f Flap) bool { return f.Downs < times })

@@ -69,7 +69,7 @@ func (s *Store) Grown(t *testing.T) (days map[string]uint64, fifth []time.Time) 
 
 // Traffic returns the mean of what ports sent in all hours, in MB/s, and how many hours of ports those are.
 func (s *Store) Traffic(t *testing.T) (mean float64, n int) {
-	id, err := s.wordID(t.Context(), "sample", SampleMean)
+	id, _, err := s.wordID(t.Context(), "sample", SampleMean)
 	if err != nil {
 		t.Fatal(err)
 	}

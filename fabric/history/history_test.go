@@ -73,7 +73,7 @@ func (s *subnet) record(r *history.Recorder) (*fabric.Fabric, *history.Summary) 
 	return f, x
 }
 
-func snapshotOf(t *testing.T, f *fabric.Fabric) []byte {
+func snapshotOf(t testing.TB, f *fabric.Fabric) []byte {
 	var b bytes.Buffer
 	if err := format.WriteSnapshot(&b, f.Bare()); err != nil {
 		t.Fatal(err)

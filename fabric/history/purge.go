@@ -166,11 +166,11 @@ func (r *Recorder) thinTiles(ctx context.Context, until int64) error {
 	if err != nil {
 		return err
 	}
-	mean, err := r.wordID(ctx, "sample", SampleMean)
+	mean, _, err := r.wordID(ctx, "sample", SampleMean)
 	if err != nil {
 		return err
 	}
-	most, err := r.wordID(ctx, "sample", SampleMost)
+	most, _, err := r.wordID(ctx, "sample", SampleMost)
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,6 @@ func thin(x *tile) *dayTile {
 		}
 	}
 	return d
-}
-
-// wordID returns the id of a word; -1: there is none.
-func (s *Store) wordID(ctx context.Context, kind, name string) (id int64, err error) {
-	err = s.db.QueryRowContext(ctx, "select coalesce(max(id), -1) from word where kind = ? and name = ?", kind, name).Scan(&id)
-	return id, s.failed(err)
 }
 
 // thinKeyframes removes the keyframes before until, with their deltas, but for the first of a month.

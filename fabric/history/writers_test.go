@@ -53,7 +53,9 @@ func TestContributors(t *testing.T) {
 		c.Change("remedy", "isolate", "me", "planned", leaf.GUID(), 1)
 	})
 	s.record(r)
-	add(func(c *history.Contributor) { c.Findings("job", nil, func(_, check string) bool { return check == "link.width" }) })
+	add(func(c *history.Contributor) {
+		c.Findings("job", nil, func(_, check string) bool { return check == "link.width" })
+	})
 	s.record(r)
 	add(func(c *history.Contributor) {
 		c.Findings("other", []audit.Finding{a}, all)
