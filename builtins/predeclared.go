@@ -14,6 +14,7 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/help"
+	"fabsh/builtins/history"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/routing"
@@ -24,7 +25,7 @@ import (
 // functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
-		&topology.Discover, &topology.LoadFabric, &topology.CompareCabling, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs,
+		&topology.Discover, &topology.LoadFabric, &history.Load, &topology.CompareCabling, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,

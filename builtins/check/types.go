@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/history"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/remedies"
@@ -22,13 +23,17 @@ import (
 
 // Types describes all types of values except attribute records.
 func Types() []lang.TypeDoc {
-	return append([]lang.TypeDoc{
+	list := []lang.TypeDoc{
 		topology.FabricType.TypeDoc(), topology.NodeType.TypeDoc(), portsDoc(), topology.PortType.TypeDoc(), topology.LinkType.TypeDoc(),
 		topology.ProblemType.TypeDoc(), topology.PlaceType.TypeDoc(), topology.CablePlanType.TypeDoc(), topology.PlanConflictType.TypeDoc(), topology.CablingType.TypeDoc(), topology.CablingActionType.TypeDoc(), topology.CablingNameType.TypeDoc(), topology.VirtualPortType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.InventoryType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), datagrams.ARType.TypeDoc(), datagrams.AREntryType.TypeDoc(), datagrams.PLFTType.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.ChoicesType.TypeDoc(), routing.GraphPathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.AdaptiveLoadType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.EffectType.TypeDoc(), changes.SetType.TypeDoc(),
-		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), audits.ThisHostType.TypeDoc(), audits.OwnPortType.TypeDoc(), remedies.ActionType.TypeDoc(), remedies.PastType.TypeDoc(), remedies.LinkType.TypeDoc(), routing.HostGroupsType.TypeDoc(), routing.HostGroupType.TypeDoc(), routing.JobType.TypeDoc(), routing.JobTrafficType.TypeDoc(), routing.JobLoadType.TypeDoc(), routing.JobSharedType.TypeDoc(), audits.MatrixType.TypeDoc(), audits.MatrixPartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
-	}, lang.RowTypes()...)
+		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), audits.ThisHostType.TypeDoc(), audits.OwnPortType.TypeDoc(), remedies.ActionType.TypeDoc(), remedies.PastType.TypeDoc(), remedies.LinkType.TypeDoc(), routing.HostGroupsType.TypeDoc(), routing.HostGroupType.TypeDoc(), routing.JobType.TypeDoc(), routing.JobTrafficType.TypeDoc(), routing.JobLoadType.TypeDoc(), routing.JobSharedType.TypeDoc(), audits.MatrixType.TypeDoc(), audits.MatrixPartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(), history.HistoryType.TypeDoc(),
+	}
+	for _, t := range history.Types {
+		list = append(list, t.TypeDoc())
+	}
+	return append(list, lang.RowTypes()...)
 }
 
 // portsDoc describes the value `ports`.

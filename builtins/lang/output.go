@@ -260,6 +260,10 @@ func spreadsheetSafe(text string) string {
 	return strings.Join(parts, ";")
 }
 
+// SafeCell returns a text as -o csv writes it: valid UTF-8, without control characters, and with an
+// apostrophe where a spreadsheet could run it as a formula.
+func SafeCell(text string) string { return spreadsheetSafe(Harmless(text)) }
+
 // csvCell returns v as valid UTF-8, without control characters except line breaks and
 // tabs.
 func csvCell(v starlark.Value, text func(string) string) string {

@@ -29,6 +29,7 @@ type OffenderQuery struct {
 // Offender is a link, a cable, a host or a switch that had faults.
 type Offender struct {
 	Key         string // of links "GUID/PORT - GUID/PORT", of cables the serial number, of nodes the GUID
+	IsCable     bool   // or a module
 	Ends        []End  // of links and cables, the last ones; of nodes, the node, with port -1
 	Days        int    // with errors or involuntary link-downs
 	Flaps       int    // involuntary link-downs
@@ -63,7 +64,7 @@ func (s *Store) Offenders(ctx context.Context, q OffenderQuery) ([]Offender, err
 	}
 	var list []Offender
 	for _, o := range c.groups {
-		o.Days, o.Links = len(o.days), len(o.links)
+		o.Days, o.Links, o.IsCable = len(o.days), len(o.links), q.Of == "cable"
 		list = append(list, o.Offender)
 	}
 	slices.SortFunc(list, func(a, b Offender) int {

@@ -173,7 +173,7 @@ func (s *Store) Series(ctx context.Context, node mad.GUID, num int, what string,
 		return nil, fmt.Errorf("%s: %q: no counter or sample of that name was recorded; recorded: %s", s.path, what, namesOf(known))
 	}
 	if ok {
-		if x.Points, err = s.counts(ctx, port, counter, since, until); err != nil {
+		if x.Points, err = s.counts(ctx, "select t, n from err60 where port = ? and t >= ? and t < ? and counter = ?", port, counter, since, until); err != nil {
 			return nil, err
 		}
 	}
@@ -190,20 +190,44 @@ func (s *Store) Series(ctx context.Context, node mad.GUID, num int, what string,
 	return x, nil
 }
 
-// counts returns a counter by hours.
-func (s *Store) counts(ctx context.Context, port, counter int64, since, until time.Time) (points []Point, err error) {
+// ErrorSeries returns the errors of a port by hours: the sum of all counters that are kept by rows, without
+// link-downs.
+func (s *Store) ErrorSeries(ctx context.Context, node mad.GUID, num int, since, until time.Time) (*Series, error) {
+	x := &Series{Node: node, Port: num, What: "errors"}
+	var err error
+	if x.Gaps, err = s.Gaps(ctx, since, until); err != nil {
+		return nil, err
+	}
+	port, err := s.portID(ctx, node, num)
+	if err != nil {
+		return nil, err
+	}
+	if port == 0 {
+		return nil, fmt.Errorf("%s: the history does not have port %s/%d", s.path, node, num)
+	}
+	down, _, err := s.wordID(ctx, "counter", linkDowned)
+	if err != nil {
+		return nil, err
+	}
+	x.Points, err = s.counts(ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t", port, down, since, until)
+	return x, err
+}
+
+// counts returns a counter by hours, which query reads.
+func (s *Store) counts(ctx context.Context, query string, port, counter int64, since, until time.Time) (points []Point, err error) {
 	hours, err := s.recordedHours(ctx, since, until)
 	if err != nil {
 		return nil, err
 	}
 	grown := map[int64]float64{}
 	from, to := span(since, until)
-	err = s.each(ctx, "select t, n from err60 where port = ? and t >= ? and t < ? and counter = ?", []any{port, from - from%secondsOfHour, to, counter}, func(scan func(...any) error) error {
-		var t, n int64
+	err = s.each(ctx, query, []any{port, from - from%secondsOfHour, to, counter}, func(scan func(...any) error) error {
+		var t int64
+		var n float64
 		if err := scan(&t, &n); err != nil {
 			return err
 		}
-		grown[t] = float64(n)
+		grown[t] = n
 		return nil
 	})
 	if err != nil {

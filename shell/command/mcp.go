@@ -36,8 +36,8 @@ func mcpCommand(p *session.Program, newRoot func(*session.Program) *cobra.Comman
 (MCP). A client starts fabsh mcp and exchanges messages with it over standard input and
 output, a line for each; "fabsh help mcp-server" shows its configuration.
 
-Tools: run (a script in Starlark), audit, report, diff, topology, route_verify, plan and
-help. Resources: the reference, the schemas of values, the guides, the examples and the
+Tools: run (a script in Starlark), audit, report, diff, topology, route_verify, plan,
+history and help. Resources: the reference, the schemas of values, the guides, the examples and the
 latest sweep. Prompts: why a link is bad, and what has changed.
 
 Nothing changes the fabric: the engine sends only requests that read, without keys, and
@@ -154,7 +154,7 @@ const theFile = " (a file below a directory of -I)"
 
 // agentTools returns the tools of fabsh mcp.
 func agentTools(p *session.Program, root *cobra.Command, server func() *mcp.Server) []mcp.Tool {
-	tools := []mcp.Tool{scriptTool(), helpTool(p, root)}
+	tools := []mcp.Tool{scriptTool(), helpTool(p, root), historyTool(p)}
 	for _, t := range commandTools(p, server) {
 		tools = append(tools, t.Tool)
 	}
