@@ -77,6 +77,9 @@ type Facts struct {
 	// Nil: nothing is called.
 	BeforeSweep func(context.Context) error
 
+	// History is where Loaded is from, if it is the fabric at a time of a history; else nil.
+	History *HistorySource
+
 	// State is the directory for state kept between runs: reads of counters below the name
 	// Job, acknowledgements, and journals of changes. Empty: nothing is kept.
 	State, Job string
@@ -88,6 +91,12 @@ type Facts struct {
 	// BesideManager reports that the subnet manager, if it is at the local port, is a process of
 	// this host, whose configuration can be read.
 	BesideManager bool
+}
+
+// HistorySource is a history, and a time of it.
+type HistorySource struct {
+	Path string
+	Time time.Time // of the sweep
 }
 
 // Beside returns the facts of a session beside this one: it keeps no state and applies no plans.

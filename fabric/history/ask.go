@@ -79,6 +79,11 @@ func (s *Store) Overview(ctx context.Context) (*Overview, error) {
 	if from.Valid {
 		o.From, o.To = at(from.Int64), at(to.Int64)
 	}
+	if s.isServer() {
+		if err := s.db.QueryRowContext(ctx, "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace").Scan(&o.Bytes); err != nil {
+			return nil, s.failed(err)
+		}
+	}
 	for _, end := range []string{"", "-wal"} {
 		if st, err := os.Stat(s.path + end); err == nil {
 			o.Bytes += st.Size()
@@ -101,9 +106,29 @@ const shortestGap = time.Minute
 // Gaps returns the times between since and until in which nothing was recorded: longer than two and a
 // half of the usual times between cycles, and than a minute. A zero time is the first or last cycle.
 func (s *Store) Gaps(ctx context.Context, since, until time.Time) ([]Gap, error) {
+	// An answer asks for those of one time again and again, and a year has 105,000 cycles.
+	last, err := s.lastCycle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := gapKey{since.Unix(), until.Unix(), last.Unix()}
+	if m := s.gapsOf.Load(); m != nil && m.key == key {
+		return slices.Clone(m.gaps), nil
+	}
 	gaps, _, err := s.gaps(ctx, since, until)
-	return gaps, err
+	if err == nil {
+		s.gapsOf.Store(&gapMemo{key, gaps})
+	}
+	return slices.Clone(gaps), err
 }
+
+// gapMemo is the last answer of Gaps.
+type gapMemo struct {
+	key  gapKey
+	gaps []Gap
+}
+
+type gapKey struct{ since, until, last int64 }
 
 func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, usual time.Duration, err error) {
 	var first, last, every sql.NullInt64
@@ -138,18 +163,18 @@ func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, u
 		gaps = append(gaps, Gap{since, at(first.Int64)})
 	}
 	// From the last cycle that is not after from, to the first one that is not before to.
-	err = s.each(ctx, `select was, t from (select t, lag(t) over (order by t) as was from cycle
-		where t >= coalesce((select max(t) from cycle where t <= ?), 0) and t <= coalesce((select min(t) from cycle where t >= ?), ?)) as steps
-		where t - was > ? order by t limit ?`, []any{from, to, last.Int64, longest, maxEvents}, func(scan func(...any) error) error {
-		var was, t int64
-		if err := scan(&was, &t); err != nil {
-			return err
+	was := int64(-1)
+	err = s.each(ctx, "select t from cycle where t >= coalesce((select max(t) from cycle where t <= ?), 0) and t <= coalesce((select min(t) from cycle where t >= ?), ?) order by t", []any{from, to, last.Int64}, func(scan func(...any) error) error {
+		var t int64
+		err := scan(&t)
+		if was >= 0 && t-was > longest {
+			gaps = append(gaps, Gap{at(was), at(t)})
 		}
-		gaps = append(gaps, Gap{at(was), at(t)})
-		return nil
+		was = t
+		return err
 	})
 	if err != nil {
-		return nil, 0, s.failed(err)
+		return nil, 0, err
 	}
 	if end := at(last.Int64); !until.IsZero() && until.Sub(end) > time.Duration(longest)*time.Second {
 		gaps = append(gaps, Gap{end, until})
@@ -382,7 +407,14 @@ func (s *Store) blob(ctx context.Context, table string, t int64) (data []byte, e
 }
 
 // Copy writes a copy of the history to path, whole also while a recorder writes. The file must not exist.
+// The path may be an address of PostgreSQL, whose schema of the subnet must not exist.
 func (s *Store) Copy(ctx context.Context, path string) error {
+	if IsServer(path) {
+		return s.copyToServer(ctx, path)
+	}
+	if s.isServer() {
+		return fmt.Errorf("%s: copy to a file: use pg_dump, or fabsh history export", s.path)
+	}
 	if exists(path) {
 		return fmt.Errorf("%s: exists", path)
 	}

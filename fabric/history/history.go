@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -44,8 +45,9 @@ const applicationID = 0x66616273
 
 // Store is a history that is open. It is safe for concurrent use.
 type Store struct {
-	db   *sql.DB
-	path string
+	db     *sql.DB
+	path   string
+	gapsOf *atomic.Pointer[gapMemo]
 }
 
 // ErrNone reports that there is no history.
@@ -54,6 +56,9 @@ var ErrNone = errors.New("no history; fabsh history record begins one")
 // Open opens the history at path for questions. A file that another user wrote is not trusted:
 // nothing in it runs, and what it holds is bounded.
 func Open(ctx context.Context, path string) (*Store, error) {
+	if IsServer(path) {
+		return openServer(ctx, path)
+	}
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -85,7 +90,7 @@ func open(ctx context.Context, path, options string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Store{db, path}
+	s := &Store{db: db, path: path, gapsOf: new(atomic.Pointer[gapMemo])}
 	if err := s.identify(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -102,6 +107,11 @@ func (s *Store) identify(ctx context.Context) error {
 	if id != applicationID {
 		return fmt.Errorf("%s: not a history of fabsh", s.path)
 	}
+	return s.checkSchema(ctx)
+}
+
+// checkSchema returns an error unless the version of the schema is known.
+func (s *Store) checkSchema(ctx context.Context) error {
 	text, err := s.meta(ctx, "schema")
 	if err != nil {
 		return err
@@ -141,7 +151,7 @@ func (s *Store) Path() string { return s.path }
 // Recorder adds cycles to a history. Only one process can be the recorder of a history.
 type Recorder struct {
 	Store
-	lock *format.FileLock
+	lock interface{ Release() }
 
 	keyTime int64          // of the last keyframe
 	key     *fabric.Fabric // its fabric
@@ -167,6 +177,9 @@ type Recorder struct {
 
 // NewRecorder opens the history at path as its recorder, and makes one of the subnet if the file does not exist.
 func NewRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
+	if IsServer(path) {
+		return newServerRecorder(ctx, path, subnet, now)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -230,7 +243,7 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 	if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Store{db, path}
+	s := &Store{db: db, path: path, gapsOf: new(atomic.Pointer[gapMemo])}
 	err = s.inBatch(ctx, func(b *batch) error {
 		for _, statement := range schema {
 			for _, name := range withoutRowid {
@@ -317,6 +330,10 @@ func (r *Recorder) leave() error {
 // Close closes the history and releases it.
 func (r *Recorder) Close() error {
 	err := r.leave()
+	if r.isServer() { // its lock is a connection
+		r.lock.Release()
+		return cmp.Or(err, r.Store.Close())
+	}
 	err = cmp.Or(err, r.Store.Close())
 	r.lock.Release()
 	return err

@@ -67,12 +67,21 @@ func (s *Store) Offenders(ctx context.Context, q OffenderQuery) ([]Offender, err
 		o.Days, o.Links, o.IsCable = len(o.days), len(o.links), q.Of == "cable"
 		list = append(list, o.Offender)
 	}
-	slices.SortFunc(list, func(a, b Offender) int {
-		days, flaps, errors := cmp.Compare(b.Days, a.Days), cmp.Compare(b.Flaps, a.Flaps), cmp.Compare(b.Errors, a.Errors)
-		order := map[string][]int{"days": {days, flaps, errors}, "flaps": {flaps, days, errors}, "errors": {errors, days, flaps}}[q.By]
-		return cmp.Or(append(order, strings.Compare(a.Key, b.Key))...)
-	})
+	slices.SortFunc(list, func(a, b Offender) int { return CompareOffenders(q.By, &a, &b) })
 	return list, nil
+}
+
+// CompareOffenders compares by one of OffenderOrders, the worst first.
+func CompareOffenders(by string, a, b *Offender) int {
+	days, flaps, errors := cmp.Compare(b.Days, a.Days), cmp.Compare(b.Flaps, a.Flaps), cmp.Compare(b.Errors, a.Errors)
+	key := strings.Compare(a.Key, b.Key)
+	switch by {
+	case "flaps":
+		return cmp.Or(flaps, days, errors, key)
+	case "errors":
+		return cmp.Or(errors, days, flaps, key)
+	}
+	return cmp.Or(days, flaps, errors, key)
 }
 
 // fault is the errors of a port on a day, or a link that went down.
@@ -119,7 +128,7 @@ func (c *count) faults(since, until time.Time) (list []fault, err error) {
 		return nil, err
 	}
 	from, to := span(since, until)
-	err = c.each(c.ctx, "select t, port, sum(n) from err_day where t >= ? and t < ? and counter <> ? group by t, port", []any{from - from%secondsOfDay, to, c.down}, func(scan func(...any) error) error {
+	err = c.each(c.ctx, "select t, port, sum(n) from err_day where t >= ? and t < ? and counter <> ? group by t, port order by t, port", []any{from - from%secondsOfDay, to, c.down}, func(scan func(...any) error) error {
 		var f fault
 		var n float64
 		if err := scan(&f.t, &f.port, &n); err != nil {
@@ -256,7 +265,7 @@ func (c *count) add(f fault) error {
 		return nil
 	}
 	// The port had several on that day: by the hour.
-	return c.each(c.ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t", []any{f.port, f.t, f.t + secondsOfDay, c.down}, func(scan func(...any) error) error {
+	return c.each(c.ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t order by t", []any{f.port, f.t, f.t + secondsOfDay, c.down}, func(scan func(...any) error) error {
 		hour := fault{port: f.port}
 		var n float64
 		if err := scan(&hour.t, &n); err != nil {

@@ -173,7 +173,7 @@ func (s *Store) Series(ctx context.Context, node mad.GUID, num int, what string,
 		return nil, fmt.Errorf("%s: %q: no counter or sample of that name was recorded; recorded: %s", s.path, what, namesOf(known))
 	}
 	if ok {
-		if x.Points, err = s.counts(ctx, "select t, n from err60 where port = ? and t >= ? and t < ? and counter = ?", port, counter, since, until); err != nil {
+		if x.Points, err = s.counts(ctx, x.Gaps, "select t, n from err60 where port = ? and t >= ? and t < ? and counter = ?", port, counter, since, until); err != nil {
 			return nil, err
 		}
 	}
@@ -209,13 +209,13 @@ func (s *Store) ErrorSeries(ctx context.Context, node mad.GUID, num int, since, 
 	if err != nil {
 		return nil, err
 	}
-	x.Points, err = s.counts(ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t", port, down, since, until)
+	x.Points, err = s.counts(ctx, x.Gaps, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t", port, down, since, until)
 	return x, err
 }
 
 // counts returns a counter by hours, which query reads.
-func (s *Store) counts(ctx context.Context, query string, port, counter int64, since, until time.Time) (points []Point, err error) {
-	hours, err := s.recordedHours(ctx, since, until)
+func (s *Store) counts(ctx context.Context, gaps []Gap, query string, port, counter int64, since, until time.Time) (points []Point, err error) {
+	hours, err := s.recordedHours(ctx, since, until, gaps)
 	if err != nil {
 		return nil, err
 	}
@@ -245,18 +245,23 @@ func (s *Store) counts(ctx context.Context, query string, port, counter int64, s
 	return points, nil
 }
 
-// recordedHours returns the hours in which a cycle ended.
-func (s *Store) recordedHours(ctx context.Context, since, until time.Time) (hours []int64, err error) {
+// recordedHours returns the hours that are not whole in a gap.
+func (s *Store) recordedHours(ctx context.Context, since, until time.Time, gaps []Gap) (hours []int64, err error) {
+	var first, last sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, "select min(t), max(t) from cycle").Scan(&first, &last); err != nil || !first.Valid {
+		return nil, s.failed(err)
+	}
 	from, to := span(since, until)
-	err = s.each(ctx, "select distinct t / 3600 from cycle where t >= ? and t < ? order by 1", []any{from, to}, func(scan func(...any) error) error {
-		var h int64
-		if err := scan(&h); err != nil {
-			return err
+	from, to = max(from, first.Int64), min(to, last.Int64+1)
+	for t := from - from%secondsOfHour; t < to; t += secondsOfHour {
+		for len(gaps) > 0 && gaps[0].To.Unix() < t+secondsOfHour {
+			gaps = gaps[1:]
 		}
-		hours = append(hours, h*secondsOfHour)
-		return nil
-	})
-	return hours, err
+		if len(gaps) == 0 || gaps[0].From.Unix() >= t {
+			hours = append(hours, t)
+		}
+	}
+	return hours, nil
 }
 
 // samples returns a kind of sample: of old days a mean, or for SampleMost the largest; then hours; and of

@@ -11,10 +11,11 @@ import (
 )
 
 // timeForms are how people write times. Without an offset they are of the zone of the host.
-var timeForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
+var timeForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
 
 // ParseTime returns the time that text names, as people write it: "2026-05-01", whose beginning it is,
-// "2026-05-01T14:05", "2026-05-01T14:05+02:00", "yesterday", "today", "now", or how long before now: "36h", "-36h", "7d".
+// "2026-05-01T14:05", "2026-05-01T14:05+02:00", "14:05" of today, "yesterday", "today", "now", or how long
+// before now: "36h", "-36h", "7d", "2w", "90m ago".
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	switch text {
@@ -25,11 +26,16 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	case "yesterday":
 		return day.AddDate(0, 0, -1), nil
 	}
-	ago := strings.TrimPrefix(text, "-")
-	if days, ok := strings.CutSuffix(ago, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return now.AddDate(0, 0, -int(n)), nil
+	ago := strings.TrimPrefix(strings.TrimSpace(strings.TrimSuffix(text, " ago")), "-")
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		if count, ok := strings.CutSuffix(ago, unit); ok {
+			if n, err := strconv.ParseUint(count, 10, 16); err == nil {
+				return now.AddDate(0, 0, -days*int(n)), nil
+			}
 		}
+	}
+	if t, err := time.ParseInLocation("15:04", text, now.Location()); err == nil {
+		return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location()), nil
 	}
 	if d, err := time.ParseDuration(ago); err == nil && d >= 0 && !strings.HasPrefix(ago, "+") && !strings.HasPrefix(ago, "-") {
 		return now.Add(-d), nil

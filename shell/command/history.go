@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 type historyOptions struct{ file, subnet string }
 
 func (o *historyOptions) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&o.file, "file", "", "the history in `FILE` (default: that of the only subnet in --state)")
+	c.Flags().StringVar(&o.file, "file", "", "the history in `FILE`, or in PostgreSQL: postgres://USER@HOST/DATABASE (default: that of the only subnet in --state)")
 	params{subnetParam(&o.subnet)}.addTo(c)
 	c.MarkFlagFilename("file")
 }
@@ -36,8 +37,10 @@ longest times in which nothing was recorded.
 --state, ` + history.FileName + `, of mode 0600 and without keys. Each sweep adds the events since the
 one before; the fabric, as a snapshot a week and deltas; error counters that grew; and
 the traffic of ports by hour. Audits, acknowledgements, changes and remedies are added
-where there is a history. Reading it sends nothing. The directory must be on a local file system. A copy made by cp
-while a recorder runs is damaged; "fabsh history copy FILE" makes one that is not.
+where there is a history. Reading it sends nothing. The directory must be on a local file
+system. A copy made by cp while a recorder runs is damaged; "fabsh history copy FILE"
+makes one that is not, and copies to PostgreSQL. Passwords of PostgreSQL come from
+PGPASSFILE or ~/.pgpass.
 
 Exit status: 0; 2 usage error; 3 host error, no history, or the history is damaged.`,
 		Example: `  fabsh history record --once
@@ -86,6 +89,9 @@ func onHistory(p *session.Program, o *historyOptions, run func(context.Context, 
 
 // path returns the path of the history.
 func (o *historyOptions) path(dir string) (string, error) {
+	if history.IsServer(o.file) && o.subnet != "" {
+		return o.file + "#" + url.PathEscape(o.subnet), nil
+	}
 	if o.file != "" {
 		return o.file, nil
 	}
@@ -133,10 +139,12 @@ intact; exit status 3 if anything is damaged.`,
 func historyCopyCommand(p *session.Program) *cobra.Command {
 	var o historyOptions
 	c := &cobra.Command{
-		Use:     "copy FILE",
-		Short:   "Copy the history, also while it is written",
-		Long:    `Copy the history to FILE, which must not exist, also while a recorder writes it.`,
-		Example: `  fabsh history copy backup.db`,
+		Use:   "copy FILE|postgres://...",
+		Short: "Copy the history, also while it is written",
+		Long: `Copy the history to FILE, which must not exist, also while a recorder writes it; or to a
+database of PostgreSQL, which must not have a history of the subnet.`,
+		Example: `  fabsh history copy backup.db
+  fabsh history copy postgres://fabsh@db.example.com/fabrics`,
 		Args: func(_ *cobra.Command, words []string) error {
 			if len(words) != 1 {
 				return errors.New("want one FILE")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	values "fabsh/builtins/history"
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
 	"fabsh/shell/mcp"
@@ -378,7 +380,13 @@ cable or link is not known are not in it.`,
 			if top < 1 {
 				return errors.New("--top must be positive")
 			}
-			return ask(p, &o, offendersOf(q, &over, top, all))
+			if all {
+				if o.subnet != "" {
+					return errors.New("--all and --subnet exclude each other")
+				}
+				return offendersOfAll(p, &o, q, &over, top)
+			}
+			return ask(p, &o, offendersOf(q, &over, top))
 		},
 	}
 	c.Flags().StringVar(&q.Of, "of", q.Of, "what has the faults: `KIND` "+strings.Join(history.OffenderKinds, ", "))
@@ -392,7 +400,7 @@ cable or link is not known are not in it.`,
 	return c
 }
 
-func offendersOf(q history.OffenderQuery, over *timeFlag, top int, all bool) question {
+func offendersOf(q history.OffenderQuery, over *timeFlag, top int) question {
 	return func(ctx context.Context, h *history.Store, now time.Time) (answer, error) {
 		var err error
 		if q.Since, err = over.before(now); err != nil {
@@ -410,6 +418,88 @@ func offendersOf(q history.OffenderQuery, over *timeFlag, top int, all bool) que
 		gaps, err := h.Gaps(ctx, q.Since, now)
 		return answer{values.Offenders(n, "", list[:min(len(list), top)]), gaps, "no faults in this time"}, err
 	}
+}
+
+// offendersOfAll shows the offenders of all subnets in --state or in a database. A history that cannot be
+// read is reported, and makes the exit status 3.
+func offendersOfAll(p *session.Program, o *historyOptions, q history.OffenderQuery, over *timeFlag, top int) error {
+	return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
+		var paths []string
+		switch {
+		case history.IsServer(o.file):
+			subnets, err := history.Subnets(ctx, o.file)
+			if err != nil {
+				return &session.HostError{Err: err}
+			}
+			for _, name := range subnets {
+				paths = append(paths, o.file+"#"+url.PathEscape(name))
+			}
+		case o.file != "":
+			return errors.New("--all: --file must be a database of PostgreSQL, or left out")
+		default:
+			paths = fabric.StateFiles(s.StateDir, history.FileName)
+		}
+		if len(paths) == 0 {
+			return &session.HostError{Err: fmt.Errorf("%s: %w", s.StateDir, history.ErrNone)}
+		}
+		type row struct {
+			history.Offender
+			value starlark.Value
+		}
+		var rows []row
+		var failed error
+		for _, path := range paths {
+			err := func() error {
+				h, err := history.Open(ctx, path)
+				if err != nil {
+					return err
+				}
+				defer h.Close()
+				now := s.Clock.Now()
+				if q.Since, err = over.before(now); err != nil {
+					return err
+				}
+				q.Until = now.Add(time.Second)
+				list, err := h.Offenders(ctx, q)
+				if err != nil {
+					return err
+				}
+				n, err := h.Names(ctx)
+				if err != nil {
+					return err
+				}
+				view, err := h.Overview(ctx)
+				if err != nil {
+					return err
+				}
+				gaps, err := h.Gaps(ctx, q.Since, now)
+				if err != nil {
+					return err
+				}
+				if len(gaps) > 0 {
+					s.Warn("%s: %s", view.Subnet, values.GapText(gaps[0]))
+				}
+				list = list[:min(len(list), top)]
+				for i, v := range lang.Elements(values.Offenders(n, view.Subnet, list)) {
+					rows = append(rows, row{list[i], v})
+				}
+				return nil
+			}()
+			if err != nil {
+				failed = &session.HostError{Err: err}
+				s.Warn("%v", err)
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b row) int { return history.CompareOffenders(q.By, &a.Offender, &b.Offender) })
+		if len(rows) == 0 && failed == nil && s.Format == lang.FormatText {
+			s.Print("no faults in this time\n")
+			return nil
+		}
+		if err := s.Show(lang.List(rows[:min(len(rows), top)], func(r row) starlark.Value { return r.value })); err != nil {
+			return err
+		}
+		return failed
+	})
 }
 
 // historyTool answers questions of agents.
@@ -459,7 +549,7 @@ port, cable, node: the life of one, by subject; series: values of a counter or s
 				"changes":   changesOf(since, time.Time{}, nil),
 				"flaps":     flapsOf(&times, &over),
 				"ber":       berAbove(1e-12, audit.BERUptime),
-				"offenders": offendersOf(history.OffenderQuery{Of: a.Text("of")}, &over, 50, false),
+				"offenders": offendersOf(history.OffenderQuery{Of: a.Text("of")}, &over, 50),
 				"port":      portLife(subject, &over),
 				"cable":     cableLife(subject),
 				"node":      nodeLife(subject, &over),

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
@@ -166,13 +167,13 @@ func rows(r *routes.Routes) [][]byte {
 func diffCapability(p *session.Program, server func() *mcp.Server) *capability[*diffOptions] {
 	return &capability[*diffOptions]{command: &cobra.Command{
 		Use:   "diff OLD [NEW]",
-		Short: "Compare two files of a fabric, or a file with the live fabric",
+		Short: "Compare two files or times of a fabric, or one with the live fabric",
 		Long: `Compare a fabric with an earlier state: cables moved, exchanged, removed and added,
 nodes replaced, removed and added, settings of ports and switches, forwarding
 tables. The effects of a change are listed below it.
 
-OLD and NEW are snapshots, or topologies of any format that -F file: reads. If OLD is a
-plan of cables, the output is that of "fabsh cabling OLD".
+OLD and NEW are snapshots, or topologies of any format that -F file: reads, or the fabric
+at a time of a history: history:[SUBNET|FILE]@TIME, as with -F. If OLD is a plan of cables, the output is that of "fabsh cabling OLD".
 Without NEW the fabric of the session is compared with OLD. What one of the formats
 does not contain is not compared, which is reported once. What one side could not
 read is not a change, and makes the exit status 3.
@@ -181,6 +182,7 @@ Exit status: 0 no difference; 1 differences; 2 usage error, or a file cannot be 
 3 a side is incomplete, or the fabric or this host failed.`,
 		Example: `  fabsh diff yesterday.snap today.snap
   fabsh -F ibsim diff yesterday.snap
+  fabsh diff history:@yesterday history:@now
   fabsh -o csv diff plan.topo today.snap`,
 		Annotations: map[string]string{atPrompt: ""},
 		Args: func(_ *cobra.Command, words []string) error {
@@ -261,7 +263,7 @@ func diffFiles(p *session.Program, paths ...string) error {
 		var sides [2]*fabric.Fabric
 		for i, path := range paths {
 			var err error
-			if sides[i], err = side(timed, path, nil, names); err != nil {
+			if sides[i], err = side(timed, p, path, names); err != nil {
 				return err
 			}
 		}
@@ -340,13 +342,30 @@ func sideOf(ctx context.Context, p *session.Program, s *session.Session, path st
 	if err != nil {
 		return nil, session.Late(err)
 	}
+	if past, ok := strings.CutPrefix(path, pastPrefix); ok {
+		f, _, err := session.LoadHistory(timed, p.Settings.StateDir(), past, func(path string) error {
+			file, err := s.Files.OpenNamed(timed, path)
+			if err == nil {
+				file.Close()
+			}
+			return err
+		})
+		return loaded(f, session.Late(err), names)
+	}
 	f, err := loadBaseline(timed, s, path)
 	return loaded(f, session.Late(err), names)
 }
 
-// side reads a file to be compared.
-func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
-	f, err := session.LoadFile(ctx, path, secrets)
+// pastPrefix is before a history and a time, as with -F.
+const pastPrefix = "history:"
+
+// side reads a file, or the fabric at a time of a history, to be compared.
+func side(ctx context.Context, p *session.Program, path string, names map[mad.GUID]string) (*fabric.Fabric, error) {
+	if past, ok := strings.CutPrefix(path, pastPrefix); ok {
+		f, _, err := session.LoadHistory(ctx, p.Settings.StateDir(), past, nil)
+		return loaded(f, err, names)
+	}
+	f, err := session.LoadFile(ctx, path, nil)
 	return loaded(f, err, names)
 }
 

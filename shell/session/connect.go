@@ -34,15 +34,16 @@ import (
 
 // Connection is a fabric that was opened.
 type Connection struct {
-	Name      string               // in the prompt: the argument of -F, without directories
-	transport engine.Transport     // nil: a file
-	sim       *sim.Subnet          // in this process; nil: none
-	control   *topology.Sim        // in another process; nil: none
-	loaded    *fabric.Fabric       // from a file, or of host
-	host      *localhost.Host      // that is judged; nil: a fabric is
-	clock     lang.Clock           // a recording's; nil: the real one
-	ports     func() []engine.Port // the active ports of this host; nil: the fabric is reached otherwise
-	warnings  []error              // what is missing, or was skipped
+	Name      string                  // in the prompt: the argument of -F, without directories
+	transport engine.Transport        // nil: a file
+	sim       *sim.Subnet             // in this process; nil: none
+	control   *topology.Sim           // in another process; nil: none
+	loaded    *fabric.Fabric          // from a file, or of host
+	host      *localhost.Host         // that is judged; nil: a fabric is
+	clock     lang.Clock              // a recording's; nil: the real one
+	ports     func() []engine.Port    // the active ports of this host; nil: the fabric is reached otherwise
+	history   *topology.HistorySource // of loaded; nil: it is from a file
+	warnings  []error                 // what is missing, or was skipped
 }
 
 // wrap replaces the transport; with an error, it is closed.
@@ -215,33 +216,48 @@ func (c connector) file(path string) (*Connection, error) {
 	return &Connection{Name: "file:" + filepath.Base(path), loaded: loaded}, nil
 }
 
-// history reads the fabric as it was at a time. An existing file of the whole name has precedence over
-// one with a time.
+// history reads the fabric as it was at a time.
 func (c connector) history(arg string) (*Connection, error) {
+	f, source, err := LoadHistory(c.ctx, c.settings.StateDir(), arg, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{Name: "history of " + source.Time.Local().Format(time.RFC3339), loaded: f, history: source}, nil
+}
+
+// LoadHistory reads a fabric as it was at a time from what -F history: or diff names: [SUBNET|FILE][@TIME].
+// Without a file it is the history of a subnet in the directory for state dir. An existing file of the
+// whole name has precedence over one with a time. allowed, unless it is nil, returns an error if a file
+// must not be read.
+func LoadHistory(ctx context.Context, dir, arg string, allowed func(path string) error) (*fabric.Fabric, *topology.HistorySource, error) {
 	name, text := arg, "now"
 	if i := strings.LastIndexByte(arg, '@'); i >= 0 && !isFile(arg) {
 		name, text = arg[:i], arg[i+1:]
 	}
 	t, err := history.ParseTime(text, time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("-F history:%s: %w", arg, err)
+		return nil, nil, fmt.Errorf("history:%s: %w", arg, err)
 	}
 	path := name
-	if !isFile(name) {
-		if path, err = history.Find(c.settings.StateDir(), name); err != nil {
-			return nil, &HostError{fmt.Errorf("-F history:%s: %w", arg, err)}
+	if !history.IsServer(name) && !isFile(name) {
+		if path, err = history.Find(dir, name); err != nil {
+			return nil, nil, &HostError{fmt.Errorf("history:%s: %w", arg, err)}
+		}
+	} else if allowed != nil {
+		if err := allowed(path); err != nil {
+			return nil, nil, err
 		}
 	}
-	h, err := history.Open(c.ctx, path)
+	h, err := history.Open(ctx, path)
 	if err != nil {
-		return nil, &HostError{err}
+		return nil, nil, &HostError{err}
 	}
 	defer h.Close()
-	f, cycle, err := h.At(c.ctx, t)
+	f, cycle, err := h.At(ctx, t)
 	if err != nil {
-		return nil, &HostError{err}
+		return nil, nil, &HostError{err}
 	}
-	return &Connection{Name: "history of " + cycle.Local().Format(time.RFC3339), loaded: f}, nil
+	return f, &topology.HistorySource{Path: path, Time: cycle}, nil
 }
 
 func isFile(path string) bool {

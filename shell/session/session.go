@@ -123,6 +123,7 @@ type Base struct {
 func (b *Base) facts(s *Settings, c *Connection, e *engine.Engine, client *sa.Client) topology.Facts {
 	f := b.Facts
 	f.Engine, f.SA, f.Sim, f.Control, f.Loaded, f.Host, f.HostPorts = e, client, c.sim, c.control, c.loaded, c.host, c.ports
+	f.History = c.history
 	f.Write, f.ReadOnly, f.OverrideSM, f.TrapAgent = e != nil && e.Write(), s.ReadOnly, s.OverrideSM, s.TrapAgent
 	f.BesideManager = e != nil && e.Traits().Name == "umad" && c.control == nil
 	f.State, f.Job, f.User, f.Version = s.stateDir(c), jobOf(b.Script), Login(), Version()

@@ -1,0 +1,244 @@
+package history_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/history"
+)
+
+// postgres starts a server of Debian's postgresql on a socket, and returns its address. The programs are
+// those of the machine, or of make peers.
+func postgres(t *testing.T) string {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL")
+	}
+	var bin string
+	for _, pattern := range []string{"../../.peers/usr/lib/postgresql/*/bin/initdb", "/usr/lib/postgresql/*/bin/initdb"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 && bin == "" {
+			bin, _ = filepath.Abs(filepath.Dir(found[len(found)-1]))
+		}
+	}
+	if bin == "" {
+		t.Fatal("no initdb: run make peers")
+	}
+	// A short path, for the socket, that another user reaches.
+	dir, err := os.MkdirTemp("/tmp", "fabsh-pg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	run := func(name string, args ...string) *exec.Cmd {
+		c := exec.Command(filepath.Join(bin, name), args...)
+		c.Dir = dir
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + dir}
+		if root := filepath.Join(bin, "../../../../.."); strings.Contains(bin, ".peers") {
+			libs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
+			c.Env = append(c.Env, "LD_LIBRARY_PATH="+strings.Join(libs, ":"))
+		}
+		if os.Geteuid() == 0 { // PostgreSQL refuses root
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		return c
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := run("initdb", "-D", data, "-U", "fabsh", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--data-checksums").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := run("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30")
+	server.Stdout, server.Stderr = log, log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Process.Signal(syscall.SIGINT)
+		server.Wait()
+		log.Close()
+	})
+	address := "postgres:///postgres?user=fabsh&sslmode=disable&host=" + dir
+	for end := time.Now().Add(time.Minute); ; {
+		if _, err := history.Subnets(t.Context(), address); err == nil {
+			return address
+		} else if time.Now().After(end) {
+			text, _ := os.ReadFile(log.Name())
+			t.Fatalf("%v\n%s", err, text)
+		}
+		time.Sleep(50 * time.Millisecond) // of another process
+	}
+}
+
+// TestServer: the same questions have the same answers in PostgreSQL; there is one recorder; a recorder
+// there records what one of a file does.
+func TestServer(t *testing.T) {
+	address := postgres(t)
+	x := fixture(t)
+	x.exec("insert into event values(?, 7, 'node.name', 1, null, null, ?, '', '')", hour(5), "bad \x00\xff name")
+	x.exec("insert into ber values(1, ?, 60, 1e-6, 1e-9, null, 1)", hour(239))
+	x.exec("insert into tile values(?, 1, 0, ?)", hour(24), history.EncodeTile(4, func(h int) byte { return history.EncodeSample(history.SampleMean, float64(100*h)) }))
+	x.exec("insert into finding(key, job, t, till, checked, severity, node, port, subject, message) values('flaps:x', 'nightly', ?, null, ?, 2, 1, 3, 'leaf/3', '2 link-downs')", hour(200), hour(230))
+	x.exec("insert into ack values('flaps:*', ?, 0, 'alice', 'cable ordered', null)", hour(210))
+	x.exec("insert into change values(?, 0, 'remedy', 'leaf/3', 'bob', 'isolated', 1, 3)", hour(216))
+	file := x.open()
+	if err := file.Copy(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Copy(t.Context(), address); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("a second copy: %v", err)
+	}
+	server, err := history.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	same := func(name string, ask func(h *history.Store) (any, error)) {
+		t.Helper()
+		a, err := ask(file)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := ask(server)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("%s:\n%+v\n%+v", name, a, b)
+		}
+		if v := reflect.ValueOf(a); v.Kind() == reflect.Slice && v.Len() == 0 {
+			t.Errorf("%s: no rows", name)
+		}
+	}
+	ctx := t.Context()
+	for _, of := range history.OffenderKinds {
+		for _, by := range history.OffenderOrders {
+			same("offenders by "+of, func(h *history.Store) (any, error) {
+				return h.Offenders(ctx, history.OffenderQuery{Of: of, By: by, Until: hour(240)})
+			})
+		}
+	}
+	same("changes", func(h *history.Store) (any, error) {
+		list, err := h.Changes(ctx, time.Time{}, time.Time{})
+		return list[1:], err // a text that PostgreSQL cannot have
+	})
+	same("gaps", func(h *history.Store) (any, error) { return h.Gaps(ctx, time.Time{}, hour(300)) })
+	same("flaps", func(h *history.Store) (any, error) { return h.Flaps(ctx, 2, hour(8*24), hour(9*24)) })
+	same("port", func(h *history.Store) (any, error) { return h.LifeOf(ctx, guid(1), 3, hour(0), hour(240)) })
+	same("node", func(h *history.Store) (any, error) { return h.NodeLife(ctx, guid(2), hour(0), hour(240)) })
+	same("cable", func(h *history.Store) (any, error) { return h.CableLife(ctx, "S1") })
+	same("traffic", func(h *history.Store) (any, error) {
+		return h.Series(ctx, guid(2), 1, history.SampleMean, hour(0), hour(240))
+	})
+	same("errors", func(h *history.Store) (any, error) {
+		return h.Series(ctx, guid(2), 1, "symbol_error_counter", hour(0), hour(240))
+	})
+	same("all errors", func(h *history.Store) (any, error) { return h.ErrorSeries(ctx, guid(2), 1, hour(0), hour(240)) })
+	same("days", func(h *history.Store) (any, error) {
+		return h.Errors(ctx, guid(2), 1, hour(0), hour(240), 24*time.Hour)
+	})
+	same("bit error rates", func(h *history.Store) (any, error) {
+		a, b, err := h.BER(ctx, 1e-15, 125*time.Minute, hour(240))
+		return append(a, b...), err
+	})
+	same("fabric", func(h *history.Store) (any, error) {
+		f, _, err := h.At(ctx, hour(240))
+		if err != nil {
+			return nil, err
+		}
+		return snapshotOf(t, f), nil
+	})
+	same("overview", func(h *history.Store) (any, error) {
+		o, err := h.Overview(ctx)
+		if err == nil {
+			o.Bytes = 0
+		}
+		return o, err
+	})
+	for _, query := range []string{"delete from event", "select 1; drop schema x", "select pg_advisory_lock(1) from event; select 2"} {
+		if _, err := server.Query(ctx, query, 10); err == nil {
+			t.Errorf("%q ran", query)
+		}
+	}
+	if q, err := server.Query(ctx, "select kind, count(*) from event group by kind order by 1", 10); err != nil || len(q.Rows) != 2 {
+		t.Errorf("%+v, %v", q, err)
+	}
+
+	// A second subnet, by a recorder.
+	s := newSubnet(t, "fattree:k=4")
+	r, err := history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now); err == nil || !strings.Contains(err.Error(), "another process records") {
+		t.Errorf("two recorders: %v", err)
+	}
+	s.record(r)
+	for i := range s.f.Ports() {
+		if p := &s.f.Ports()[i]; p.Peer() != nil && p.Node().IsSwitch() && p.Peer().Node().IsSwitch() {
+			if err := s.Cables.Unlink(p.Node().GUID(), p.Num()); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	f, summary := s.record(r)
+	if len(summary.Events) != 1 || summary.Events[0].Kind != history.LinkDown {
+		t.Errorf("%v", summary.Events)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if r, err = history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now); err != nil { // the lock was released, and it resumes
+		t.Fatal(err)
+	}
+	r.Close()
+	if list, err := history.Subnets(ctx, address); err != nil || !slices.Equal(list, []string{"second", "test"}) {
+		t.Errorf("%v, %v", list, err)
+	}
+	if _, err := history.Open(ctx, address); err == nil || !strings.Contains(err.Error(), "name one of second, test") {
+		t.Errorf("ambiguous: %v", err)
+	}
+	if _, err := history.Open(ctx, address+"#third"); err == nil {
+		t.Error("a subnet without a history was opened")
+	}
+	second, err := history.Open(ctx, address+"#second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if g, _, err := second.At(ctx, s.now); err != nil || string(snapshotOf(t, g)) != string(snapshotOf(t, f)) {
+		t.Errorf("the fabric: %v", err)
+	}
+	if damage, err := second.Check(ctx); err != nil || len(damage.Damage) > 0 {
+		t.Errorf("%v, %v", damage, err)
+	}
+	if q, err := second.Query(ctx, "select subnet, count(*) from fabsh_all.event group by subnet order by 1", 10); err != nil || len(q.Rows) != 2 || fmt.Sprint(q.Rows[0]) != "[second 1]" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// TestServerAddress: no password in an address, and none in errors.
+func TestServerAddress(t *testing.T) {
+	for _, address := range []string{"postgres://u:secret@localhost/x", "postgres://localhost/x?password=secret", "postgres://u:secret@%zz", "postgres://u@localhost:port/x?sslpassword=secret"} {
+		if _, err := history.Open(t.Context(), address); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
