@@ -253,9 +253,7 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 			}
 			b.exec(statement)
 		}
-		for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet.Key()}, {"created", now.UTC().Format(time.RFC3339)}} {
-			b.insert(tableMeta, m[0], m[1])
-		}
+		b.begin(subnet.Key(), now)
 		return nil
 	})
 	if err != nil {
@@ -265,6 +263,13 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 		return err
 	}
 	return os.Rename(part, path)
+}
+
+// begin adds what each history begins with.
+func (b *batch) begin(subnet string, now time.Time) {
+	for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet}, {"created", now.UTC().Format(time.RFC3339)}} {
+		b.insert(tableMeta, m[0], m[1])
+	}
 }
 
 // resume loads the last cycle.

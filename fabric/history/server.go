@@ -204,8 +204,9 @@ func (l *serverLock) Release() {
 	l.conn.Close()
 }
 
-// createServer makes the schema of a subnet, unless it exists, and the views over all.
-func createServer(ctx context.Context, db *sql.DB, a *serverAddress, subnet string, now time.Time) error {
+// createServer makes the schema of a subnet, unless it exists, and the views over all. fill is called with
+// the transaction of a new one.
+func createServer(ctx context.Context, db *sql.DB, a *serverAddress, fill func(tx *sql.Tx) error) error {
 	schemaName := serverSchema(a.subnet)
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -229,10 +230,8 @@ func createServer(ctx context.Context, db *sql.DB, a *serverAddress, subnet stri
 			return a.failed(err)
 		}
 	}
-	for _, m := range [][2]string{{"schema", strconv.Itoa(schemaVersion)}, {"subnet", subnet}, {"created", now.UTC().Format(time.RFC3339)}} {
-		if _, err := tx.ExecContext(ctx, "insert into meta values(?, ?)", m[0], m[1]); err != nil {
-			return a.failed(err)
-		}
+	if err := fill(tx); err != nil {
+		return a.failed(err)
 	}
 	if err := viewsOverAll(ctx, tx); err != nil {
 		return a.failed(err)
@@ -293,7 +292,12 @@ func newServerRecorder(ctx context.Context, address string, subnet fabric.Subnet
 	db := a.open(serverSchema(a.subnet), false)
 	lock, err := lockServer(ctx, db, a)
 	if err == nil {
-		if err = createServer(ctx, db, a, a.subnet, now); err != nil {
+		err = createServer(ctx, db, a, func(tx *sql.Tx) error {
+			b := newBatch(ctx, tx)
+			b.begin(a.subnet, now)
+			return b.write()
+		})
+		if err != nil {
 			lock.Release()
 		}
 	}
@@ -343,10 +347,18 @@ func (s *Store) copyToServer(ctx context.Context, address string) error {
 		return err
 	}
 	defer lock.Release()
-	if err := createServer(ctx, db, a, a.subnet, time.Now()); err != nil {
+	if err := createServer(ctx, db, a, func(*sql.Tx) error { return nil }); err != nil {
 		return err
 	}
-	if err := s.copyTables(ctx, db, a); err != nil {
+	err = s.copyTables(ctx, db, a)
+	if err == nil && a.subnet != subnet {
+		copied := &Store{db: db, path: a.name}
+		err = copied.inBatch(ctx, func(b *batch) error {
+			b.put(tableMeta, []any{"subnet", subnet}, []any{"subnet", a.subnet})
+			return nil
+		})
+	}
+	if err != nil {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		a.dropSchema(clean, db)
@@ -393,9 +405,6 @@ func (s *Store) copyTables(ctx context.Context, db *sql.DB, a *serverAddress) er
 		}
 		defer tx.Rollback(context.WithoutCancel(ctx))
 		for _, table := range tableNames() {
-			if table == "meta" {
-				continue
-			}
 			rows, err := from.QueryContext(ctx, "select * from "+table)
 			if err != nil {
 				return s.failed(err)
