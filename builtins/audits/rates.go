@@ -70,7 +70,7 @@ var PerfRates = lang.Builtin{
 	Group: datagrams.GroupMAD,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: `one port of the fabric or an iterable of them: sw.ports, fabric.ports, "leaf-1/3"`},
-		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the previous run of the job (--state); or an earlier snapshot with counters: its path, such as "./monday.fab", or its load_fabric()`},
+		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the previous run of the job (--state); or an earlier snapshot, data base, directory or archive with counters: its path, such as "./monday.fab", or its load_fabric()`},
 	},
 	Doc: `Reads the counters of ports twice, and returns their rates: a port_rates for each port.
 It reads the attributes that a port supports: PortCounters and PortCountersExtended, whose wider counters replace the others; PortExtendedSpeedsCounters; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted such errors. It clears no counters.

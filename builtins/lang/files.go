@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -261,6 +262,78 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 	return nil, fmt.Errorf("%s: scripts may not read here, only below %s; allow its directory with -I", path, strings.Join(dirs, ", "))
 }
 
+// Directory is a directory that a script names: the files in it that scripts may read. No link leads out
+// of it.
+type Directory struct {
+	fs.FS
+	files *Files
+	root  *os.Root // nil for files of base
+	name  string   // for messages
+}
+
+// OpenDirectory opens a directory that a script names, below a root or named by the command line; nil: the path
+// is that of something else.
+func (f *Files) OpenDirectory(path string) (*Directory, error) {
+	abs := f.Abs(path)
+	d := &Directory{files: f, name: f.Short(path)}
+	if f.named[abs] && f.base == nil && !f.sealed {
+		if st, err := os.Stat(abs); err != nil || !st.IsDir() {
+			return nil, nil
+		}
+		return d.open(os.OpenRoot(abs))
+	}
+	for _, r := range f.roots {
+		rel, err := filepath.Rel(r.dir, abs)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		if st, err := r.fs.Stat(filepath.ToSlash(rel)); err != nil || !st.IsDir() {
+			return nil, nil
+		}
+		if r.open != nil {
+			return d.open(r.open.OpenRoot(rel))
+		}
+		d.FS = afero.NewIOFS(afero.NewBasePathFs(f.base, abs))
+		return d, nil
+	}
+	return nil, nil
+}
+
+func (d *Directory) open(root *os.Root, err error) (*Directory, error) {
+	if err != nil {
+		return nil, shortError(renamePath(err, d.name))
+	}
+	d.FS, d.root = root.FS(), root
+	return d, nil
+}
+
+// Open opens a file of the directory, or one below it.
+func (d *Directory) Open(name string) (fs.File, error) {
+	file, err := d.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := file.Stat()
+	at, seekable := file.(io.ReaderAt)
+	switch {
+	case err != nil, st.IsDir():
+		return file, err
+	case slices.ContainsFunc(d.files.secrets, func(secret os.FileInfo) bool { return os.SameFile(secret, st) }),
+		d.files.secret != nil && st.Mode().IsRegular() && (!seekable || d.files.secret(beginning(at))):
+		file.Close()
+		return nil, errors.New("contains keys; scripts may not read it")
+	}
+	return file, nil
+}
+
+// Close closes the directory.
+func (d *Directory) Close() error {
+	if d.root == nil {
+		return nil
+	}
+	return d.root.Close()
+}
+
 // exists fails if scripts cannot open a file at path. It does not open a pipe that the
 // command line names, which can be read only once.
 func (f *Files) exists(ctx context.Context, path string) error {
@@ -305,7 +378,7 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 }
 
 // beginning returns the first bytes of a regular file, whose position stays.
-func beginning(file *File) []byte {
+func beginning(file io.ReaderAt) []byte {
 	b := make([]byte, 64<<10)
 	n, _ := file.ReadAt(b, 0) // an error follows when it is read
 	return b[:n]

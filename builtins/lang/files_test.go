@@ -3,6 +3,7 @@ package lang
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -270,6 +271,52 @@ func TestWriteLinks(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "out/mine/a")); err != nil || string(text) != "old" {
 		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+// TestOpenDirectory: a script reads the files of a directory as it reads others: without those with keys, and without
+// links that lead out of it.
+func TestOpenDirectory(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "run")
+	for name, text := range map[string]string{"run/net.txt": "net", "run/below/keys": "secret", "outside": "outside"} {
+		path := filepath.Join(top, name)
+		os.MkdirAll(filepath.Dir(path), 0o755)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../outside", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFiles(nil, top, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	keys, err := os.Stat(filepath.Join(dir, "below/keys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Forbid(keys)
+	if d, err := f.OpenDirectory("run/net.txt"); d != nil || err != nil {
+		t.Errorf("a file: %v, %v", d, err)
+	}
+	if d, err := f.OpenDirectory(".."); d != nil || err != nil {
+		t.Errorf("a directory that scripts may not read: %v, %v", d, err)
+	}
+	d, err := f.OpenDirectory("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if data, err := fs.ReadFile(d, "net.txt"); err != nil || string(data) != "net" {
+		t.Errorf("%q, %v", data, err)
+	}
+	for _, name := range []string{"below/keys", "link", "../outside"} {
+		if data, err := fs.ReadFile(d, name); err == nil {
+			t.Errorf("%s: read %q", name, data)
+		}
 	}
 }
 

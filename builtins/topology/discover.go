@@ -151,12 +151,12 @@ var LoadFabric = lang.Builtin{
 	Returns: "fabric",
 	Group:   GroupFabric,
 	Params: []lang.Param{
-		{Name: "path", Kind: lang.KindPath, Doc: "the file; the rules of fs.read apply"},
+		{Name: "path", Kind: lang.KindPath, Doc: "the file, or a directory such as that of ibdiagnet; the rules of fs.read apply"},
 		{Name: "hca_map", Kind: lang.KindPath, Default: `""`, Keyword: true, Doc: "a file hca_mapping.csv, which names the adapters of hosts by the numbers of a plan: lines such as 1,mlx5_0"},
 		{Name: "map", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: `the columns of a plan whose header is not recognised: "a_name=Device,a_port=Col 3,b_name=Col 5,b_port=Col 6"`},
 	},
 	Doc: `Reads a fabric from a topology file or a plan of cables.
-The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, or a snapshot of fabsh; a plan of cables (a P2P or A/Z sheet as CSV or xlsx, UFM's NDT, topoconfig.conf, cables of NetBox, and others: help("formats")); or an archive (.tgz, .zip, ...) with one of these and tables for it, or with the sheets of a plan. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it. What a plan states besides cables is fabric.plan; its rows that could not be used are listed there and make the fabric incomplete.`,
+The content determines the format: output of ibnetdiscover or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, or a snapshot of fabsh; a plan of cables (a P2P or A/Z sheet as CSV or xlsx, UFM's NDT, topoconfig.conf, cables of NetBox, and others: help("formats")); or an archive (.tgz, .zip, ...) or a directory with one of these and tables for it, or with the sheets of a plan. If a file has no LIDs, they are assigned in its order, from 1, and problems reports it. What a plan states besides cables is fabric.plan; its rows that could not be used are listed there and make the fabric incomplete.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"
@@ -215,13 +215,27 @@ func openFile(c *lang.Call, path string, read func(file io.Reader, open format.O
 	})
 }
 
-// OpenFabric reads a fabric from the file at path.
+// OpenFabric reads a fabric from the file or directory at path.
 func OpenFabric(c *lang.Call, path string) (*Fabric, error) {
+	dir, err := c.Runtime().Files.OpenDirectory(path)
+	if err != nil {
+		return nil, lang.Errorf("%w", err)
+	}
 	var f *fabric.Fabric
-	err := openFile(c, path, func(file io.Reader, open format.Opener) (err error) {
-		f, err = format.Load(file, path, open)
-		return err
-	})
+	if dir != nil {
+		defer dir.Close()
+		err = c.Block(func(context.Context) (err error) {
+			if f, err = format.LoadDir(dir, path, nil); err != nil {
+				return lang.Errorf("%w", err)
+			}
+			return nil
+		})
+	} else {
+		err = openFile(c, path, func(file io.Reader, open format.Opener) (err error) {
+			f, err = format.Load(file, path, open)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}

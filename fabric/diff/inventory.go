@@ -149,8 +149,16 @@ func (c *comparison) modules() {
 		if o != nil {
 			x.Before = o.text
 		}
-		if from := c.leftFrom(was[m.id], new); m.id != "" && from != nil && len(is[m.id]) == len(was[m.id]) {
-			x.Kind, x.Effect = ModuleMoved, "it was at "+portName(from.port)
+		if from := c.leftFrom(was[m.id], new); m.id != "" && len(is[m.id]) == len(was[m.id]) && len(from) == 1 {
+			x.Kind, x.Effect = ModuleMoved, "it was at "+portName(from[0].port)
+		} else if m.id != "" && len(is[m.id]) == 2 && len(from) == 2 { // both ends of a cable
+			x.Kind, x.Effect = ModuleMoved, fmt.Sprintf("it was at %s and %s", portName(from[0].port), portName(from[1].port))
+			if q := m.port.Peer(); q != nil && new[q.ID()] != nil && new[q.ID()].id == m.id {
+				if q.ID() < m.port.ID() {
+					continue // reported at the other end
+				}
+				x.Subject = linkName(m.port, q)
+			}
 		} else if q := m.port.Peer(); o != nil && q != nil && before.Peer() != nil && len(was[m.id]) == 0 {
 			if far, farBefore := new[q.ID()], old[before.Peer().ID()]; far != nil && farBefore != nil && far.id == m.id && farBefore.id == o.id && c.port(sideNew, q) == before.Peer() {
 				if q.ID() < m.port.ID() {
@@ -173,17 +181,12 @@ func (c *comparison) modules() {
 	}
 }
 
-// leftFrom is the one of the places where a module was that has another module now, or none; nil:
-// there are several, or none.
-func (c *comparison) leftFrom(was []*module, new map[int]*module) (left *module) {
+// leftFrom are those of the places where a module was that have another module now, or none.
+func (c *comparison) leftFrom(was []*module, new map[int]*module) (left []*module) {
 	for _, o := range was {
-		if after := c.port(sideOld, o.port); after != nil && new[after.ID()] != nil && new[after.ID()].id == o.id {
-			continue
+		if after := c.port(sideOld, o.port); after == nil || new[after.ID()] == nil || new[after.ID()].id != o.id {
+			left = append(left, o)
 		}
-		if left != nil {
-			return nil
-		}
-		left = o
 	}
 	return left
 }

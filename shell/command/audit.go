@@ -46,7 +46,8 @@ shows more of each finding.
 those that the previous run of the same job read: it does not wait, and covers the
 hours that are needed to judge bit errors. Two jobs that run at the same time need two
 names (--job). --over FILE compares with the counters of an earlier snapshot
-(snapshot --all): those of the fabric, or with -F file:FILE those of a later snapshot.
+(snapshot --all), ibdiagnet2.db_csv, or directory or archive with one: those of the
+fabric, or with -F file:FILE those of a later file.
 
 The audit host judges the ports of this host instead, without a fabric, a subnet
 manager or root, for health checks before jobs: fabsh audit host --help.`
