@@ -106,14 +106,15 @@ func TestFileSession(t *testing.T) {
 	f := plain(t, func(o *SessionOptions) { o.Loaded = oddities(t) })
 	const noFabric = ": no live fabric: this session reads a file; open a live fabric with -F (for example -F sim)"
 	for code, want := range map[string]string{
-		"len(discover().switches)":     "7\n",
-		"discover() == discover()":     "True\n",
-		"discover().links[0].b.name":   "\"dual HCA/1\"\n",
-		"smp_get('NodeInfo', 1)":       "smp_get" + noFabric,
-		"discover(hops=1)":             "discover: around and hops require a live fabric; this session reads a file",
-		"perf_get('PortCounters',1,1)": "perf_get" + noFabric,
-		"set_lft(1, {1: 1})":           "set_lft" + noFabric,
-		"stats()":                      "stats" + noFabric,
+		"len(discover().switches)":      "7\n",
+		"discover() == discover()":      "True\n",
+		"discover().links[0].b.name":    "\"dual HCA/1\"\n",
+		"smp_get('NodeInfo', 1)":        "smp_get: the file has no attributes beyond the topology; ibdiagnet2.db_csv and fabsh snapshot --all have them; or open a live fabric with -F (for example -F sim)",
+		"discover(hops=1)":              "discover: around and hops require a live fabric; this session reads a file",
+		"perf_get('PortCounters',1,1)":  "perf_get: the file has no counters; ibdiagnet2.db_csv, fabsh snapshot --all, and outputs of ibqueryerrors and perfquery in one directory with the topology have them; or open a live fabric with -F (for example -F sim)",
+		"sa_gettable('MCMemberRecord')": "sa_gettable: the file has no records of the subnet administrator; fabsh snapshot --all has them, and opensm-sa.dump in one directory with the topology has groups and services; or open a live fabric with -F (for example -F sim)",
+		"set_lft(1, {1: 1})":            "set_lft" + noFabric,
+		"stats()":                       "stats" + noFabric,
 	} {
 		out, explained, _ := f.run(code)
 		if got := firstLines(out+explained, want); got != want {
@@ -145,7 +146,7 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 	for code, want := range map[string]string{
 		`load_fabric("none.topo")`: "load_fabric: none.topo: no such file",
 		`load_fabric("/etc/x")`:    "load_fabric: /etc/x: scripts may not read here, only below .; allow its directory with -I",
-		`load_fabric(".")`:         "load_fabric: .: is a directory",
+		`load_fabric(".")`:         "load_fabric: .: no topology among its 1 file; expected ibdiagnet2.db_csv, opensm-subnet.lst, or what ibnetdiscover or iblinkinfo print; not read: bad.topo (unknown format)",
 	} {
 		if _, explained, _ := f.run(code); firstLines(explained, want) != want {
 			t.Errorf("%s: %s\nwant %s", code, explained, want)

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fabsh/builtins/lang"
@@ -176,10 +177,36 @@ func (e *Env) Unload() {
 
 // ReaderOf returns the engine for reads: EngineOf, or the engine of the answers in a file.
 func ReaderOf(c *lang.Call) (*engine.Engine, error) {
-	if e := EnvOf(c.Runtime()); e.Engine == nil && e.Stored != nil {
+	switch e := EnvOf(c.Runtime()); {
+	case e.Engine == nil && e.Stored != nil:
 		return e.Stored, nil
+	case e.Engine == nil && e.Loaded != nil && lacks(c.Name) != "":
+		return nil, fmt.Errorf("%s: %w", c.Name, &lackingError{lacks(c.Name)})
 	}
 	return EngineOf(c)
+}
+
+// lackingError is an ErrNoFabric that states what the session's file lacks, and which files have it.
+type lackingError struct{ what string }
+
+func (e *lackingError) Error() string {
+	return "the file has no " + e.what + "; or open a live fabric with -F (for example -F sim)"
+}
+func (e *lackingError) Is(target error) bool { return target == ErrNoFabric }
+
+// lacks names what a function reads, and the files that have it; "": it does not read what files have.
+func lacks(function string) string {
+	switch name, of, _ := strings.Cut(function, "_"); {
+	case function == "perf_get", function == "perf_rates":
+		return "counters; ibdiagnet2.db_csv, fabsh snapshot --all, and outputs of ibqueryerrors and perfquery in one directory with the topology have them"
+	case name == "sa" && strings.HasPrefix(of, "get"):
+		return "records of the subnet administrator; fabsh snapshot --all has them, and opensm-sa.dump in one directory with the topology has groups and services"
+	case function == "reg_get":
+		return "registers of devices; ibdiagnet2.db_csv and fabsh snapshot --all have them"
+	case function == "smp_get", name == "get":
+		return "attributes beyond the topology; ibdiagnet2.db_csv and fabsh snapshot --all have them"
+	}
+	return ""
 }
 
 // EngineOf returns the engine that reaches the fabric. Its error names the builtin,

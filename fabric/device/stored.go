@@ -98,6 +98,9 @@ func (t *StoredTransport) Port() (engine.Port, error) {
 	if i := p.Info(); i != nil {
 		local.SMLID, local.State, local.GIDPrefix = i.MasterSMLID, i.PortState, i.GIDPrefix
 	}
+	if local.SMLID == 0 && len(t.f.AnswersOf(fabric.NoNode)) > 0 { // of a dump beside a topology that lacks it
+		local.SMLID = local.LID
+	}
 	return local, nil
 }
 

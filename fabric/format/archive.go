@@ -199,7 +199,8 @@ type gathering struct {
 	total   int64  // bytes
 	memory  int64  // bytes of members
 	members []member
-	leftOut []string // files that are not read, and why
+	leftOut []string        // files that are not read, and why
+	seen    map[string]bool // paths
 	// archives are those in a directory. They are read if no other file is a topology.
 	archives []string
 	nested   bool // archives may be among the files
@@ -236,6 +237,14 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 		return fmt.Errorf("%s: the path of a file leads out of the archive: %s; refused", path.Join(g.name, g.within), plainPath(p))
 	}
 	p = g.within + p
+	if g.seen[p] { // as in an archive that was appended to
+		g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.path == p })
+		g.leaveOut(p, "the archive has it several times; the last is read")
+	}
+	if g.seen == nil {
+		g.seen = map[string]bool{}
+	}
+	g.seen[p] = true
 	switch {
 	case mode&fs.ModeSymlink != 0:
 		g.leaveOut(p, "a link")
@@ -279,6 +288,9 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 	f := recognise(head)
 	if suffix, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(p), ".gz"), "ibdiagnet2."); ok && runFiles()[suffix] != nil {
 		f = runFiles()[suffix]
+	}
+	if f == &ibdiagnetDB && strings.HasSuffix(strings.TrimSuffix(path.Base(p), ".gz"), "smdb.dump") {
+		f = &managerDump
 	}
 	switch {
 	case f == nil:
@@ -369,7 +381,7 @@ var (
 	}
 	unreadNames = map[string]string{
 		"guid2mkey": "keys", "guid2vskey": "keys", "guid2cckey": "keys", "guid2_m2n_key": "keys", "guid2pmkey": "keys",
-		"opensm-sa.dump": "records of the subnet administrator", "opensm-smdb.dump": "a data base of OpenSM", "neighbors": "not used",
+		"neighbors":  "links are read from the topology",
 		"opensm.log": "a log", "opensm.conf": "settings", "topodiff.names": "not used",
 	}
 )
@@ -540,6 +552,11 @@ func (t *archiveTables) addLFTs(in io.Reader, name string) error {
 	if err != nil {
 		return err
 	}
+	for id, row := range rows {
+		if t.lfts != nil && row != nil && t.lfts[id] != nil && !bytes.Equal(row[:len(t.lfts[id])], t.lfts[id]) {
+			return fmt.Errorf("%s: its table of %s differs from that of another file", name, t.f.Nodes()[id].Label())
+		}
+	}
 	t.notes = append(t.notes, notes...)
 	if t.lfts == nil {
 		t.lfts = make([][]byte, len(t.f.Nodes()))
@@ -643,7 +660,12 @@ func (t *archiveTables) addSL2VLs(in io.Reader, name string) error {
 func (t *archiveTables) fabric() *fabric.Fabric {
 	r := fabric.Reading{LFTs: t.lfts, Adaptive: t.adaptive}
 	if len(t.answers) > 0 {
-		r.Answers, r.CountersRead = replacing(t.f.Answers(), t.answers), t.f.CountersRead()
+		var other int
+		r.Answers, other = replacing(t.f.Answers(), t.answers)
+		r.CountersRead = t.f.CountersRead()
+		if other > 0 {
+			t.notes = append(t.notes, fmt.Sprintf("%s: counters of %s are in several files with other values; the last file, by its name, is read", t.name, plural.Count(other, "port", "ports")))
+		}
 		if r.CountersRead.IsZero() {
 			r.CountersRead = t.began
 		}
@@ -662,7 +684,8 @@ func (t *archiveTables) fabric() *fabric.Fabric {
 
 // replacing returns answers, in which those of more replace those of the same node, port, attribute,
 // modifier and, of a register, selection. Of several in more the last counts; capabilities of an agent add up.
-func replacing(answers, more []fabric.Answer) []fabric.Answer {
+// other counts the ports whose PortCounters are among them several times, with other values.
+func replacing(answers, more []fabric.Answer) (kept []fabric.Answer, other int) {
 	all := slices.Concat(answers, more)
 	selected := func(a fabric.Answer) []byte {
 		if a.Class != mad.ClassVendor0A || a.ID != mad.AttrAccessRegister.ID || a.Modifier > 0xffff {
@@ -681,18 +704,24 @@ func replacing(answers, more []fabric.Answer) []fabric.Answer {
 		return key
 	}
 	compare := func(a, b fabric.Answer) int {
+		if a.Node == fabric.NoNode && b.Node == fabric.NoNode { // records, of which there are many
+			return cmp.Or(cmp.Compare(a.ID, b.ID), bytes.Compare(a.Data, b.Data))
+		}
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier), bytes.Compare(selected(a), selected(b)))
 	}
 	slices.SortStableFunc(all, compare)
-	kept := all[:0]
+	kept = all[:0]
 	for _, a := range all {
 		if n := len(kept); n == 0 || compare(kept[n-1], a) != 0 {
 			kept = append(kept, a)
 		} else {
+			if a.Class == mad.ClassPerf && a.ID == mad.AttrPortCounters.ID && !bytes.Equal(kept[n-1].Data, a.Data) {
+				other++
+			}
 			kept[n-1] = merged(kept[n-1], a)
 		}
 	}
-	return kept
+	return kept, other
 }
 
 // merged returns the later of two answers to one request; of ClassPortInfo, with the capabilities of both.

@@ -244,6 +244,42 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
+// TestTwice: of a file that an archive has twice, the last is read; tables of two files that contradict each
+// other are not mixed.
+func TestTwice(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, text := range []string{strings.Replace(twoNodes, `"sw"`, `"older"`, 1), strings.Replace(twoNodes, `"sw"`, `"newer"`, 1)} {
+		w.WriteHeader(&tar.Header{Name: "run/net.txt", Mode: 0o644, Size: int64(len(text))})
+		io.WriteString(w, text)
+	}
+	w.Close()
+	f, err := format.Load(&b, "x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.NodeByGUID(0x10)[0].Name(); got != "newer" {
+		t.Errorf("read the %s file", got)
+	}
+	if got := problemTexts(f); !slices.Equal(got, []string{"x: 1 file was not read: run/net.txt (the archive has it several times; the last is read)"}) {
+		t.Errorf("problems %q", got)
+	}
+
+	const table = "Unicast lids [0-2] of switch Lid 1 guid 0x0000000000000010 ('sw'):\n0x0001 000 # Switch portguid 0x0000000000000010: 'sw'\n0x0002 001 # Channel Adapter portguid 0x0000000000000021: 'h'\n2 lids dumped\n"
+	other := strings.Replace(table, "0x0002 001", "0x0002 002", 1)
+	files := fstest.MapFS{"net.txt": {Data: []byte(twoNodes)}, "a.dump": {Data: []byte(table)}, "b.dump": {Data: []byte(other)}, "c.dump": {Data: []byte(table)},
+		"p1.txt": {Data: []byte(perfQueried)}, "p2.txt": {Data: []byte(strings.Replace(perfQueried, "LinkDownedCounter:...............9", "LinkDownedCounter:...............8", 1))}}
+	if f, err = format.LoadDir(files, "d", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(f.NodeByGUID(0x10)[0].LFT()); got != "[255 0 1]" {
+		t.Errorf("table %s", got)
+	}
+	if got := strings.Join(problemTexts(f), "\n"); !strings.Contains(got, "d: 1 file was not read: b.dump (b.dump: its table of \"sw\" (0x0000000000000010) differs from that of another file)") || !strings.Contains(got, "are in several files with other values") {
+		t.Error(got)
+	}
+}
+
 // TestLinkInDirectory: a link in a directory is not followed, also to a file in it.
 func TestLinkInDirectory(t *testing.T) {
 	dir := t.TempDir()

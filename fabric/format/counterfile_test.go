@@ -165,14 +165,17 @@ func TestRunFiles(t *testing.T) {
 func FuzzRunFiles(f *testing.F) {
 	f.Add(queried)
 	f.Add(perfQueried)
-	for _, suffix := range []string{"pm", "nodes_info", "sm", "cables"} {
+	f.Add(saDumped)
+	f.Add("START_SMS\nPortGUID, LID, Priority, State\n0x21, 2, 12, 3\nEND_SMS\n")
+	for _, suffix := range []string{"pm", "nodes_info", "sm", "cables", "net_dump_ext"} {
 		if data, err := os.ReadFile("testdata/ibdiagnet/ibdiagnet2." + suffix); err == nil {
 			f.Add(string(data[:min(len(data), 6000)]))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		files := fstest.MapFS{"net.txt": {Data: []byte(twoNodes)}, "capture.txt": {Data: []byte(text)}}
-		for _, suffix := range []string{"pm", "nodes_info", "sm", "cables"} {
+		files["opensm-smdb.dump"] = files["capture.txt"]
+		for _, suffix := range []string{"pm", "nodes_info", "sm", "cables", "net_dump_ext"} {
 			files["ibdiagnet2."+suffix] = &fstest.MapFile{Data: []byte(text)}
 		}
 		loaded, err := format.LoadDir(files, "x", nil)

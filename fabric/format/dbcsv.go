@@ -204,6 +204,10 @@ func (d *dbReader) section(s *dbSection) {
 	}
 	for _, name := range s.columns {
 		if _, ok := d.columns[name]; !ok {
+			if _, states := d.columns["NodeDesc"]; states && s.name == "NODES" && name == "NumPorts" {
+				d.err = fmt.Errorf("%s: a data base of OpenSM (opensm-smdb.dump), which lacks the numbers of ports of nodes; name opensm-subnet.lst, or the directory with both", d.at.file)
+				return
+			}
 			d.fail("column %s in section %s: %q", name, s.name, d.shown())
 			return
 		}
@@ -551,7 +555,7 @@ func (d *dbReader) addLacks(b *fabric.Builder) {
 	}
 	var names []string
 	for _, s := range d.sections {
-		if d.textColumns[s.Name] == nil && !slices.Contains(names, s.Name) {
+		if _, declared := d.textColumns[s.Name]; !declared && !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
 		}
 	}

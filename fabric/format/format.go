@@ -66,6 +66,7 @@ var formats = []*fileFormat{
 	&slurmTopology,
 	&queryErrors,
 	&perfQuery,
+	&saDump,
 
 	&ibdiagnetFAR,
 	&ibroute,

@@ -213,8 +213,8 @@ func TestPanelNames(t *testing.T) {
 	}
 }
 
-// FuzzPlan: no bytes make a reader of plans panic, and what is loaded can be written and read again.
-func FuzzPlan(f *testing.F) {
+// FuzzPlanFiles: no bytes make a reader of plans panic, and what is loaded can be written and read again.
+func FuzzPlanFiles(f *testing.F) {
 	for _, seed := range []string{
 		"Rack,U,Name,HCA/Port,Rack,U,Name,Port\nR1,1,n1,1,R2,2,leaf,1/1\n",
 		"A-Node;A-Port;Z-Node;Z-Port;Protocol\nn1;mlx5_0;leaf;sw1p1;ib\n",

@@ -28,6 +28,9 @@ var runFiles = sync.OnceValue(func() map[string]*fileFormat {
 	}
 })
 
+// managerDump is the data base of OpenSM, which has sections as that of ibdiagnet.
+var managerDump = fileFormat{about: "a data base of OpenSM (opensm-smdb.dump)", answers: readManagerDump, same: hasAnswers(mad.AttrSMInfo, 0)}
+
 // hasAnswers returns a function that reports whether a fabric has answers to an attribute, or a register.
 func hasAnswers(attr *mad.Attribute, register uint16) func(f *fabric.Fabric) bool {
 	return func(f *fabric.Fabric) bool {
@@ -307,6 +310,72 @@ func readManagers(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading, 
 			mad.AttrSMInfo.Field(field).SetUint(a.Data, v)
 		}
 		answers = append(answers, a)
+	}
+	return d.reading(answers)
+}
+
+// readManagerDump reads the subnet managers of OpenSM's data base, from section SMS: PortGUID, LID, Priority, State.
+// Nodes, links and LIDs are those of the topology.
+func readManagerDump(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading, error) {
+	d := newRunReader(in, name, f)
+	ports := map[mad.GUID]*fabric.Port{}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.GUID() != 0 && ports[p.GUID()] == nil {
+			ports[p.GUID()] = p
+		}
+	}
+	var answers []fabric.Answer
+	var left []string
+	section := ""
+	var columns []string
+	for d.next() {
+		cells := strings.Split(string(d.text), ",")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case isSection(d.text, "START_"):
+			section, columns = string(d.text[len("START_"):]), nil
+			if section != "SMS" && section != "INDEX_TABLE" && len(left) < maxRecordFields {
+				left = append(left, section)
+			}
+		case isSection(d.text, "END_"):
+			section = ""
+		case section != "SMS" || len(d.text) == 0:
+		case columns == nil:
+			columns = cells
+		default:
+			value := func(column string) uint64 {
+				i := slices.Index(columns, column)
+				if i < 0 || i >= len(cells) {
+					return dbAbsent
+				}
+				v, known, ok := dbNumber([]byte(cells[i]))
+				if !known || !ok {
+					return dbAbsent
+				}
+				return v
+			}
+			guid, priority, state := value("PortGUID"), value("Priority"), value("State")
+			p := ports[mad.GUID(guid)]
+			if p == nil || priority > 15 || state > uint64(mad.SMStateMaster) {
+				d.strangers++
+				continue
+			}
+			a := fabric.Answer{Node: int32(p.Node().ID()), Port: int16(p.Num()), Class: mad.ClassSubn, ID: mad.AttrSMInfo.ID, Data: make([]byte, mad.AttrSMInfo.Size)}
+			for field, v := range map[string]uint64{"guid": guid, "sm_state": state, "priority": priority} {
+				mad.AttrSMInfo.Field(field).SetUint(a.Data, v)
+			}
+			answers = append(answers, a)
+		}
+	}
+	switch {
+	case d.err != nil:
+	case section != "":
+		d.fail("END_%s: the file is cut short", section)
+	case len(left) > 0:
+		slices.Sort(left)
+		d.lacks[fmt.Sprintf("is read for subnet managers (SMS); not read: %s, which are in the topology or not used", listOf(left))]++
 	}
 	return d.reading(answers)
 }
