@@ -210,7 +210,8 @@ type gathering struct {
 type member struct {
 	path   string // in the archive
 	format *fileFormat
-	data   []byte // packed by zstd
+	data   []byte           // packed by zstd
+	notes  []fabric.Problem // of what was removed from the text
 }
 
 // leaveOut notes a file that is not read.
@@ -284,8 +285,14 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 		}
 		return nil
 	}
-	head, _ := in.Peek(sniffSize)
-	f := recognise(head)
+	var notes []fabric.Problem
+	text, f := sniffFile(cleaned(utf8Text(in, path.Join(g.name, p)), path.Join(g.name, p), func(kind fabric.ProblemKind, text string) {
+		notes = append(notes, fabric.Problem{Kind: kind, Text: text})
+	}))
+	if f == nil { // a capture of a terminal with tables
+		head, _ := text.Peek(sniffSize)
+		f = findPreamble(head, p, (*fileFormat).isTable).format
+	}
 	if suffix, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(p), ".gz"), "ibdiagnet2."); ok && runFiles()[suffix] != nil {
 		f = runFiles()[suffix]
 	}
@@ -296,11 +303,11 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 	case f == nil:
 		g.leaveOut(p, "unknown format")
 		return nil
-	case f.load == nil && f.lfts == nil && f.fars == nil && f.mfts == nil && f.sl2vls == nil && f.answers == nil:
+	case f.load == nil && f.answers == nil && !f.isTable():
 		g.leaveOut(p, f.about+": not used")
 		return nil
 	}
-	data, err := g.pack(in)
+	data, err := g.pack(text)
 	switch {
 	case g.total > maxArchive:
 		return fmt.Errorf("%s: expected at most %d MB of files", g.name, int64(maxArchive)>>20)
@@ -310,8 +317,13 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 		g.leaveOut(p, err.Error())
 		return nil
 	}
-	g.members = append(g.members, member{p, f, data})
+	g.members = append(g.members, member{p, f, data, notes})
 	return nil
+}
+
+// isTable reports whether a format has tables that are read from an archive.
+func (f *fileFormat) isTable() bool {
+	return f.lfts != nil || f.fars != nil || f.mfts != nil || f.sl2vls != nil
 }
 
 // pack returns a file, packed: the tables of a large fabric are hundreds of megabytes of text.
@@ -446,7 +458,7 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 		return nil, err
 	}
 	best.data = nil
-	t := archiveTables{gathering: g, f: f}
+	t := archiveTables{gathering: g, f: f, problems: best.notes}
 	for i := range g.members {
 		if m := &g.members[i]; m != best {
 			t.add(m, best)
@@ -517,7 +529,13 @@ func (t *archiveTables) add(m, best *member) {
 		return
 	case f.answers != nil:
 		var r fabric.Reading
-		if r, err = f.answers(in, name, t.f); err == nil {
+		in = bufio.NewReaderSize(in, 1<<14)
+		head, _ := in.Peek(1 << 14)
+		head = bytes.Clone(head) // the buffer is reused
+		if r, err = f.answers(in, name, t.f); err == nil && f != &guid2LID && len(r.Answers)+len(r.Problems) == 0 {
+			err = fmt.Errorf("%s: no records are in it", name)
+		}
+		if err = explained(err, head); err == nil {
 			t.answers = append(t.answers, r.Answers...)
 			t.problems = append(t.problems, r.Problems...)
 			if t.began.IsZero() {
@@ -539,7 +557,9 @@ func (t *archiveTables) add(m, best *member) {
 	}
 	if err != nil {
 		t.leaveOut(m.path, strings.TrimPrefix(err.Error(), path.Join(t.name, path.Dir(m.path))+"/"))
+		return
 	}
+	t.problems = append(t.problems, m.notes...)
 }
 
 func (t *archiveTables) addLFTs(in io.Reader, name string) error {

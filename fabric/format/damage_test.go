@@ -1,6 +1,7 @@
 package format
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,6 +70,36 @@ func lftFigures(f *fabric.Fabric) func(text string) (figures, notes []string, er
 		}
 		return figures, append(notes, more...), err
 	}
+}
+
+// besideFigures returns a function that reads a file in a directory with a topology: what nodes and the subnet
+// administrator answer by it.
+func besideFigures(topology, name string) func(text string) (figures, notes []string, err error) {
+	return func(text string) (figures, notes []string, err error) {
+		f, err := LoadDir(fstest.MapFS{"net.txt": {Data: []byte(topology)}, name: {Data: []byte(text)}}, "x", nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, a := range f.Answers() {
+			figures = append(figures, fmt.Sprintln(a.Node, a.Port, a.Class, a.ID, a.Modifier, a.Data))
+		}
+		for _, p := range f.Problems() {
+			notes = append(notes, p.Text)
+		}
+		return figures, notes, nil
+	}
+}
+
+// archived returns an archive with a file.
+func archived(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	w.WriteHeader(&tar.Header{Name: "run/ibdiagnet2.db_csv", Mode: 0o644, Size: int64(len(text))})
+	io.WriteString(w, text)
+	w.Close()
+	z.Close()
+	return b.String()
 }
 
 // damages are the kinds of damage.
@@ -188,19 +220,19 @@ func unseen(file, damage string, whole, got []string) bool {
 	if damage != "cut at a line" && damage != "a line is missing" {
 		return false
 	}
-	if damage == "cut at a line" && strings.Contains(file, "-subnet.lst") || damage == "a line is missing" && file == "db_csv" {
+	if damage == "cut at a line" && strings.Contains(file, "-subnet.lst") || damage == "a line is missing" && strings.HasPrefix(file, "db_csv") {
 		return true
 	}
 	switch file {
 	case "plan": // a plan with fewer cables is one too
 		return true
-	case "ibhosts.txt", "ibswitches.txt", "ibnetdiscover-l.txt", "guid2lid", "opensm-lid-matrix.dump", "smpquery-sl2vl.txt", "opensm.fdbs":
+	case "ibhosts.txt", "ibswitches.txt", "ibnetdiscover-l.txt", "guid2lid", "opensm-lid-matrix.dump", "smpquery-sl2vl.txt", "opensm.fdbs", "net_dump_ext":
 		return !slices.ContainsFunc(got, func(s string) bool { return !slices.Contains(whole, s) })
 	}
 	return false
 }
 
-var inLine = regexp.MustCompile(`^x:\d+: `)
+var inLine = regexp.MustCompile(`^x\S*:\d+: `)
 
 func TestDamage(t *testing.T) {
 	const dir = "testdata/damage"
@@ -227,7 +259,19 @@ func TestDamage(t *testing.T) {
 	if err := Dump(&plan, topology, KindCables); err != nil {
 		t.Fatal(err)
 	}
-	files := []damagedFile{{"db_csv", DBSample, loadFigures}, {"plan", plan.String(), loadFigures}}
+	files := []damagedFile{{"db_csv", DBSample, loadFigures}, {"plan", plan.String(), loadFigures},
+		{"archive", archived(DBSample), loadFigures}, {"db_csv in an archive", DBSample, func(text string) ([]string, []string, error) { return loadFigures(archived(text)) }}}
+	run, err := os.ReadFile("testdata/ibdiagnet/ibdiagnet2.ibnetdiscover")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"cables", "sm", "pm", "nodes_info", "net_dump_ext"} {
+		if data, err := os.ReadFile("testdata/ibdiagnet/ibdiagnet2." + suffix); err != nil {
+			t.Error(err)
+		} else {
+			files = append(files, damagedFile{suffix, string(data), besideFigures(string(run), "ibdiagnet2."+suffix)})
+		}
+	}
 	for _, e := range entries {
 		f := damagedFile{e.Name(), text(e.Name()), loadFigures}
 		rows := func(read func(io.Reader) ([]string, error)) func(string) (figures, notes []string, err error) {
@@ -289,7 +333,7 @@ func TestDamage(t *testing.T) {
 			got, notes, err := f.read(d.do(f.text))
 			notes = slices.DeleteFunc(notes, func(s string) bool { return slices.Contains(wholeNotes, s) })
 			switch {
-			case err != nil && !strings.HasPrefix(err.Error(), "x:"):
+			case err != nil && !strings.HasPrefix(err.Error(), "x:") && !strings.HasPrefix(err.Error(), "x/run/ibdiagnet2.db_csv:"):
 				t.Errorf("%s, %s: the message names no file: %v", f.name, d.name, err)
 			case err != nil && !inLine.MatchString(err.Error()) && !strings.Contains(err.Error(), "expected") && !strings.Contains(err.Error(), "cut short"):
 				t.Errorf("%s, %s: the message does not name the damage: %v", f.name, d.name, err)

@@ -102,8 +102,8 @@ func TestErrorRateFile(t *testing.T) {
 	}
 	whole := netDumpExtHead + row("SW", "1", "0xa0", "3e-09", "1.2e-13")
 	for name, test := range map[string]struct{ text, want string }{
-		"cut":      {whole[:len(whole)-40], "expected 18 columns as in the line that begins with Ty"},
-		"unended":  {whole[:len(whole)-1], "expected the end of the last line: the file is cut short"},
+		"cut":      {whole[:len(whole)-40], "the file is cut short: its last lines are missing"},
+		"unended":  {whole[:len(whole)-1], "the file is cut short: its last lines are missing"},
 		"headless": {row("SW", "1", "0xa0", "3e-09", "1e-13"), "expected 0 columns"},
 		"rate":     {netDumpExtHead + row("SW", "1", "0xa0", "3x", "1e-13"), "expected a bit error rate as in 3e-09, not \"3x\""},
 		"port":     {netDumpExtHead + row("SW", "x", "0xa0", "3e-9", "1e-13"), "expected GUID and number of a port"},

@@ -318,7 +318,7 @@ func recogniseCapture(head []byte) *fileFormat {
 	var l headLine
 	for raw := range bytes.Lines(head) {
 		l.set(raw)
-		for _, f := range []*fileFormat{&nodeList, &portsReport, &linkInfo} {
+		for _, f := range []*fileFormat{&nodeList, &portsReport, &linkInfo, &queryErrors, &perfQuery, &saDump} {
 			if f.takes(&l) {
 				return f
 			}

@@ -137,6 +137,9 @@ var samples = []struct {
 }{
 	{"Errors for 0x2c90300001000 \"leaf\"\n   GUID 0x2c90300001000 port 1: [LinkDownedCounter == 3]\n", KindQueryErrors},
 	{"# Port counters: Lid 4 port 1 (CapMask: 0x5A00)\nPortSelect:......................1\n", KindPerfQuery},
+	{"MC Group 0xc000  (well known): mgid=0xff12401bffff0000:0x00000000ffffffff port_gid=0x0:0x0\n", KindSADump},
+	{"[root@a ~]# cat opensm-sa.dump\nService Record: id=0x1000000000000001 gid=0x0:0x0\n", KindSADump},
+	{"[root@a ~]# ibqueryerrors\nErrors for 0x10 \"sw\"\n", KindQueryErrors},
 	{"", FormatUnknown},
 	{"# only\n", FormatUnknown},
 	{"hello\n", FormatUnknown},

@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,9 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("%v, %v", fab, err)
 			}
 			return
+		}
+		if slices.ContainsFunc(fab.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemNoLIDs }) {
+			return // unknown LIDs are written as 0, and a file with nothing else gets LIDs
 		}
 		checkFixedPoint(t, "", fab)
 	})

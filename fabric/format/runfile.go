@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
@@ -43,7 +44,23 @@ func hasAnswers(attr *mad.Attribute, register uint16) func(f *fabric.Fabric) boo
 // runReader makes answers of records, as the reader of the data base does of its lines.
 type runReader struct {
 	*dbReader
-	strangers int // records of nodes that the fabric does not have
+	strangers int  // records of nodes that the fabric does not have
+	made      bool // ibdiagnet wrote the file, and closes it with a line
+	closed    bool
+	zeros     strayLines // lines with zero bytes
+}
+
+// next reads the next line. A last line without its end is not read: a number may lack digits.
+func (d *runReader) next() bool {
+	if !d.dbReader.next() || d.cut {
+		return false
+	}
+	if bytes.IndexByte(d.text, 0) >= 0 {
+		d.zeros.add(d.at, "")
+	}
+	d.made = d.made || bytes.HasPrefix(d.text, []byte("# File created at"))
+	d.closed = d.closed || bytes.HasPrefix(d.text, []byte("# File closed at"))
+	return true
 }
 
 // newRunReader returns a reader for records of the nodes of f, which they name by the GUID of the
@@ -119,6 +136,12 @@ const timestamp = "# Running timestamp"
 // reading returns the answers, and a problem that counts what was left out.
 func (d *runReader) reading(answers []fabric.Answer) (fabric.Reading, error) {
 	r := fabric.Reading{Answers: answers, CountersRead: d.began}
+	if d.zeros.n > 0 {
+		r.Problems = append(r.Problems, fabric.Problem{Kind: fabric.ProblemCut, Text: fmt.Sprintf("%s: %s zero bytes, which a crash leaves in files; what was there is missing", d.zeros.first, plural.Count(d.zeros.n, "line has", "lines have"))})
+	}
+	if d.cut || d.made && !d.closed {
+		r.Problems = append(r.Problems, fabric.Problem{Kind: fabric.ProblemCut, Text: d.at.file + ": the file is cut short: its last lines are missing"})
+	}
 	if d.strangers > 0 {
 		text := "1 record was left out: the topology does not have its node or port"
 		if d.strangers > 1 {
@@ -251,9 +274,6 @@ func readErrorRates(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading
 		d.hasRegisters[i] = true
 		answers = append(answers, fabric.Answer{Node: int32(i), Port: int16(num), Class: mad.ClassVendor0A, ID: mad.AttrAccessRegister.ID, Modifier: uint32(port.Register), Data: data})
 	}
-	if d.cut && d.err == nil {
-		d.fail("the end of the last line: the file is cut short")
-	}
 	return d.reading(slices.Concat(answers, d.generalInfos()))
 }
 
@@ -299,6 +319,9 @@ func readManagers(in io.Reader, name string, f *fabric.Fabric) (fabric.Reading, 
 					values[word[:i]] = v
 				}
 			}
+		}
+		if _, whole := values["priority"]; !whole || values["guid"] == 0 {
+			return fabric.Reading{}, d.expected("a subnet manager as in Port=0 lid=0x00b4 guid=0x0002c90300aa0000 dev=54002 priority:12: %q", d.shown())
 		}
 		i, here := d.ids[mad.GUID(values["guid"])]
 		if !here || !known || values["priority"] > 15 || values["Port"] > uint64(d.nodes[i].Info.NumPorts) {
