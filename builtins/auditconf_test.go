@@ -49,6 +49,9 @@ func TestConf(t *testing.T) {
 		{"", "", nil, ""},
 		{"partition_config_file /etc/x\n", "", nil, "not judged: conf.partitions, partition_config_file is /etc/x; name a copy of that file with --partitions\n"},
 		{"lmc 1\nhead_of_queue_lifetime 0x10\nmax_op_vls 0\n", "", nil, "head_of_queue_lifetime is 18, not 16: 64 ports, such as leaf-1/5"},
+		{"lmc 9\n", "", nil, "warning conf.settings fabric: lmc: OpenSM ignores \"9\", and takes its default; want a number up to 7\n"},
+		{"subnet_timeout abc\n", "", nil, "warning conf.settings fabric: subnet_timeout: OpenSM ignores \"abc\", and takes its default; want a number up to 31\n"},
+		{"sm_priority 99\n", "", nil, "warning conf.settings fabric: sm_priority: OpenSM ignores \"99\", and takes its default; want a number up to 15\n"},
 		{"guid 0x1234\n", "", nil, "warning conf.priority fabric: no subnet manager runs at port 0x0000000000001234, which the option guid names\n"},
 		{"routing_engine nue\n", "", nil, "not judged: conf.routing, routing engine nue is not modelled\n"},
 		{"routing_engine ar_updn\n", "", nil, "not judged: conf.routing, routing engine ar_updn is not modelled\n"},
@@ -78,6 +81,35 @@ func TestConf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConfErrors: a line that OpenSM cannot take, and a file of something else, are errors that name the line, and show no
+// key.
+func TestConfErrors(t *testing.T) {
+	onSimWith(t, "fattree", smKey, nil, nil, func(t *testing.T, f *fixture) {
+		b := &bench{t: t, f: f}
+		for text, want := range map[string]string{
+			confOf + "<html>\n":                       "opensm.conf:9: want a line with an option of OpenSM and its value",
+			"\x7fELF\x02\x01\x01\x00\x5ec7e75ec7e7\n": "opensm.conf:1: want a line with an option of OpenSM and its value",
+		} {
+			b.file("opensm.conf", text)
+			set, err := audits.LoadAudits(t.Context(), f.Interpreter, []string{"config", "--conf", "opensm.conf"}, nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := set.Run(t.Context(), f.Interpreter, audits.RunOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, x := range r.Failures {
+				got += x.Why()
+			}
+			if !strings.HasSuffix(got, want) {
+				t.Errorf("%q: %q, want %q", text, got, want)
+			}
+		}
+	})
 }
 
 // TestQoSPolicyErrors: a mistake in qos-policy.conf is an error that names its line.
