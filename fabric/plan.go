@@ -4,11 +4,12 @@ package fabric
 // there, and the rows that could not be used. Its slices and maps must not be modified. The name of a
 // port on its panel, as the plan writes it, is Port.PanelLabel.
 type Plan struct {
-	// Places, Models, Firmware, Roles and Rails are by node ID; nil if the plan states none. The zero
-	// Place, and "", are unknown.
+	// Places, Models, Firmware, Serials, Roles and Rails are by node ID; nil if the plan states none. The
+	// zero Place, and "", are unknown.
 	Places   []Place
 	Models   []string // as written: "MQM9700"
 	Firmware []string
+	Serials  []string
 	Roles    []string // as written: "host", "switch", "storage"
 	Rails    []string
 
@@ -90,7 +91,7 @@ func (f *Fabric) setPlan(b *Builder, order []int32) {
 	}
 	p := *b.plan
 	p.Places, p.Models, p.Firmware = byID(p.Places, order), byID(p.Models, order), byID(p.Firmware, order)
-	p.Roles, p.Rails = byID(p.Roles, order), byID(p.Rails, order)
+	p.Serials, p.Roles, p.Rails = byID(p.Serials, order), byID(p.Roles, order), byID(p.Rails, order)
 	p.Cables = map[int32]PlanCable{}
 	for i := range f.ports {
 		q := &f.ports[i]

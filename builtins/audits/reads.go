@@ -101,3 +101,17 @@ func ReadAnswers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabr
 	})
 	return f.With(r), err
 }
+
+// ReadLabels returns f with the registers that have firmware, part and serial numbers of its devices, if
+// the session is of a live fabric and they have LIDs. Problems are no warnings: what is unknown stays so.
+func ReadLabels(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
+	client := topology.EnvOf(rt).SA
+	if client == nil {
+		return f, nil
+	}
+	r, err := device.ReadLabels(ctx, client, f)
+	if err != nil {
+		return nil, err
+	}
+	return f.With(fabric.Reading{Answers: r.Answers}), nil
+}

@@ -22,9 +22,11 @@ var CablingType = &lang.ResultType{
 		{Name: "actions", Type: "list of cabling_action", Doc: "the least number of actions that make the fabric the plan, by rack"},
 		{Name: "conflicts", Type: "list of plan_conflict", Doc: "the ends that the plan uses more than once"},
 		{Name: "plan_errors", Type: "list of string", Doc: "rows of the plan that could not be used, and ports that devices do not have"},
+		{Name: "devices", Type: "list of cabling_device", Doc: "what the plan states of devices besides cables, and the fabric has otherwise"},
 		{Name: "names", Type: "list of cabling_name", Doc: "the devices of the plan that have other names in the fabric, or were not found"},
 		{Name: "not_planned", Type: "list of string", Doc: "the devices of the fabric that the plan does not have"},
 		{Name: "unread", Type: "list of string", Doc: "what was not read, and is not judged"},
+		{Name: "not_compared", Type: "list of string", Doc: "what the plan states and the fabric does not"},
 		{Name: "planned", Type: "int", Doc: "number of cables of the plan"},
 		{Name: "right", Type: "int", Doc: "number of cables that are as planned"},
 		{Name: "unjudged", Type: "int", Doc: "number of cables that are not judged: their devices were not found, or not read"},
@@ -62,9 +64,24 @@ var CablingNameType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "planned", Type: "string", Doc: "its name in the plan"},
 		{Name: "found", Type: "string", Doc: "its name in the fabric; None: not found"},
-		{Name: "by", Type: "string", Doc: `how it was identified: "spelling", "name" (the plan has another GUID) or "cables"; None: not found`},
+		{Name: "by", Type: "string", Doc: `how it was identified: "spelling", "name" (the plan has another GUID), "serial" (number) or "cables"; None: not found`},
 		{Name: "candidates", Type: "list of string", Doc: "devices with the same or similar names"},
 		{Name: "cables", Type: "int", Doc: "number of its cables in the plan"},
+	},
+}
+
+// CablingDeviceType is the type of a difference of a device.
+var CablingDeviceType = &lang.ResultType{
+	Name:      "cabling_device",
+	Doc:       "What a plan states of a device besides its cables, and the fabric has otherwise.",
+	Important: []string{"device", "field", "planned", "found"},
+	Members: []lang.ResultMember{
+		{Name: "device", Type: "string", Doc: "its name in the plan"},
+		{Name: "node", Type: "string", Doc: "its name in the fabric; None: not found"},
+		{Name: "guid", Type: "string", Doc: "its node GUID in the fabric; None: not found"},
+		{Name: "field", Type: "string", Doc: "what differs", Words: []string{"model", "firmware", "serial", "role", "rail", "manager"}},
+		{Name: "planned", Type: "string", Doc: "what the plan has"},
+		{Name: "found", Type: "string", Doc: "what the fabric has"},
 	},
 }
 
@@ -120,8 +137,11 @@ func WrapCabling(r *cabling.Report) *Cabling {
 	names := lang.List(r.Names, func(n cabling.Name) starlark.Value {
 		return lang.NewResult(CablingNameType, starlark.String(n.Planned), lang.TextOrNone(n.Found), lang.TextOrNone(n.By), lang.Texts(n.Candidates), starlark.MakeInt(n.Cables))
 	})
+	devices := lang.List(r.Devices, func(d cabling.Difference) starlark.Value {
+		return lang.NewResult(CablingDeviceType, starlark.String(d.Device), lang.TextOrNone(d.Node), lang.OrNone(d.GUID != 0, GUIDValue(d.GUID)), starlark.String(d.Field), starlark.String(d.Planned), starlark.String(d.Found))
+	})
 	return &Cabling{lang.NewResult(CablingType, starlark.Bool(r.Same()), starlark.Bool(r.Complete()), lang.List(r.Actions, wrapAction), wrapConflicts(r.Conflicts),
-		lang.Texts(r.PlanFault), names, lang.Texts(r.Strangers), lang.Texts(r.Unread), starlark.MakeInt(r.Planned), starlark.MakeInt(r.Right), starlark.MakeInt(r.Unjudged)), r}
+		lang.Texts(r.PlanFault), devices, names, lang.Texts(r.Strangers), lang.Texts(r.Unread), lang.Texts(r.NotCompared), starlark.MakeInt(r.Planned), starlark.MakeInt(r.Right), starlark.MakeInt(r.Unjudged)), r}
 }
 
 func wrapAction(x *cabling.Action) starlark.Value {

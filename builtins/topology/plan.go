@@ -36,6 +36,7 @@ var CablePlanType = &lang.ResultType{
 		{Name: "unread", Type: "list of string", Doc: "the rows that could not be used: sheet, row, column and cause"},
 		{Name: "models", Type: "dict", Doc: "model by name of the node, as the plan writes it"},
 		{Name: "firmware", Type: "dict", Doc: "firmware by name of the node"},
+		{Name: "serials", Type: "dict", Doc: "serial number by name of the node"},
 		{Name: "roles", Type: "dict", Doc: `role by name of the node: "host", "storage"`},
 		{Name: "rails", Type: "dict", Doc: "rail by name of the node"},
 		{Name: "managers", Type: "list of string", Doc: "the nodes that should run the subnet manager"},
@@ -75,7 +76,7 @@ func planOf(f *fabric.Fabric) starlark.Value {
 		}
 		return d
 	}
-	v := lang.NewResult(CablePlanType, wrapConflicts(p.Conflicts), lang.List(p.Unread, text), byNode(p.Models), byNode(p.Firmware), byNode(p.Roles), byNode(p.Rails),
+	v := lang.NewResult(CablePlanType, wrapConflicts(p.Conflicts), lang.List(p.Unread, text), byNode(p.Models), byNode(p.Firmware), byNode(p.Serials), byNode(p.Roles), byNode(p.Rails),
 		lang.List(p.Managers, text), lang.List(p.Partitions, text), lang.TextOrNone(p.Partial))
 	v.Freeze()
 	return v

@@ -98,18 +98,21 @@ type Report struct {
 	Actions   []*Action             // by place of the first action of each chain, chains in their order
 	Conflicts []fabric.PlanConflict // ends that the plan uses more than once
 	PlanFault []string              // rows of the plan that cannot be right, in words
-	Names     []Name                // devices under other names, and devices not found
-	Strangers []string              // devices that the plan does not have
-	Unread    []string              // unread parts, in words; their cables are in Unjudged
-	Planned   int                   // cables of the plan
-	Right     int                   // of them, those that are as planned
-	Unjudged  int                   // of them, those of devices that were not found, or unread
+	Devices   []Difference          // what the plan states of devices besides cables, and the fabric has otherwise
+	// NotCompared is what the plan states and the fabric does not, in words.
+	NotCompared []string
+	Names       []Name   // devices under other names, and devices not found
+	Strangers   []string // devices that the plan does not have
+	Unread      []string // unread parts, in words; their cables are in Unjudged
+	Planned     int      // cables of the plan
+	Right       int      // of them, those that are as planned
+	Unjudged    int      // of them, those of devices that were not found, or unread
 }
 
 // Same reports whether no difference was found. Strangers do not count: a plan may leave out whole kinds
 // of devices.
 func (r *Report) Same() bool {
-	return len(r.Actions) == 0 && len(r.Conflicts) == 0 && len(r.PlanFault) == 0 && len(r.Names) == 0
+	return len(r.Actions) == 0 && len(r.Conflicts) == 0 && len(r.PlanFault) == 0 && len(r.Names) == 0 && len(r.Devices) == 0
 }
 
 // Complete reports whether everything that the plan names was read.
@@ -126,6 +129,7 @@ func Compare(plan, live *fabric.Fabric) *Report {
 		c.Unread = append(c.Unread, why)
 	}
 	c.findAbsent()
+	c.devices()
 	c.readPlan()
 	c.readFabric()
 	c.chains()

@@ -531,3 +531,87 @@ func diffLines(want, got []string) string {
 	}
 	return "got\n\t" + strings.Join(got, "\n\t") + "\nwant\n\t" + strings.Join(want, "\n\t")
 }
+
+// What a plan states of devices is compared as far as the fabric has it; serial numbers identify devices
+// under other names.
+func TestCompareDevices(t *testing.T) {
+	build := func(planned bool, names ...string) *fabric.Fabric {
+		b := fabric.NewBuilder()
+		for i, name := range names {
+			info := mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 4, NodeGUID: mad.GUID(i + 1), VendorID: 0x2c9, DeviceID: 0x1021}
+			if strings.Contains(name, "leaf") {
+				info.NodeType, info.NumPorts, info.DeviceID = mad.NodeTypeSwitch, 8, 0xd2f2
+			}
+			if planned {
+				info.VendorID, info.DeviceID = 0, 0
+			}
+			b.AddNode(fabric.NodeSpec{Info: info, Name: name})
+		}
+		for i := range 4 {
+			port := mad.PortInfo{PortPhysicalState: mad.PortPhysicalStateLinkUp, PortState: mad.PortStateActive}
+			if !planned && i == 1 {
+				port.CapabilityMask = mad.CapabilityMaskIsSM
+			}
+			b.SetPort(2+i, 1, &port)
+			if err := b.Link(i/2, i%2+1, 2+i, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if planned {
+			b.AddProblem(fabric.Problem{Kind: fabric.ProblemAssignedGUIDs})
+			b.SetPlan(&fabric.Plan{
+				Models:     []string{"MQM9700-NS2F", "Q3400_RA", "ConnectX-7", "ConnectX-8", "X9000", ""},
+				Firmware:   []string{"31.2014.1000", "31.2014.1000", "28.1.1", "", "", ""},
+				Serials:    []string{"", "mt2", "", "", "", ""},
+				Roles:      []string{"leaf", "spine", "storage", "leaf", "login", ""},
+				Rails:      []string{"1", "2", "1", "2", "2", ""},
+				Managers:   []string{"n1", "gone"},
+				Partitions: []string{"0x8001"},
+			})
+			return b.Build()
+		}
+		f := b.Build()
+		var answers []fabric.Answer
+		for id := range 2 {
+			general := make([]byte, mad.RegisterNamed("MGIR").Size)
+			(&mad.MGIR{ExtFWMajor: 31, ExtFWMinor: 2014, ExtFWSubMinor: uint32(1000 + id)}).Encode(general)
+			label := make([]byte, mad.RegisterNamed("MSGI").Size)
+			var m mad.MSGI
+			copy(m.SerialNumber[:], fmt.Sprintf("MT%d", id+1))
+			m.Encode(label)
+			node := f.NodeByName(names[id])[0]
+			for name, data := range map[string][]byte{"MGIR": general, "MSGI": label} {
+				answers = append(answers, fabric.Answer{Node: int32(node.ID()), Class: mad.ClassVendor0A, ID: mad.AttrAccessRegister.ID, Modifier: uint32(mad.RegisterNamed(name).Register), Data: data})
+			}
+		}
+		return f.With(fabric.Reading{Answers: answers})
+	}
+	plan := build(true, "leaf-1", "leaf-2", "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1")
+	live := build(false, "leaf-1", "renamed-leaf", "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1")
+	r := Compare(plan, live)
+	var got []string
+	for _, d := range r.Devices {
+		got = append(got, d.Text())
+	}
+	for _, x := range r.Names {
+		got = append(got, fmt.Sprintf("%s is %s by %s", x.Planned, x.Found, x.By))
+	}
+	want := []string{
+		"leaf-2: model: 0xd2f2; planned: Q3400_RA",
+		"leaf-2: firmware: 31.2014.1001; planned: 31.2014.1000",
+		"n1 mlx5_1: model: 0x1021; planned: ConnectX-8",
+		"n1 mlx5_1: role: host; planned: leaf",
+		"n1 mlx5_1: rail: linked to leaf-1 of rail 1; planned: 2",
+		"gone: manager: the device was not found; planned: subnet manager",
+		"leaf-2 is renamed-leaf by serial",
+	}
+	if diff := diffLines(want, append(got, r.NotCompared...)[:len(got)]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := diffLines([]string{"model of 1 device: neither their names nor registers have it", "firmware of 1 device: registers of the devices were not read", "1 partition: use audit partitions --partitions FILE"}, r.NotCompared); diff != "" {
+		t.Error(diff)
+	}
+	if r.Same() || r.Right != 4 {
+		t.Errorf("same %t, %d right", r.Same(), r.Right)
+	}
+}

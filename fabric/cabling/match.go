@@ -20,8 +20,8 @@ type Name struct {
 	Planned string
 	// Found is the name of the device in the fabric; "": no device, or several, match.
 	Found string
-	// By is how it was matched: "spelling", "name" (its GUID differs from that of the plan) or
-	// "cables"; "": it was not.
+	// By is how it was matched: "spelling", "name" (its GUID differs from that of the plan), "serial"
+	// (number) or "cables"; "": it was not.
 	By string
 	// Candidates are devices of the fabric with the same or similar names, at most three.
 	Candidates []string
@@ -35,26 +35,36 @@ type match struct {
 	toPlan     []int32 // by node ID of the fabric; or none
 	names      []Name  // differences, by plan node
 	ambiguous  map[int32][]string
+	assigned   bool // the GUIDs of the plan are no GUIDs of devices
 }
 
 // matchNodes matches by GUID, where the plan has them, then by name: as written, then in more and
-// more tolerant spellings, each only if it is unique on both sides; the rest by their cables.
+// more tolerant spellings, each only if it is unique on both sides; then by serial number; the rest by
+// their cables.
 func matchNodes(plan, live *fabric.Fabric) *match {
 	m := &match{plan: plan, live: live, ambiguous: map[int32][]string{}}
 	m.toLive = slices.Repeat([]int32{none}, len(plan.Nodes()))
 	m.toPlan = slices.Repeat([]int32{none}, len(live.Nodes()))
-	assigned := slices.ContainsFunc(plan.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemAssignedGUIDs })
+	m.assigned = slices.ContainsFunc(plan.Problems(), func(p fabric.Problem) bool { return p.Kind == fabric.ProblemAssignedGUIDs })
 	m.by("", func(n *fabric.Node) string {
-		if n.GUID() == 0 || assigned && n.Fabric() == plan && n.Name() != "" {
+		if n.GUID() == 0 || m.assigned && n.Fabric() == plan && n.Name() != "" {
 			return ""
 		}
 		return n.GUID().String()
 	})
 	by := "name"
-	if assigned {
+	if m.assigned {
 		by = ""
 	}
 	m.by(by, (*fabric.Node).Name)
+	if p := plan.Plan(); p != nil && p.Serials != nil {
+		m.by("serial", func(n *fabric.Node) string {
+			if n.Fabric() == plan {
+				return strings.ToUpper(p.Serials[n.ID()])
+			}
+			return strings.ToUpper(hardwareOf(n).serial)
+		})
+	}
 	m.by("spelling", func(n *fabric.Node) string { return fold(n.Name()) })
 	m.by("spelling", func(n *fabric.Node) string { return withoutSite(fold(n.Name())) })
 	for _, hosts := range []*fabric.Fabric{plan, live} { // one side names hosts, the other one their adapters
@@ -218,9 +228,9 @@ func firstNames(nodes []*fabric.Node) []string {
 	return names
 }
 
-// nodeName is the name of n, or its GUID where it has none.
+// nodeName is the name of n, or its GUID where it has none, or shares it with others.
 func nodeName(n *fabric.Node) string {
-	if n.Name() == "" {
+	if n.Name() == "" || len(n.Fabric().NodeByName(n.Name())) > 1 {
 		return n.GUID().String()
 	}
 	return n.Name()

@@ -1,6 +1,7 @@
 package cabling
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -151,6 +152,7 @@ func (r *Report) Notes() (notes []string) {
 		{"", "not found: %s of the plan: %s"},
 		{"cables", "other name: %s of the plan, identified only by cables: %s"},
 		{"name", "other GUID: %s of the plan: %s"},
+		{"serial", "other name: %s of the plan, identified by the serial number: %s"},
 		{"spelling", "other spelling: %s of the plan: %s"},
 	} {
 		var list []string
@@ -178,6 +180,7 @@ func (r *Report) Notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf(by.text, count(n, "name"), strings.Join(list, ", ")))
 		}
 	}
+	add("device", len(r.Devices), func(i int) string { return r.Devices[i].Text() })
 	if n := len(r.Strangers); n > 0 {
 		text := strings.Join(r.Strangers[:min(n, 3)], ", ")
 		if n > 3 {
@@ -186,12 +189,18 @@ func (r *Report) Notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("not in the plan: %s: %s", count(n, "device"), text))
 	}
 	add("unread", len(r.Unread), func(i int) string { return r.Unread[i] })
+	add("not compared", len(r.NotCompared), func(i int) string { return r.NotCompared[i] })
 	return notes
 }
 
 // ConflictText is a conflict in a line.
 func ConflictText(c fabric.PlanConflict) string {
 	return fmt.Sprintf("%s port %s is used twice: %s (to %s port %s), %s (to %s port %s)", c.Node, c.Port, c.First.Source, c.First.FarNode, c.First.FarPort, c.Second.Source, c.Second.FarNode, c.Second.FarPort)
+}
+
+// Text is a difference in a line.
+func (d Difference) Text() string {
+	return fmt.Sprintf("%s: %s: %s; planned: %s", d.Device, d.Field, cmp.Or(d.Found, "unknown"), d.Planned)
 }
 
 // Rack is the actions that begin in a rack.

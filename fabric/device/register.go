@@ -15,6 +15,16 @@ import (
 // switches MSGI, and of their ports with a link the page of PDDR on the module. Devices that do not have
 // registers get no request, by their GeneralInfo. The result is like that of ReadAnswers.
 func ReadRegisters(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Reading, error) {
+	return readRegisters(ctx, c, f, "MTMP", "MSGI", "PDDR")
+}
+
+// ReadLabels reads what identifies devices: MGIR of devices of NVIDIA, and MSGI of switches. It is like
+// ReadRegisters otherwise.
+func ReadLabels(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Reading, error) {
+	return readRegisters(ctx, c, f, "MSGI")
+}
+
+func readRegisters(ctx context.Context, c *sa.Client, f *fabric.Fabric, names ...string) (fabric.Reading, error) {
 	r := answerReader{ctx: ctx, client: c, f: f}
 	c.Engine.KnowNodes(f.NodeInfos())
 	var agents []*fabric.Port // which have the LIDs of nodes
@@ -59,6 +69,9 @@ func ReadRegisters(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.
 		name           string
 		ports, through []*fabric.Port
 	}{{"MTMP", have, have}, {"MSGI", switches, switches}, {"PDDR", ports, through}} {
+		if !slices.Contains(names, x.name) {
+			continue
+		}
 		if _, err := r.registers(&local, x.name, x.ports, x.through); err != nil {
 			return fabric.Reading{}, err
 		}

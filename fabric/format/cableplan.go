@@ -127,18 +127,33 @@ type planRow struct {
 // planEnd is an end of it.
 type planEnd struct {
 	device  *planDevice
-	text    string // the port, as written
-	column  string // of the port, for messages
-	adapter bool   // a number is the number of an adapter, if the device is a host
+	facts   planFacts // of the node: an adapter of a host has its own
+	text    string    // the port, as written
+	column  string    // of the port, for messages
+	adapter bool      // a number is the number of an adapter, if the device is a host
 	name    planPortName
 	cause   string // why the port is unknown
 }
 
+// planFacts are what a plan states of a device, or of one adapter of a host, as written.
+type planFacts struct{ model, firmware, serial, role, rail string }
+
+// fill sets the facts that are not set yet.
+func (f *planFacts) fill(other planFacts) {
+	set(&f.model, other.model)
+	set(&f.firmware, other.firmware)
+	set(&f.serial, other.serial)
+	set(&f.role, other.role)
+	set(&f.rail, other.rail)
+}
+
 // planDevice is a device of a plan: a switch, or a host with its adapters.
 type planDevice struct {
-	name, model, firmware, role, rail, profile string
-	place                                      fabric.Place
-	isSwitch, isHost                           bool
+	name, profile    string
+	facts            planFacts
+	kind             string // as written, which is the role if there is no other
+	place            fabric.Place
+	isSwitch, isHost bool
 }
 
 func newPlanBook(name string, o PlanOptions) *planBook {
@@ -271,6 +286,7 @@ func (b *planBook) connectRow(r *planRow) error {
 		if node[i], err = b.node(r.at, name[i], r.ends[i].device); err != nil {
 			return err
 		}
+		b.nodes[node[i]].facts.fill(r.ends[i].facts)
 	}
 	if node[0] == node[1] && num[0] == num[1] {
 		return b.fail(r.at, r.source, "two ends, not port %d of %s twice", num[0], fabric.Clip(b.nodes[node[0]].id))
@@ -371,7 +387,7 @@ func (b *planBook) resolve(e *planEnd) (name string, num int, cause string) {
 	case p.form == portCage && endsInHCA(d.name):
 		return "", 0, "an adapter has no cages"
 	}
-	num, cause = e.name.number(d.model)
+	num, cause = e.name.number(d.facts.model)
 	return d.name + e.name.suffix, num, cause
 }
 
@@ -441,14 +457,17 @@ func (b *planBook) notes() {
 	p := &b.plan
 	for _, list := range []struct {
 		of  *[]string
-		get func(d *planDevice) string
+		get func(f *planFacts) string
 	}{
-		{&p.Models, func(d *planDevice) string { return d.model }}, {&p.Firmware, func(d *planDevice) string { return d.firmware }},
-		{&p.Roles, func(d *planDevice) string { return d.role }}, {&p.Rails, func(d *planDevice) string { return d.rail }},
+		{&p.Models, func(f *planFacts) string { return f.model }}, {&p.Firmware, func(f *planFacts) string { return f.firmware }}, {&p.Serials, func(f *planFacts) string { return f.serial }},
+		{&p.Roles, func(f *planFacts) string { return f.role }}, {&p.Rails, func(f *planFacts) string { return f.rail }},
 	} {
 		texts, any := make([]string, len(b.nodes)), false
 		for i := range b.nodes {
-			texts[i] = list.get(b.nodes[i].device)
+			facts, d := b.nodes[i].facts, b.nodes[i].device
+			facts.fill(d.facts)
+			set(&facts.role, d.kind)
+			texts[i] = list.get(&facts)
 			any = any || texts[i] != ""
 		}
 		if any {
@@ -712,11 +731,12 @@ func (b *planBook) cable(c *planCells, above [2]map[string]string) error {
 		d := b.device(device[i])
 		d.state(kind)
 		d.stay(fabric.Place{Hall: c.end(i, "hall"), Row: c.end(i, "row"), Rack: cmp.Or(c.end(i, "rack"), above[i]["rack"]), Unit: c.end(i, "unit")})
-		set(&d.model, c.end(i, "model"))
-		set(&d.role, c.end(i, "role"))
-		set(&d.rail, c.end(i, "rail"))
-		set(&d.firmware, c.end(i, "firmware"))
-		e := planEnd{device: d, text: port[i], column: c.column(c.h.ends[i]["port"]), adapter: c.h.adapter[i]}
+		facts := c.facts(i)
+		set(&d.facts.model, facts.model) // which the names of ports depend on
+		if isYes(c.end(i, "manager")) {
+			b.manager(device[i])
+		}
+		e := planEnd{device: d, facts: facts, text: port[i], column: c.column(c.h.ends[i]["port"]), adapter: c.h.adapter[i]}
 		e.name, e.cause = parsePlanPort(d.name, port[i])
 		r.ends[i] = e
 	}
@@ -749,6 +769,7 @@ func set(to *string, text string) { *to = cmp.Or(*to, text) }
 
 // state records the kind of a device as a plan writes it.
 func (d *planDevice) state(kind string) {
+	set(&d.kind, kind)
 	switch kind {
 	case "host", "server", "fi", "ca", "hca", "compute", "node":
 		d.isHost = true
@@ -774,12 +795,25 @@ func (b *planBook) describe(c *planCells) {
 	d := b.device(name)
 	d.state(strings.ToLower(c.end(0, "kind")))
 	d.stay(fabric.Place{Hall: c.end(0, "hall"), Row: c.end(0, "row"), Rack: c.end(0, "rack"), Unit: c.end(0, "unit")})
-	set(&d.model, c.end(0, "model"))
-	set(&d.firmware, c.end(0, "firmware"))
-	set(&d.role, c.end(0, "role"))
-	set(&d.rail, c.end(0, "rail"))
+	d.facts.fill(c.facts(0))
 	set(&d.profile, c.common("profile"))
-	if strings.EqualFold(c.common("manager"), "yes") {
+	if isYes(c.common("manager")) {
+		b.manager(name)
+	}
+}
+
+// facts returns what a row states of the device at an end.
+func (r *planCells) facts(end int) planFacts {
+	return planFacts{model: r.end(end, "model"), firmware: r.end(end, "firmware"), serial: r.end(end, "serial"), role: r.end(end, "role"), rail: r.end(end, "rail")}
+}
+
+func isYes(text string) bool {
+	return slices.Contains([]string{"yes", "y", "x", "true", "1"}, strings.ToLower(text))
+}
+
+// manager adds a device that should run the subnet manager.
+func (b *planBook) manager(name string) {
+	if !slices.Contains(b.plan.Managers, name) && len(b.plan.Managers) < maxPlanUnread {
 		b.plan.Managers = append(b.plan.Managers, name)
 	}
 }

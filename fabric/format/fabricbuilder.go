@@ -43,6 +43,7 @@ type node struct {
 	lmc      uint8
 	lines    []portLine  // in file order
 	device   *planDevice // of a plan
+	facts    planFacts   // of a plan
 }
 
 // portLine is what a file has of a port and its cable.

@@ -249,12 +249,22 @@ func TestWritePlan(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range []*fabric.Fabric{planned, b.Build()} {
+	full, err := LoadPlan([]PlanFile{
+		{"links.csv", strings.NewReader("A-Hall,A-Row,A-Rack,A-U,A-Node,A-Type,A-Role,A-Rail,A-Model,A-Firmware,A-SerialNumber,A-SM,A-Port,Z-Node,Z-Type,Z-Port,Z-Rail,Speed,Width,Label,Length\n" +
+			"H1,3,R1,40,leaf,Switch,,1,MQM9700,31.1,MT1,yes,7,n1,Host,mlx5_0,1,ndr,4x,F-1,3 m\n" +
+			"H1,3,R1,40,leaf,Switch,,1,MQM9700,31.1,MT1,,8,n1,Host,mlx5_1,2,ndr,4x,F-2,3 m\n")},
+		{"nodes.csv", strings.NewReader("NodeName,Role,Model,Rack,Unit\nn1,storage,ConnectX-7,R2,5\n")},
+		{"parts.csv", strings.NewReader("Partition\n0x8001\nblue\n")},
+	}, PlanOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*fabric.Fabric{planned, b.Build(), full} {
 		var text, book bytes.Buffer
 		if err := Dump(&text, f, KindPlan); err != nil {
 			t.Fatal(err)
 		}
-		if err := WritePlanWorkbook(&book, f); err != nil {
+		if err := WritePlanWorkbook(&book, f, nil); err != nil {
 			t.Fatal(err)
 		}
 		for name, in := range map[string]*bytes.Buffer{"plan.csv": &text, "plan.xlsx": &book} {
@@ -265,8 +275,39 @@ func TestWritePlan(t *testing.T) {
 			if d := cmp.Diff(cablesOf(f), cablesOf(again)); d != "" {
 				t.Errorf("%s: (-want +got):\n%s", name, d)
 			}
-			if got, want := again.NodeByName(f.Nodes()[0].Name())[0].Place(), f.Nodes()[0].Place(); got.Rack != want.Rack || got.Unit != want.Unit {
-				t.Errorf("%s: place: got %v, want %v", name, got, want)
+			for i := range f.Nodes() {
+				n := &f.Nodes()[i]
+				m := again.NodeByName(n.Name())[0]
+				if got, want := m.Place(), n.Place(); got != want {
+					t.Errorf("%s: place of %s: got %v, want %v", name, n.Name(), got, want)
+				}
+				if f.Plan() == nil {
+					continue
+				}
+				of := func(list []string, n *fabric.Node) string {
+					if list == nil {
+						return ""
+					}
+					return list[n.ID()]
+				}
+				p, q := f.Plan(), again.Plan()
+				facts := func(p *fabric.Plan, n *fabric.Node) string {
+					return strings.ToLower(fmt.Sprint(of(p.Models, n), of(p.Firmware, n), of(p.Serials, n), of(p.Roles, n), of(p.Rails, n)))
+				}
+				if got, want := facts(q, m), facts(p, n); got != want {
+					t.Errorf("%s: %s: got %s, want %s", name, n.Name(), got, want)
+				}
+				if name == "plan.csv" {
+					continue
+				}
+				if d := cmp.Diff(p.Partitions, q.Partitions); d != "" {
+					t.Errorf("%s: partitions: %s", name, d)
+				}
+			}
+			if p := f.Plan(); p != nil {
+				if d := cmp.Diff(p.Managers, again.Plan().Managers); d != "" {
+					t.Errorf("%s: managers: %s", name, d)
+				}
 			}
 		}
 	}

@@ -54,6 +54,7 @@ var planFields = func() map[string]string {
 		"kind":       "type nodetype devicetype",
 		"model":      "model nodemodel platform devicemodel",
 		"firmware":   "firmware fw firmwareversion fwversion",
+		"serial":     "serial serialnumber sn",
 		"role":       "role noderole",
 		"rail":       "rail",
 		"board":      "name2",
@@ -221,7 +222,14 @@ func headerOf(cells []string) *planHeader {
 		h.ends[end][field] = c.at
 		h.adapter[end] = adapter
 	}
-	return h.classify(cells)
+	if h = h.classify(cells); h != nil && h.kind == tableLinks {
+		for _, field := range []string{"model", "firmware", "serial"} {
+			if count[field] == 1 { // of the cable
+				delete(h.ends[0], field)
+			}
+		}
+	}
+	return h
 }
 
 // classify decides what kind of table a header begins; nil: none that is known.
@@ -238,7 +246,7 @@ func (h *planHeader) classify(cells []string) *planHeader {
 	_, rdma := h.common["rdma"]
 	_, partition := h.common["partition"]
 	some := 0
-	for _, f := range []string{"kind", "model", "rack", "unit", "role", "rail", "firmware"} {
+	for _, f := range []string{"kind", "model", "rack", "unit", "role", "rail", "firmware", "serial"} {
 		if has(0, f) {
 			some++
 		}

@@ -178,7 +178,7 @@ func TestLongPlan(t *testing.T) {
 		t.Errorf("got %d cables, want %d", f.Links(), rows)
 	}
 	var book bytes.Buffer
-	if err := WritePlanWorkbook(&book, f); err != nil {
+	if err := WritePlanWorkbook(&book, f, nil); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Load(&book, "plan.xlsx", nil)

@@ -203,7 +203,7 @@ func (t *topoReader) withoutTypes(name string) (*fabric.Fabric, error) {
 		for i, plug := range [2]struct{ name, plug string }{{c.name, c.plug}, {c.far, c.farPlug}} {
 			e := b.plainEnd(plug.name, plug.plug, "plug")
 			kind := t.systems[plug.name].kind
-			e.device.model = kind
+			e.device.facts.model = kind
 			if e.name.form != portNumber && e.name.form != portHCA {
 				return nil, fmt.Errorf("%s: expected a .ibnl file of type %s beside this one or in the directory ibnl there, or plugs P<n> and mlx5_<n>/P<m>, not %q", c.at, kind, fabric.Clip(plug.plug))
 			}

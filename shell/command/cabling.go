@@ -178,11 +178,14 @@ func writePlan(ctx context.Context, s *session.Session, path string) error {
 	if !f.Complete() {
 		return &session.HostError{Err: fmt.Errorf("--write-plan %s: not written: the fabric is incomplete: %s", path, f.Missing())}
 	}
+	if f, err = audits.ReadLabels(ctx, s.Runtime, f); err != nil {
+		return err
+	}
 	err = session.WriteNamed(ctx, path, func(w io.Writer) error {
 		if strings.ToLower(filepath.Ext(path)) == ".xlsx" {
-			return format.WritePlanWorkbook(w, f)
+			return format.WritePlanWorkbook(w, f, cabling.FactsOf)
 		}
-		return format.Dump(w, f, format.KindPlan)
+		return format.WritePlanText(w, f, cabling.FactsOf)
 	})
 	if err != nil {
 		return fmt.Errorf("--write-plan: %w", err)
@@ -220,6 +223,11 @@ func compareCabling(ctx context.Context, p *session.Program, s *session.Session,
 	}
 	if f.LinksUnknown() {
 		return nil, &session.HostError{Err: errors.New("the links of the fabric are unknown: the file has nodes only")}
+	}
+	if p := plan.Plan(); p != nil && (p.Models != nil || p.Firmware != nil || p.Serials != nil) {
+		if f, err = audits.ReadLabels(timed, s.Runtime, f); err != nil {
+			return nil, session.Late(err)
+		}
 	}
 	r := cabling.Compare(plan, f)
 	v := topology.WrapCabling(r)
