@@ -154,23 +154,47 @@ type netBoxEnd struct {
 	Object     netBoxObject `json:"object"`
 }
 
+// netBoxObject is an interface, netBoxDevice its device. Where Nautobot is not requested with ?depth=2,
+// they are addresses, or objects without a name.
 type netBoxObject struct {
 	Name   string
-	Device *struct {
-		Name     string
-		Display  string
-		Rack     *struct{ Name string }
-		Position json.Number
-	}
+	Device *netBoxDevice
 }
 
-// netBoxChoice is a choice: an object with a value, or a name in Nautobot, or the word alone.
+type netBoxDevice struct {
+	Name     string
+	Display  string
+	Rack     netBoxChoice
+	Position json.Number
+}
+
+func (o *netBoxObject) UnmarshalJSON(data []byte) error {
+	type object netBoxObject
+	return unlessAddress(data, (*object)(o))
+}
+
+func (d *netBoxDevice) UnmarshalJSON(data []byte) error {
+	type object netBoxDevice
+	return unlessAddress(data, (*object)(d))
+}
+
+// unlessAddress decodes an object; an address is left out.
+func unlessAddress(data []byte, to any) error {
+	if len(data) > 0 && data[0] == '"' {
+		return nil
+	}
+	return json.Unmarshal(data, to)
+}
+
+// netBoxChoice is a choice: an object with a value, or a name, or the word alone. An address is none.
 type netBoxChoice struct{ text string }
 
 func (c *netBoxChoice) UnmarshalJSON(data []byte) error {
 	var word string
 	if json.Unmarshal(data, &word) == nil {
-		c.text = word
+		if !strings.Contains(word, "://") {
+			c.text = word
+		}
 		return nil
 	}
 	var object struct{ Value, Name string }
@@ -262,8 +286,8 @@ func (b *planBook) netBoxCable(c *netBoxCable, num int) error {
 			return nil
 		case len(ends) > 1:
 			return b.fail(at, source, "one interface at each end, not %d: the ports of a breakout cable are unknown", len(ends))
-		case e.Object.Device == nil:
-			return b.fail(at, source, "a device at each end")
+		case e.Object.Device == nil || cmp.Or(e.Object.Device.Name, e.Object.Device.Display) == "":
+			return b.fail(at, source, "a device with its name at each end; request the cables with ?depth=2 (Nautobot), or export them as CSV")
 		}
 		d := e.Object.Device
 		name := cleanCell(cmp.Or(d.Name, d.Display))
@@ -271,11 +295,7 @@ func (b *planBook) netBoxCable(c *netBoxCable, num int) error {
 			return b.fail(at, source, "a device with a name of 1 to %d bytes, not %q", maxPlanName, fabric.Clip(name))
 		}
 		r.ends[i] = b.plainEnd(name, cleanCell(e.Object.Name), []string{"a_terminations", "b_terminations"}[i])
-		place := fabric.Place{Unit: d.Position.String()}
-		if d.Rack != nil {
-			place.Rack = d.Rack.Name
-		}
-		r.ends[i].device.stay(place)
+		r.ends[i].device.stay(fabric.Place{Rack: d.Rack.text, Unit: d.Position.String()})
 	}
 	return b.add(r)
 }

@@ -312,3 +312,74 @@ func TestWritePlan(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanJSON: cables of older NetBox and of Nautobot, in pages, in several files, and those of which the
+// answer has too little.
+func TestPlanJSON(t *testing.T) {
+	// netBox32 is a cable as NetBox until 3.2 returns it, nautobot as Nautobot does with depth=2 (from the
+	// schemas of their REST APIs).
+	netBox32 := func(id int, a, aPort, b, bPort string) string {
+		end := func(device, port string) string {
+			return fmt.Sprintf(`{"id":%d,"url":"https://nb.example/api/dcim/interfaces/%[1]d/","display":%[3]q,"device":{"id":9,"url":"https://nb.example/api/dcim/devices/9/","display":%[2]q,"name":%[2]q},"name":%[3]q,"cable":%[1]d,"_occupied":true}`, id, device, port)
+		}
+		return fmt.Sprintf(`{"id":%d,"url":"https://nb.example/api/dcim/cables/%[1]d/","display":"#%[1]d","termination_a_type":"dcim.interface","termination_a_id":%[1]d,"termination_a":%[2]s,"termination_b_type":"dcim.interface","termination_b_id":%[1]d,"termination_b":%[3]s,"type":"aoc","status":{"value":"connected","label":"Connected"},"tenant":null,"label":"N-%[1]d","color":"","length":"3.00","length_unit":{"value":"m","label":"Meters"},"tags":[],"custom_fields":{}}`, id, end(a, aPort), end(b, bPort))
+	}
+	nautobot := func(n int, status, a, aPort, b, bPort string) string {
+		uuid := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
+		end := func(device, port string) string {
+			return fmt.Sprintf(`{"id":%[1]q,"object_type":"dcim.interface","display":%[3]q,"url":"https://n.example/api/dcim/interfaces/%[1]s/","name":%[3]q,"device":{"id":%[1]q,"object_type":"dcim.device","display":%[2]q,"name":%[2]q,"position":12,"rack":{"id":%[1]q,"object_type":"dcim.rack","name":"R7"}}}`, uuid, device, port)
+		}
+		return fmt.Sprintf(`{"id":%[1]q,"object_type":"dcim.cable","display":"x","termination_a_type":"dcim.interface","termination_b_type":"dcim.interface","termination_a":%[3]s,"termination_b":%[4]s,"length_unit":null,"type":null,"length":null,"label":"","status":{"id":%[1]q,"object_type":"extras.status","display":%[2]q,"name":%[2]q}}`, uuid, status, end(a, aPort), end(b, bPort))
+	}
+	page := func(count int, next string, cables ...string) string {
+		if next = `"https://nb.example/api/dcim/cables/?limit=2&offset=` + next + `"`; strings.HasSuffix(next, `=""`) {
+			next = "null"
+		}
+		return fmt.Sprintf(`{"count":%d,"next":%s,"previous":null,"results":[%s]}`, count, next, strings.Join(cables, ","))
+	}
+	const both = "leaf/1, n1 mlx5_0/1\nleaf/2, n2 mlx5_0/1\n"
+	first, second := netBox32(1, "leaf", "sw1p1", "n1", "mlx5_0"), netBox32(2, "n2", "mlx5_0", "leaf", "sw1p2")
+	for _, tt := range []struct {
+		name             string
+		files            []string
+		cables, problems string
+	}{
+		{"NetBox 3.2, two pages in a file", []string{page(2, "2", first) + "\n" + page(2, "", second)}, both, ""},
+		{"a list of pages", []string{"[" + page(2, "2", first) + "," + page(2, "", second) + "]"}, both, ""},
+		{"the results alone", []string{"[" + first + "," + second + "]"}, both, ""},
+		{"a page in each file", []string{page(2, "2", first), page(2, "", second)}, both, ""},
+		{"a page is missing", []string{page(3, "2", first, second)}, both, "cut short: FILE has 2 of 3 cables; add the other pages (next)\n"},
+		{"Nautobot", []string{page(3, "", nautobot(1, "Connected", "leaf", "sw1p1", "n1", "mlx5_0"), nautobot(2, "Planned", "leaf", "sw1p2", "n2", "mlx5_0"), nautobot(3, "Decommissioning", "leaf", "sw2p1", "n3", "mlx5_0"))}, both,
+			"left out: FILE: 1 line whose state is not Active\n"},
+		{"Nautobot without depth", []string{page(2, "", nautobot(1, "Connected", "leaf", "sw1p1", "n1", "mlx5_0"), `{"id":"7","termination_a_type":"dcim.interface","termination_b_type":"dcim.interface","termination_a":{"id":"8","object_type":"dcim.interface","url":"x"},"termination_b":{"id":"9","object_type":"dcim.interface","url":"x"},"status":{"id":"5","object_type":"extras.status","url":"x"}}`)},
+			"leaf/1, n1 mlx5_0/1\n", "invalid: FILE: 1 row could not be used: cable 7: expected a device with its name at each end; request the cables with ?depth=2 (Nautobot), or export them as CSV\ncable 7: expected a device with its name at each end; request the cables with ?depth=2 (Nautobot), or export them as CSV\n"},
+		{"Nautobot with addresses", []string{page(3, "", nautobot(1, "Connected", "leaf", "sw1p1", "n1", "mlx5_0"), strings.NewReplacer(`"rack":{"id":"00000000-0000-4000-8000-000000000002","object_type":"dcim.rack","name":"R7"}`, `"rack":"https://n.example/api/dcim/racks/2/"`, `"status":{"id":"00000000-0000-4000-8000-000000000002","object_type":"extras.status","display":"Connected","name":"Connected"}`, `"status":"https://n.example/api/extras/statuses/2/"`).Replace(nautobot(2, "Connected", "leaf", "sw1p2", "n2", "mlx5_0")), `{"id":"3","termination_a_type":"dcim.interface","termination_b_type":"dcim.interface","termination_a":"https://n.example/api/dcim/interfaces/8/","termination_b":{"name":"x","device":"https://n.example/api/dcim/devices/8/"},"status":{"name":"Connected"}}`)}, both,
+			"invalid: FILE: 1 row could not be used: cable 3: expected a device with its name at each end; request the cables with ?depth=2 (Nautobot), or export them as CSV\ncable 3: expected a device with its name at each end; request the cables with ?depth=2 (Nautobot), or export them as CSV\n"},
+		{"cables of other things", []string{page(2, "", first, strings.ReplaceAll(second, "dcim.interface", "dcim.powerport"))}, "leaf/1, n1 mlx5_0/1\n", "left out: FILE: 1 line of another network or kind of cable\n"},
+		{"one end alone", []string{page(2, "", first, `{"id":2,"termination_a_type":"dcim.interface","termination_a":{"name":"sw1p2","device":{"name":"leaf"}},"termination_b_type":null,"termination_b":null,"status":{"value":"connected"}}`)}, "leaf/1, n1 mlx5_0/1\n", "left out: FILE: 1 line without another end\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []PlanFile
+			for i, text := range tt.files {
+				name := "FILE"
+				if len(tt.files) > 1 {
+					name += fmt.Sprint(i)
+				}
+				files = append(files, PlanFile{name, strings.NewReader(text)})
+			}
+			f, err := LoadPlan(files, PlanOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.cables, cablesOf(f)); d != "" {
+				t.Errorf("cables (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tt.problems, planProblemsOf(f)); d != "" {
+				t.Errorf("problems (-want +got):\n%s", d)
+			}
+			if got, want := f.NodeByName("leaf")[0].Place(), (fabric.Place{Rack: "R7", Unit: "12"}); strings.HasPrefix(tt.name, "Nautobot") && got != want {
+				t.Errorf("place: got %v, want %v", got, want)
+			}
+		})
+	}
+}
