@@ -105,11 +105,11 @@ func ReadAnswers(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabr
 // ReadLabels returns f with the registers that have firmware, part and serial numbers of its devices, if
 // the session is of a live fabric and they have LIDs. Problems are no warnings: what is unknown stays so.
 func ReadLabels(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric) (*fabric.Fabric, error) {
-	client := topology.EnvOf(rt).SA
-	if client == nil {
+	env := topology.EnvOf(rt)
+	if env.Engine == nil || env.SA == nil {
 		return f, nil
 	}
-	r, err := device.ReadLabels(ctx, client, f)
+	r, err := device.ReadLabels(ctx, env.SA, f)
 	if err != nil {
 		return nil, err
 	}

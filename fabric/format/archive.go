@@ -427,7 +427,7 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 	slices.SortStableFunc(g.members, func(a, b member) int { return strings.Compare(a.path, b.path) })
 	var best *member
 	folders := map[string]bool{}
-	plansOnly := !slices.ContainsFunc(g.members, func(m member) bool { return m.format.load != nil && !m.format.beside && m.format.plan == nil })
+	plansOnly := g.plansOnly()
 	for i := range g.members {
 		m := &g.members[i]
 		if m.format.load == nil || m.format.beside || m.format.plan != nil && !plansOnly {
@@ -468,9 +468,14 @@ func (g *gathering) load(open Opener) (*fabric.Fabric, error) {
 	return t.fabric(), nil
 }
 
-// loadPlan reads the files as one plan of cables.
-func (g *gathering) loadPlan() (*fabric.Fabric, error) {
-	var files []PlanFile
+// plansOnly reports whether no file is a topology other than a plan of cables.
+func (g *gathering) plansOnly() bool {
+	return !slices.ContainsFunc(g.members, func(m member) bool { return m.format.load != nil && !m.format.beside && m.format.plan == nil })
+}
+
+// plans returns the files that are plans of cables; the others are not read.
+func (g *gathering) plans() (files []PlanFile) {
+	slices.SortStableFunc(g.members, func(a, b member) int { return strings.Compare(a.path, b.path) })
 	for i := range g.members {
 		if m := &g.members[i]; m.format.plan != nil {
 			files = append(files, PlanFile{m.path, bytes.NewReader(m.data)})
@@ -478,15 +483,25 @@ func (g *gathering) loadPlan() (*fabric.Fabric, error) {
 			g.leaveOut(m.path, m.format.about+": not a plan of cables")
 		}
 	}
-	f, err := LoadPlan(files, PlanOptions{}, nil)
+	return files
+}
+
+// notRead is the problem that names the files that are not read; nil: there are none.
+func (g *gathering) notRead() []fabric.Problem {
+	if len(g.leftOut) == 0 {
+		return nil
+	}
+	slices.Sort(g.leftOut)
+	return []fabric.Problem{{Kind: fabric.ProblemLeftOut, Text: g.name + ": not read: " + g.listed()}}
+}
+
+// loadPlan reads the files as one plan of cables.
+func (g *gathering) loadPlan() (*fabric.Fabric, error) {
+	f, err := LoadPlan(g.plans(), PlanOptions{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", g.name, err)
 	}
-	if len(g.leftOut) > 0 {
-		slices.Sort(g.leftOut)
-		f = withProblems(f, []fabric.Problem{{Kind: fabric.ProblemLeftOut, Text: g.name + ": not read: " + g.listed()}})
-	}
-	return f, nil
+	return withProblems(f, g.notRead()), nil
 }
 
 // listed lists files that are not read; "": none.

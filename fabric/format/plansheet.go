@@ -4,9 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +15,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"fabsh/fabric"
+	"fabsh/fabric/plural"
 )
 
 // PlanFile is a file of a plan of cables.
@@ -58,13 +59,27 @@ func (b *planBook) addFile(file PlanFile, open Opener) ([]fabric.Problem, error)
 	if err != nil {
 		return nil, err
 	}
-	if isZip(plain) {
-		data, err := readWorkbook(plain, file.Name)
-		if err != nil {
+	if isTar(plain) {
+		g := gathering{name: file.Name}
+		if err := g.addTar(plain); err != nil {
 			return nil, err
 		}
-		b.start(KindPlan, file.Name)
-		return nil, b.workbook(data)
+		return b.addArchive(&g, open)
+	}
+	if isZip(plain) {
+		data, z, err := readZip(plain, file.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case isWorkbook(z):
+			b.start(KindPlan, file.Name)
+			return nil, b.workbook(data)
+		}
+		g := gathering{name: file.Name}
+		if err := g.addZip(z); err != nil {
+			return nil, err
+		}
+		return b.addArchive(&g, open)
 	}
 	r, err := Bounded(utf8Text(plain, file.Name), file.Name, maxTopology)
 	if err != nil {
@@ -88,6 +103,29 @@ func (b *planBook) addFile(file PlanFile, open Opener) ([]fabric.Problem, error)
 	}
 	b.start(f.kind, file.Name)
 	return problems, f.plan(b, in)
+}
+
+// addArchive adds the plans among the files of an archive. A single archive may be any other topology with
+// its tables.
+func (b *planBook) addArchive(g *gathering, open Opener) (problems []fabric.Problem, err error) {
+	if !b.many && !g.plansOnly() {
+		b.loaded, err = g.load(open)
+		return nil, err
+	}
+	b.many = true
+	files := g.plans()
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no plan of cables among its %s; not read: %s", g.name, plural.Count(g.count, "file", "files"), cmp.Or(g.listed(), "none"))
+	}
+	for _, file := range files {
+		file.Name = path.Join(g.name, file.Name)
+		more, err := b.addFile(file, open)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, more...)
+	}
+	return append(problems, g.notRead()...), nil
 }
 
 // start begins a file. A plan of one file that a program wrote is read strictly.
@@ -239,26 +277,6 @@ const (
 // isWorkbook reports whether a zip archive is a workbook of Excel.
 func isWorkbook(z *zip.Reader) bool {
 	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "xl/workbook.xml" })
-}
-
-// readWorkbook reads a workbook into memory, after its limits were checked.
-func readWorkbook(r io.Reader, name string) ([]byte, error) {
-	r, err := Bounded(r, name, maxTopology)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	switch {
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
-		return nil, fmt.Errorf("%s: the archive is damaged or cut short: %w", name, err)
-	case !isWorkbook(z):
-		return nil, fmt.Errorf("%s: expected a plan of cables, but this is an archive without a workbook", name)
-	}
-	return data, nil
 }
 
 // workbook adds the sheets of a workbook. Macros and links to other files are ignored.
