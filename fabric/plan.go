@@ -13,11 +13,13 @@ type Plan struct {
 	Roles    []string // as written: "host", "switch", "storage"
 	Rails    []string
 
-	Cables     map[int32]PlanCable // by the lower port ID of the link
-	Conflicts  []PlanConflict
-	Unread     []string // rows that could not be used: sheet, row, column and cause
-	Managers   []string // nodes that should run the subnet manager: names or GUIDs
-	Partitions []string
+	Cables    map[int32]PlanCable // by the lower port ID of the link
+	Conflicts []PlanConflict
+	Unread    []string // rows that could not be used: sheet, row, column and cause
+	// UnreadBetween are the devices that such rows name: a cable between them may be planned.
+	UnreadBetween [][2]string
+	Managers      []string // nodes that should run the subnet manager: names or GUIDs
+	Partitions    []string
 	// Partial states which part of a fabric the plan describes, in words: "hosts and switches, no ports";
 	// "" if it has all cables.
 	Partial string

@@ -200,6 +200,7 @@ func (v *Cabling) Display() string {
 			if x.Verb != cabling.Connect {
 				detail("planned:", x.Planned)
 			}
+			detail("check:", x.Check)
 			detail("cable:", strings.Trim(x.Label+"; "+x.Source, "; "))
 		}
 	}

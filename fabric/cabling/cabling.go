@@ -156,6 +156,7 @@ type comparison struct {
 	source  []int32        // by port: the port of the plan; none
 	virtual []int32        // by ID behind the ports of the fabric: the port of the plan
 	ids     map[int32]int32
+	unread  map[[2]string]bool // devices of rows that could not be used; nil: not made yet
 }
 
 // findAbsent finds the nodes of the plan that are out of reach: without a match, and each far end of
@@ -348,7 +349,33 @@ func (c *comparison) judged(a, b *fabric.Port) bool {
 			return false // planned, to a device that was not found
 		}
 	}
-	return true
+	return !c.unreadBetween(a, b)
+}
+
+// unreadBetween reports whether a row of the plan that could not be used names both devices of a cable, so
+// that it may be planned.
+func (c *comparison) unreadBetween(a, b *fabric.Port) bool {
+	p := c.plan.Plan()
+	if p == nil || len(p.UnreadBetween) == 0 {
+		return false
+	}
+	if c.unread == nil {
+		c.unread = map[[2]string]bool{}
+		for _, pair := range p.UnreadBetween {
+			c.unread[[2]string{strings.ToLower(pair[0]), strings.ToLower(pair[1])}] = true
+		}
+	}
+	names := func(q *fabric.Port) []string {
+		return append(spellings(c.plan.Nodes()[c.toPlan[q.Node().ID()]].Name()), "")
+	}
+	for _, x := range names(a) {
+		for _, y := range names(b) {
+			if c.unread[[2]string{x, y}] || c.unread[[2]string{y, x}] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // action returns an action at two ports. Its ID is that of the planned cable at the first, or of the

@@ -299,13 +299,29 @@ func hostKey(name string, host bool) string {
 // strangers returns the devices of the fabric that the plan does not have, without those inside
 // switches, which no plan has.
 func (m *match) strangers() (names []string) {
+	named := map[string]bool{} // by rows that could not be used
+	if p := m.plan.Plan(); p != nil {
+		for _, pair := range p.UnreadBetween {
+			named[strings.ToLower(pair[0])], named[strings.ToLower(pair[1])] = true, true
+		}
+	}
 	for i := range m.live.Nodes() {
-		if n := &m.live.Nodes()[i]; m.toPlan[i] == none && n.Kind() != fabric.KindAggregation {
+		n := &m.live.Nodes()[i]
+		if m.toPlan[i] == none && n.Kind() != fabric.KindAggregation && !slices.ContainsFunc(spellings(n.Name()), func(s string) bool { return s != "" && named[s] }) {
 			names = append(names, nodeName(n))
 		}
 	}
 	slices.SortFunc(names, fabric.CompareNames)
 	return names
+}
+
+// spellings are the names, in lower case, by which a row of a plan may name a node: an adapter by its host.
+func spellings(name string) []string {
+	name = strings.ToLower(name)
+	if i := strings.LastIndexByte(name, ' '); i > 0 {
+		return []string{name, name[:i]}
+	}
+	return []string{name}
 }
 
 // unreadable returns why the fabric may hold more than was read; "": it does not.

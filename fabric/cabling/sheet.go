@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
 
@@ -263,7 +264,11 @@ func (r *Report) WriteXLSX(w io.Writer) (err error) {
 	return err
 }
 
-// writeRows writes rows to a sheet. The first row stays visible when the others scroll.
+// maxColumn is the width of a column that holds long texts, in characters.
+const maxColumn = 60
+
+// writeRows writes rows to a sheet. Columns are as wide as their texts, and the first row stays visible when
+// the others scroll.
 func writeRows(f *excelize.File, sheet string, rows [][]any) error {
 	s, err := f.NewStreamWriter(sheet)
 	if err != nil {
@@ -271,6 +276,17 @@ func writeRows(f *excelize.File, sheet string, rows [][]any) error {
 	}
 	if err := s.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
 		return err
+	}
+	for col := range rows[0] {
+		width := 0
+		for _, row := range rows {
+			if col < len(row) {
+				width = max(width, utf8.RuneCountInString(fmt.Sprint(row[col])))
+			}
+		}
+		if err := s.SetColWidth(col+1, col+1, float64(min(width, maxColumn)+2)); err != nil {
+			return err
+		}
 	}
 	for i, row := range rows {
 		if err := s.SetRow("A"+strconv.Itoa(i+1), row); err != nil {

@@ -200,6 +200,17 @@ func (b *planBook) fail(at pos, source, format string, args ...any) error {
 	return nil
 }
 
+// failBetween is fail for a row that names two devices, of which "" is unknown.
+func (b *planBook) failBetween(devices [2]string, at pos, source, format string, args ...any) error {
+	if b.unread < maxPlanUnread {
+		b.plan.UnreadBetween = append(b.plan.UnreadBetween, devices)
+	}
+	return b.fail(at, source, format, args...)
+}
+
+// devices returns the names of the devices of a cable.
+func (r *planRow) devices() [2]string { return [2]string{r.ends[0].device.name, r.ends[1].device.name} }
+
 // add adds a cable.
 func (b *planBook) add(r planRow) error {
 	if len(b.rows) >= maxPlanRows {
@@ -278,7 +289,7 @@ func (b *planBook) connectRow(r *planRow) error {
 			} else {
 				cause = "; " + cause
 			}
-			return b.fail(r.at, r.source, "a port from 1 to %d in column %s, not %q%s", maxPorts, fabric.Clip(e.column), fabric.Clip(e.text), cause)
+			return b.failBetween(r.devices(), r.at, r.source, "a port from 1 to %d in column %s, not %q%s", maxPorts, fabric.Clip(e.column), fabric.Clip(e.text), cause)
 		}
 	}
 	for i := range r.ends {
@@ -289,7 +300,7 @@ func (b *planBook) connectRow(r *planRow) error {
 		b.nodes[node[i]].facts.fill(r.ends[i].facts)
 	}
 	if node[0] == node[1] && num[0] == num[1] {
-		return b.fail(r.at, r.source, "two ends, not port %d of %s twice", num[0], fabric.Clip(b.nodes[node[0]].id))
+		return b.failBetween(r.devices(), r.at, r.source, "two ends, not port %d of %s twice", num[0], fabric.Clip(b.nodes[node[0]].id))
 	}
 	if !b.strict {
 		for i := range r.ends {
@@ -706,7 +717,7 @@ func (b *planBook) cable(c *planCells, above [2]map[string]string) error {
 	}
 	for i := range 2 {
 		if doubt := c.doubtful(i); doubt != "" {
-			return b.fail(at, source, "%s", doubt)
+			return b.failBetween(device, at, source, "%s", doubt)
 		}
 		if c.h.inherit {
 			for _, field := range []string{"group", "rack", "kind"} {
