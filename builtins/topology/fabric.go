@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"go.starlark.net/starlark"
@@ -23,25 +24,26 @@ type Fabric struct {
 
 var _ lang.Factual = (*Fabric)(nil)
 
-// lists are the lists of attributes, by their names. Audits read them from several goroutines.
+// lists are the lists and dicts of attributes, by their names. Audits read them from several
+// goroutines.
 type lists struct {
 	mu sync.Mutex
-	by map[string]*starlark.List
+	by map[string]starlark.Value
 }
 
 // NewFabric returns the value of f.
 func NewFabric(f *fabric.Fabric) *Fabric {
-	return &Fabric{Fabric: f, lists: lists{by: map[string]*starlark.List{}}}
+	return &Fabric{Fabric: f, lists: lists{by: map[string]starlark.Value{}}}
 }
 
-// of returns the list of that name, which fill makes when it is first read. It is frozen,
-// because all users of the fabric share it.
-func (s *lists) of(name string, fill func() []starlark.Value) *starlark.List {
+// of returns the list or dict of that name, which fill makes when it is first read. It is
+// frozen, because all users of the fabric share it.
+func (s *lists) of(name string, fill func() starlark.Value) starlark.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.by[name]
 	if l == nil {
-		l = starlark.NewList(fill())
+		l = fill()
 		l.Freeze()
 		s.by[name] = l
 	}
@@ -55,7 +57,12 @@ var FabricType = newFabricType()
 func newFabricType() *lang.Type[*Fabric] {
 	list := func(name, element, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
 		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Column: column, Get: func(v *Fabric) starlark.Value {
-			return v.lists.of(name, func() []starlark.Value { return fill(v.Fabric) })
+			return v.lists.of(name, func() starlark.Value { return starlark.NewList(fill(v.Fabric)) })
+		}}
+	}
+	dict := func(name, doc string, fill func(f *fabric.Fabric) starlark.Value) lang.Member[*Fabric] {
+		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "dict", Get: func(v *Fabric) starlark.Value {
+			return v.lists.of(name, func() starlark.Value { return fill(v.Fabric) })
 		}}
 	}
 	return lang.NewType("fabric", "An immutable snapshot of a subnet, from discover() or from a file.",
@@ -63,15 +70,21 @@ func newFabricType() *lang.Type[*Fabric] {
 			return starlark.Bool(v.Complete())
 		}},
 		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", true, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
+		list("alike_nodes", "list of node", "the nodes in groups: those of a group are of the same kind, model and revision", false, alikeNodesOf),
 		list("switches", "node", "the switches, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
 		list("cas", "node", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
 		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
 		list("ports", "port", "all external ports, by node and number", false, portsOf),
 		list("end_ports", "port", "the ports with their own LID and known PortInfo: port 0 of switches, and the ports with a cable of other nodes", false, endPortsOf),
+		list("alike_end_ports", "list of port", "the end ports in groups: those of a group are of nodes of the same kind, model and revision, and have the same PortInfo, besides LID, M_Key and counters", false, alikeEndPortsOf),
 		list("unlinked_ports", "port", "the external ports without a cable, by node and number", false, unlinkedPortsOf),
 		list("virtual_ports", "virtual_port", "the virtual ports of adapters, by port, as far as discover(extended=True) has read them", false, virtualPortsOf),
 		list("links", "link", "the cables, by first port", true, linksOf),
-		list("alike_links", "list of link", "the cables in groups: those of a group have ends of the same kinds and models, with the same states, widths and speeds", false, alikeLinksOf),
+		list("alike_links", "list of link", "the cables in groups: those of a group have ends of the same kinds and models, with the same states, widths, speeds, MTUs, lanes and time limits", false, alikeLinksOf),
+		list("loops", "link", "the cables with both ends in one node", false, loopsOf),
+		list("trunks", "list of link", "the cables between two switches that have several, by pair of switches", false, trunksOf),
+		dict("neighbours", "the switches next to each switch: a dict of switch to a dict of switch to the number of cables between them", neighboursOf),
+		dict("leaves", "the switches with hosts, gateways or routers: a dict of switch to the list of these nodes, one for each cable", leavesOf),
 		list("parts", "list of node", "the nodes of each part with links that is not connected to the others, the largest first; a sweep has one", false, func(f *fabric.Fabric) []starlark.Value {
 			var out []starlark.Value
 			for _, p := range f.Parts() {
@@ -140,13 +153,33 @@ func portsOf(f *fabric.Fabric) []starlark.Value {
 }
 
 // endPortsOf returns the ports that have their own LID.
-func endPortsOf(f *fabric.Fabric) []starlark.Value {
-	var out []starlark.Value
-	for i := range f.Ports() {
-		p := &f.Ports()[i]
-		if end := p.Node().IsSwitch() && p.Num() == 0 || !p.Node().IsSwitch() && p.Peer() != nil; end && p.Info() != nil {
-			out = append(out, Port{p})
-		}
+func endPortsOf(f *fabric.Fabric) []starlark.Value { return portValues(f.EndPorts()) }
+
+// portValues returns the values of ports.
+func portValues(ports []*fabric.Port) []starlark.Value {
+	out := make([]starlark.Value, len(ports))
+	for i, p := range ports {
+		out[i] = Port{p}
+	}
+	return out
+}
+
+// alikeEndPortsOf returns the end ports in groups.
+func alikeEndPortsOf(f *fabric.Fabric) []starlark.Value {
+	groups := f.AlikeEndPorts()
+	out := make([]starlark.Value, len(groups))
+	for i, ports := range groups {
+		out[i] = starlark.NewList(portValues(ports))
+	}
+	return out
+}
+
+// alikeNodesOf returns the nodes in groups.
+func alikeNodesOf(f *fabric.Fabric) []starlark.Value {
+	groups := f.AlikeNodes()
+	out := make([]starlark.Value, len(groups))
+	for i, nodes := range groups {
+		out[i] = lang.List(nodes, func(n *fabric.Node) starlark.Value { return Node{n} })
 	}
 	return out
 }
@@ -161,6 +194,11 @@ func linksOf(f *fabric.Fabric) []starlark.Value {
 		}
 	}
 	return out
+}
+
+// loopsOf returns the links of nodes with themselves.
+func loopsOf(f *fabric.Fabric) []starlark.Value {
+	return slices.DeleteFunc(linksOf(f), func(v starlark.Value) bool { return !v.(Link).A.Node().Same(v.(Link).B.Node()) })
 }
 
 // unlinkedPortsOf returns the external ports without a link.
