@@ -380,7 +380,9 @@ func (p *hostIndex) addAt(f *audit.Finding, s audit.Subject) {
 func (h *host) add(r Reason) { h.reasons = addReason(h.reasons, r) }
 
 // addUnknown makes hosts unknown that were not judged: audits did not run or checks that concern
-// hosts were not done, nothing judges hosts, or something of or at the host did not answer.
+// hosts were not done, nothing judges hosts, or something of or at the host did not answer. Checks
+// of an audit that nothing supports, such as one of registers with --deep, count only if it was
+// requested by name.
 func (p *hostIndex) addUnknown(r *audit.Report) {
 	for i := range r.Failures {
 		f := &r.Failures[i]
@@ -388,7 +390,8 @@ func (p *hostIndex) addUnknown(r *audit.Report) {
 	}
 	for _, u := range r.Unjudged {
 		failed := slices.ContainsFunc(r.Failures, func(f audit.Failure) bool { return f.Audit == u.Audit })
-		if !failed && !u.Answers && concernsHosts(u.Check) {
+		optional := slices.ContainsFunc(r.Idle, func(x audit.Idle) bool { return x.Audit == u.Audit && !x.Named })
+		if !failed && !optional && !u.Answers && concernsHosts(u.Check) {
 			p.addToAll(fmt.Sprintf("%s not judged: %s", u.Check, u.Lacked))
 		}
 	}

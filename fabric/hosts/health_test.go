@@ -160,6 +160,14 @@ func TestJudge(t *testing.T) {
 		{"a check that is not done", with(func(r *audit.Report) {
 			r.Unjudged = []audit.Unjudged{{Audit: "links", Check: "link.speed", Lacked: "no speeds"}, {Audit: "x", Check: "ar.mixed", Lacked: "z"}, {Audit: "x", Check: "pkey.full", Lacked: "z", Answers: true}}
 		}), all("link.speed not judged: no speeds")},
+		{"an audit of registers that no device has", with(func(r *audit.Report) {
+			r.Unjudged = []audit.Unjudged{{Audit: "health", Check: "cable.eeprom", Lacked: "no registers"}}
+			r.Idle = []audit.Idle{{Audit: "health", Lacked: "no registers"}}
+		}), ok},
+		{"such an audit that was named", with(func(r *audit.Report) {
+			r.Unjudged = []audit.Unjudged{{Audit: "health", Check: "cable.eeprom", Lacked: "no registers"}}
+			r.Idle = []audit.Idle{{Audit: "health", Lacked: "no registers", Named: true}}
+		}), all("cable.eeprom not judged: no registers")},
 		{"no check of hosts", with(func(r *audit.Report) { r.Judged = []string{"sm.none", "audit.load"} }), all("no audit of the run judges hosts")},
 		{"acknowledged silence", with(func(r *audit.Report) { r.Silent = []audit.Subject{port("leaf-1", 3)} }), but("c unknown; unknown leaf-1/3: acknowledged as not answering")},
 	} {

@@ -539,8 +539,9 @@ const nodesDoc = `-o nodes reports hosts instead of findings: ok, degraded, unhe
 reasons. A host is the first word of its adapters' names. It is unknown, never ok, if
 an audit did not run, a check that concerns hosts was not done, it or what it is linked
 to did not answer, two adapters in different systems have its name, or the fabric does
-not have it (--hosts, --baseline). What is known to be wrong counts more than what is
-unknown. Acknowledged findings do not count. The exit status is 3 also if a host is
+not have it (--hosts, --baseline). Checks of an audit that no device supports, such as
+health without registers, count only if the audit was named. What is known to be wrong
+counts more than what is unknown. Acknowledged findings do not count. The exit status is 3 also if a host is
 unknown, or no host was found. The first rule that applies to a finding counts:
 `
 
