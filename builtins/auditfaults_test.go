@@ -184,6 +184,11 @@ var settingFaults = []fault{
 		b.must(b.subnet.SM.Add(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateStandby}))
 		return []string{id("sm.unexpected", audit.OfPort(ca))}
 	}},
+	{name: "sm.unexpected, without a baseline", alone: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.words = []string{"sm"}
+		b.must(b.subnet.SM.Add(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateStandby}))
+		return []string{id("sm.unexpected", audit.OfPort(ca))}
+	}},
 	{name: "sm.moved", alone: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
 		own := b.fabric.From()
 		b.words = []string{"sm", "--expect-sm", ca.Node().GUID().String() + ", " + own.Node().Name()}
