@@ -497,6 +497,9 @@ func (p *Port) Same(q *Port) bool { return p.num == q.num && p.Node().Same(q.Nod
 type Dest struct {
 	Route mad.DirectedRoute
 	LID   mad.LID
+	// Start is the LID at which Route begins, of a combined route, and Source the LID of the
+	// local port. 0: it begins at the local port.
+	Start, Source mad.LID
 	// Guard is the node whose M_Key they need, as far as known.
 	Guard engine.Guard
 }
@@ -511,10 +514,13 @@ func (d Dest) Put(c *engine.Call, m mad.Method, a *mad.Attribute, modifier uint3
 // Address sends c, an SMP, to d.
 func (d Dest) Address(c *engine.Call) {
 	c.Guard = d.Guard
-	if d.Route != nil {
-		c.SetRoute(d.Route)
-	} else {
+	switch {
+	case d.Route == nil:
 		c.SetLID(d.LID)
+	case d.Start != 0:
+		c.SetCombinedRoute(d.Start, d.Source, d.Route)
+	default:
+		c.SetRoute(d.Route)
 	}
 }
 
@@ -553,7 +559,16 @@ func (f *Fabric) NodeInfos() iter.Seq[*mad.NodeInfo] {
 // was discovered from the local port; nil where f does not know.
 func (f *Fabric) PortAt(route mad.DirectedRoute) *Port {
 	p := f.From()
-	if p == nil || p.Node().route.Hops() > 0 || len(route) == 0 {
+	if p == nil || p.Node().route.Hops() > 0 {
+		return nil
+	}
+	return p.Along(route)
+}
+
+// Along is the port that a directed route from p's node comes in through: p itself without hops;
+// nil where the fabric does not know.
+func (p *Port) Along(route mad.DirectedRoute) *Port {
+	if len(route) == 0 {
 		return nil
 	}
 	for _, num := range route[1:] {

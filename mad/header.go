@@ -135,6 +135,16 @@ func SetRoute(m []byte, route DirectedRoute) {
 	copy(path, route)
 }
 
+// SetRouteSource makes m, a directed-route SMP, one with a combined route: it is routed by LID to
+// where its directed route begins, and its answer from there by LID to source, the LID of the
+// sender (IBA 14.2.2, DrSLID). DrDLID stays permissive: no second part by LID follows.
+func SetRouteSource(m []byte, source LID) {
+	binary.BigEndian.PutUint16(m[SMPDrSLIDOffset:], uint16(source))
+}
+
+// RouteSourceOf returns DrSLID of directed-route SMP m: permissive unless it has a combined route.
+func RouteSourceOf(m []byte) LID { return LID(binary.BigEndian.Uint16(m[SMPDrSLIDOffset:])) }
+
 // RouteOf returns the initial path of directed-route SMP m.
 func RouteOf(m []byte) DirectedRoute {
 	n := min(int(m[HopCountOffset]), MaxHops)

@@ -69,8 +69,8 @@ func EffectOfMAD(m []byte) Effect {
 		binary.BigEndian.Uint16(m[StatusOffset:]) != 0, // D, with directed routes
 		m[HopPointerOffset] != 0,
 		m[HopCountOffset] != 0 && !directed, m[HopCountOffset] > MaxHops,
-		binary.BigEndian.Uint16(m[18:]) != 0,                                    // reserved
-		directed && binary.BigEndian.Uint32(m[SMPDrSLIDOffset:]) != 0xffff_ffff: // DrDLID too
+		binary.BigEndian.Uint16(m[18:]) != 0, // reserved
+		directed && !validRouteLIDs(m):
 		return EffectFabric
 	}
 	if registerUseOf(m) == registerQuery && h.ClassVersion == 1 {
@@ -80,6 +80,14 @@ func EffectOfMAD(m []byte) Effect {
 		return EffectFabric // of another vendor
 	}
 	return EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
+}
+
+// validRouteLIDs reports whether the directed route of m is alone, or begins at a LID: DrSLID is
+// permissive or the sender's, and DrDLID permissive (IBA 14.2.2).
+func validRouteLIDs(m []byte) bool {
+	source := LID(binary.BigEndian.Uint16(m[SMPDrSLIDOffset:]))
+	return binary.BigEndian.Uint16(m[SMPDrDLIDOffset:]) == uint16(PermissiveLID) &&
+		(source == PermissiveLID || source != 0 && source <= MaxUnicastLID)
 }
 
 // Effect returns the effect of method m on the attribute. A Get alone may change

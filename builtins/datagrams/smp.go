@@ -24,11 +24,39 @@ var smpModifiers = []lang.Param{
 	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
 }
 
+// smpTarget are the parameters of the target, between those of the attribute and of the modifier.
+var smpTarget = []lang.Param{
+	{Name: "target", Kind: topology.KindTarget, Default: "None", Doc: "one target or an iterable of them"},
+	{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
+}
+
+// smpCombined are the parameters of a combined route.
+var smpCombined = []lang.Param{
+	{Name: "lid", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "with route=, instead of target: the LID, or a target with a LID, to which the request is routed by LID"},
+	{Name: "route", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: `the directed route that it takes from there: "0,1" leaves that switch through port 1 (smpquery -c)`},
+}
+
 // smpArgs are the arguments that smp_get and smp_set share.
 type smpArgs struct {
 	Attr                                             records.AttributeArg
 	Target                                           starlark.Value
 	Port, Block, Position, InPort, OutPort, Modifier *int
+	Lid, Route                                       starlark.Value
+}
+
+// targets resolves the targets; see topology.Resolver.Targets.
+func (a *smpArgs) targets(c *lang.Call) (list []topology.Target, many bool, err error) {
+	r := &topology.Resolver{Call: c}
+	switch combined := a.Lid != nil || a.Route != nil; {
+	case combined && a.Target != nil:
+		return nil, false, lang.Errorf("target= and lid=, route= exclude each other")
+	case combined:
+		t, err := r.Combined(a.Lid, a.Route)
+		return []topology.Target{t}, false, err
+	case a.Target == nil:
+		return nil, false, lang.Errorf("missing argument for target: %s", c.Signature())
+	}
+	return r.Targets(a.Target)
 }
 
 // SMPGet is smp_get, which reads records of an attribute of subnet management.
@@ -36,16 +64,17 @@ var SMPGet = lang.Builtin{
 	Name:    "smp_get",
 	Returns: "record of attr",
 	Group:   GroupMAD,
-	Params: append([]lang.Param{
+	Params: slices.Concat([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"`},
-		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
-	}, smpModifiers...),
+	}, smpTarget, smpModifiers, smpCombined),
 	Doc: `Reads an attribute of subnet management.
-It returns a record, or a list of them for a list of targets. A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Requests to nodes and ports use their directed routes. In a list, the result of a target that fails is an error value; a single target that fails stops the script (see catch).`,
+It returns a record, or a list of them for a list of targets. A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Requests to nodes and ports use their directed routes. In a list, the result of a target that fails is an error value; a single target that fails stops the script (see catch).
+With lid= and route= instead of a target, the request goes to a LID, and from there along a directed route: a combined route, for a port without a LID behind a switch that has one. Only switches forward it.`,
 	Example: `
 > smp_get("NodeInfo", dr("0,1")).node_type
 "switch"
+> smp_get("NodeInfo", lid="leaf-1", route="0,1").node_type
+"ca"
 > sw = discover().switches[0]
 > smp_get("PortInfo", sw, 1).port_state
 "active"
@@ -63,8 +92,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		r := &topology.Resolver{Call: c}
-		targets, many, err := r.Targets(a.Target)
+		targets, many, err := a.targets(c)
 		if err != nil {
 			return nil, err
 		}
@@ -116,9 +144,7 @@ var SMPSet = lang.Builtin{
 	Group:   GroupMAD,
 	Params: slices.Concat([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record from replace(), whose changed fields are written`},
-		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
-		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
-	}, smpModifiers, []lang.Param{
+	}, smpTarget, smpModifiers, smpCombined, []lang.Param{
 		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, from the latest discover() or a later answer: neither the attribute nor node GUIDs are then read again"},
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
 	}),
@@ -138,8 +164,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 		if err != nil {
 			return nil, err
 		}
-		r := &topology.Resolver{Call: c}
-		targets, many, err := r.Targets(a.Target)
+		targets, many, err := a.targets(c)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +202,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
+		if a.Route != nil || slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
 			if err := topology.MayNotPlan(c); err != nil {
 				return nil, err
 			}

@@ -20,6 +20,8 @@ type Target struct {
 	Label string            // for messages: LID 17, "leaf-1" (0x...), route 0,1
 	Route mad.DirectedRoute // for SMPs; nil: they use the LID
 	LID   mad.LID           // 0: unknown
+	start mad.LID           // of a combined route, the LID at which Route begins; otherwise 0
+	local mad.LID           // of a combined route, the LID of the local port
 	Node  *fabric.Node      // nil if only an address is known
 	guard engine.Guard      // the port whose M_Key its SMPs require, if known
 	Port  int               // number of a port target; NoPortGiven for others
@@ -58,7 +60,9 @@ func guardOf(p *fabric.Port) engine.Guard {
 func (t *Target) Reachable() error { return t.AddressSMP(new(engine.Call)) }
 
 // Dest returns t in the form for package fabric.
-func (t *Target) Dest() fabric.Dest { return fabric.Dest{Route: t.Route, LID: t.LID, Guard: t.guard} }
+func (t *Target) Dest() fabric.Dest {
+	return fabric.Dest{Route: t.Route, LID: t.LID, Start: t.start, Source: t.local, Guard: t.guard}
+}
 
 // GUID returns the GUID of the node that must answer; 0 if only an address is known.
 func (t *Target) GUID() mad.GUID {
@@ -240,6 +244,47 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 		return Target{Label: v.Target, Port: NoPortGiven, Err: v.Err}, nil
 	}
 	return Target{}, fmt.Errorf("got %s, want a LID, a GUID or GID, a node name, NAME/PORT, dr(...), a node or a port", v.Type())
+}
+
+// Combined returns the target at the end of a combined route, which begins at lid, a LID or a
+// target that has one, and continues along path, a route or its text (smpquery -c).
+func (r *Resolver) Combined(lid, path starlark.Value) (Target, error) {
+	if lid == nil || path == nil {
+		return Target{}, lang.Errorf("a combined route requires lid= and route=")
+	}
+	at, err := r.target(lid)
+	if err == nil {
+		err = at.NeedsLID()
+	}
+	if err != nil {
+		return Target{}, lang.ParamError("lid", "%w", err)
+	}
+	hops, isRoute := path.(route)
+	if text, ok := starlark.AsString(path); ok {
+		parsed, err := mad.ParseRoute(text)
+		if err != nil {
+			return Target{}, lang.ParamError("route", "%w", err)
+		}
+		hops = route(parsed)
+	} else if !isRoute {
+		return Target{}, lang.ParamError("route", "got %s, want a route", path.Type())
+	}
+	local, err := r.LocalPort()
+	switch {
+	case err != nil:
+		return Target{}, err
+	case local.Planarized:
+		return Target{}, lang.Errorf("combined routes are not supported by devices whose SMPs are sent by other devices (planarized); use a directed route")
+	case local.LID == 0 || local.LID > mad.MaxUnicastLID:
+		return Target{}, lang.Errorf("a combined route requires a LID of the local port, to which the answer is sent; %s/%d has none", local.Device, local.Num)
+	}
+	t := Target{Label: fmt.Sprintf("LID %d, then route %s", at.LID, hops.directed()), Route: hops.directed(), start: at.LID, local: local.LID, Port: NoPortGiven}
+	if f := EnvOf(r.Call.Runtime()).Current; f != nil {
+		if p := f.PortByLID(at.LID); p != nil {
+			t.guard = guardOf(p.Along(t.Route))
+		}
+	}
+	return t, nil
 }
 
 // guidAdvice returns advice for a number that is too large for a LID: GUIDs are texts.

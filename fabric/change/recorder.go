@@ -145,6 +145,9 @@ func (r *Recorder) request(c *engine.Call) (*request, error) {
 func address(c *engine.Call) (string, mad.DirectedRoute) {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		route := mad.RouteOf(c.MAD[:])
+		if c.To.LID != mad.PermissiveLID { // a combined route
+			return "LID " + strconv.Itoa(int(c.To.LID)) + ", then " + route.String(), route
+		}
 		return route.String(), route
 	}
 	return "LID " + strconv.Itoa(int(c.To.LID)), nil
@@ -162,16 +165,14 @@ func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 		if h.Class.Family() != mad.ClassSubn || !slices.Contains(certificate.PlannedAttributes(), attr) || h.Method != mad.MethodSet && !r.attrs[attr] {
 			continue
 		}
-		at, route := address(c)
+		at, _ := address(c)
 		if _, known := r.at[at]; known || queried[at] {
 			continue
 		}
 		queried[at] = true
-		info := &engine.Call{To: c.To, Guard: c.Guard}
+		info := &engine.Call{Guard: c.Guard}
 		info.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
-		if route != nil {
-			info.SetRoute(route)
-		}
+		info.SetPathOf(c)
 		first = append(first, info)
 	}
 	return first

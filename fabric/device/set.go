@@ -149,12 +149,14 @@ func unsupported(format string, args ...any) error {
 
 // nodeAt is a node at an address.
 type nodeAt struct {
-	guid  mad.GUID
-	lid   mad.LID
-	route string
+	guid       mad.GUID
+	lid, start mad.LID
+	route      string
 }
 
-func (c *Set) node() nodeAt { return nodeAt{c.GUID, c.Dest.LID, string(c.Dest.Route)} }
+func (c *Set) node() nodeAt {
+	return nodeAt{c.GUID, c.Dest.LID, c.Dest.Start, string(c.Dest.Route)}
+}
 
 // checkGUID returns an error unless the node that answers is the one to change.
 func checkGUID(d fabric.Dest, want, got mad.GUID) error {

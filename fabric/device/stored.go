@@ -180,7 +180,11 @@ func (t *StoredTransport) Close() error {
 func (t *StoredTransport) attribute(h *mad.Header, lid mad.LID, m []byte) ([]byte, error) {
 	p := t.f.PortByLID(lid)
 	if h.Class == mad.ClassSubnDirected {
-		p = t.f.PortAt(mad.RouteOf(m))
+		if route := mad.RouteOf(m); p != nil && mad.RouteSourceOf(m) != mad.PermissiveLID {
+			p = p.Along(route)
+		} else {
+			p = t.f.PortAt(route)
+		}
 	}
 	if p == nil {
 		return nil, ErrNotInFile

@@ -160,6 +160,24 @@ func (c *Call) SetRoute(r mad.DirectedRoute) {
 	c.To.LID, c.To.QP = mad.PermissiveLID, 0
 }
 
+// SetCombinedRoute sends c's SMP by LID to start, and from there along a directed route. source is
+// the LID of the local port, to which the answer comes by LID.
+func (c *Call) SetCombinedRoute(start, source mad.LID, r mad.DirectedRoute) {
+	c.SetRoute(r)
+	mad.SetRouteSource(c.MAD[:], source)
+	c.To.LID = start
+}
+
+// SetPathOf sends c's SMP to where o's goes.
+func (c *Call) SetPathOf(o *Call) {
+	c.To = o.To
+	if mad.Class(o.MAD[mad.ClassOffset]) != mad.ClassSubnDirected {
+		c.SetLID(o.To.LID)
+		return
+	}
+	c.SetCombinedRoute(o.To.LID, mad.RouteSourceOf(o.MAD[:]), mad.RouteOf(o.MAD[:]))
+}
+
 // SetLID sends c's MAD to a LID: SMPs to queue pair 0, all others to queue
 // pair 1. The rest of c.To stays: SL, P_Key index, global route.
 func (c *Call) SetLID(lid mad.LID) {
@@ -253,7 +271,11 @@ func (s statusError) Error() string { return mad.Status(s).String() }
 // destination returns the destination of c as text.
 func (c *Call) destination() string {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
-		return "route " + mad.RouteOf(c.MAD[:]).String()
+		route := "route " + mad.RouteOf(c.MAD[:]).String()
+		if c.To.LID != mad.PermissiveLID && mad.RouteSourceOf(c.MAD[:]) != mad.PermissiveLID {
+			return fmt.Sprintf("LID %d, then %s", c.To.LID, route)
+		}
+		return route
 	}
 	if c.s.phase != phaseIdle && c.s.to != c.To {
 		return fmt.Sprintf("%v, redirected to %v", c.To, c.s.to)

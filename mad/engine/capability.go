@@ -309,7 +309,7 @@ func deviceKeyOf(c *Call) deviceKey {
 	case c.Guard.Node != 0:
 		return deviceKey{node: c.Guard.Node}
 	case mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected:
-		return deviceKey{route: string(mad.RouteOf(c.MAD[:]))}
+		return deviceKey{to: c.To, route: string(mad.RouteOf(c.MAD[:]))}
 	}
 	return deviceKey{to: c.To}
 }
@@ -438,10 +438,6 @@ func (c *Call) capabilityQuery(a *mad.Attribute) *Call {
 		modifier = mad.GeneralInfoFormCapabilities
 	}
 	q.PutSMP(mad.MethodGet, a.ID, modifier, nil)
-	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
-		q.SetRoute(mad.RouteOf(c.MAD[:]))
-	} else {
-		q.SetLID(c.To.LID)
-	}
+	q.SetPathOf(c)
 	return q
 }
