@@ -319,21 +319,36 @@ func sameNodeIn(f *fabric.Fabric, n *fabric.Node) Target {
 
 // dumpMethod is fabric.dump().
 var dumpMethod = lang.Builtin{
-	Name:   "dump",
-	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()}},
+	Name: "dump",
+	Params: []lang.Param{
+		{Name: "kind", Kind: lang.KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()},
+		{Name: "chassis", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: `of "ibnetdiscover": nodes by chassis, those of a director by slot (ibnetdiscover -g)`},
+	},
 	Doc: `Returns the fabric in a file format.
 "ibnl" is a dict of file contents by file name, for the directory of the "topo" file; "snapshot" is bytes, for fs.write, with everything known about the fabric and its tables; all others are strings. No requests are sent.`,
 	Example: `
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Kind string }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Kind    string
+		Chassis bool
+	}) (starlark.Value, error) {
 		f, kind := c.Recv.(*Fabric).Fabric, format.FormatName(a.Kind)
-		if kind == format.KindIBNL {
+		if kind == format.KindIBNL && !a.Chassis {
 			return ibnls(f)
 		}
 		var b bytes.Buffer
-		if err := format.Dump(&b, f, kind); err != nil {
+		var err error
+		switch {
+		case !a.Chassis:
+			err = format.Dump(&b, f, kind)
+		case kind == format.KindIbnetdiscover:
+			err = format.WriteChassis(&b, f)
+		default:
+			return nil, lang.ParamError("chassis", "only %q can be grouped, not %q", format.KindIbnetdiscover, kind)
+		}
+		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
 		if kind == format.KindSnapshot {
