@@ -34,7 +34,7 @@ func functions() []*lang.Builtin {
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetAR, &datagrams.GetPLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
-		&audits.Finding, &audits.NotJudged, &audits.ThisHost, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
+		&audits.Finding, &audits.LinkLoss, &audits.NotJudged, &audits.ThisHost, &audits.Detail, &audits.Metric, &audits.LoadThresholds,
 		&remedies.Isolate, &remedies.Restore, &remedies.Reset, &remedies.Ticket,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
 		&lang.Show, &lang.Save, &lang.Table, &lang.Fmt, &lang.Hex, &Report,

@@ -172,7 +172,7 @@ func chooseAudits(words []string, shipped []script.Doc, deep bool) (names []stri
 		return names, true
 	}
 	for _, d := range shipped {
-		if (deep || !d.Deep) && !d.Host {
+		if d.InSet(deep) {
 			names = append(names, d.Name)
 		}
 	}

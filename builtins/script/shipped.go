@@ -68,9 +68,14 @@ type Doc struct {
 	Deep bool
 	// Host reports that an audit judges the host instead of a fabric, so it runs alone.
 	Host bool
+	// Named reports that an audit runs only if it is named, not with the standard set or --deep.
+	Named bool
 	// Options are the flags of a kind of topology, or of a remedy.
 	Options []string
 }
+
+// InSet reports whether an audit runs if none is named, or with deep: if --deep is given.
+func (d Doc) InSet(deep bool) bool { return (deep || !d.Deep) && !d.Host && !d.Named }
 
 // Shipped lists the scripts of the folder, by name.
 func (f Folder) Shipped() []Doc { return shippedIn[f]() }
@@ -145,6 +150,7 @@ func readOnce(f Folder) func() []Doc {
 				d.Doc, _, _ = strings.Cut(Docstring(file), "\n")
 				d.Deep = setsTrue(file, "deep")
 				d.Host = setsTrue(file, "host")
+				d.Named = setsTrue(file, "named")
 			}
 			list = append(list, d)
 		}

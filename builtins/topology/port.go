@@ -60,14 +60,10 @@ func init() {
 			return lang.OrNone(n >= 0, starlark.MakeInt(n))
 		}),
 		member("link", "link", "the cable; None without a cable", false, func(p Port) starlark.Value {
-			switch q := p.Peer(); {
-			case q == nil:
+			if p.Peer() == nil {
 				return starlark.None
-			case q.ID() < p.ID():
-				return Link{q, p.Port}
-			default:
-				return Link{p.Port, q}
 			}
+			return LinkOf(p.Port)
 		}),
 		member("peer_num", "int", "number of the peer", true, peerGetter(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
 		member("guid", "string", "port GUID; for all ports of a switch, that of port 0", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
@@ -163,6 +159,14 @@ func (p Port) Attr(name string) (starlark.Value, error) { return PortType.Attr(p
 // Link is the value `link`: a cable. A is the first port in the fabric's order. Two links
 // are equal if both ends are equal, also in different snapshots.
 type Link struct{ A, B *fabric.Port }
+
+// LinkOf returns the link of a port that has one.
+func LinkOf(p *fabric.Port) Link {
+	if q := p.Peer(); q.ID() < p.ID() {
+		return Link{q, p}
+	}
+	return Link{p, p.Peer()}
+}
 
 var (
 	_ starlark.Comparable = Link{}

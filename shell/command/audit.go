@@ -194,7 +194,7 @@ func auditsIn(words parsedWords) (list []script.Program) {
 	}
 	if list == nil {
 		for _, d := range script.Audits.Shipped() {
-			if !d.Host && (!d.Deep || words.flags["deep"] != "") {
+			if d.InSet(words.flags["deep"] != "") {
 				list = append(list, auditProgram(d.Name))
 			}
 		}
@@ -363,6 +363,8 @@ func listAudits(p *session.Program) error {
 			list[i].Doc += " (--deep)"
 		case list[i].Host:
 			list[i].Doc += " (alone)"
+		case list[i].Named:
+			list[i].Doc += " (only if named)"
 		}
 	}
 	return writeDocs(p.Console.Out(), list)
