@@ -676,6 +676,21 @@ func sa1Records(m []byte) (end int, whole bool) {
 	return int(min(uint64(len(m)), uint64(at)+uint64(h.PayloadLength))), true
 }
 
+// SA1Fragment returns the header of m, one of several MADs of a table of class version 1, and the
+// bytes of the table in it; ok is false for a MAD that is the whole table, or an acknowledgement.
+func SA1Fragment(m []byte) (h SA1Header, data []byte, ok bool) {
+	at := SAPlacesIn(1).Data
+	if len(m) < Size || m[ClassVersionOffset] != 1 {
+		return h, nil, false
+	}
+	h.Decode(m[RMPPOffset:])
+	const whole = FragmentFlagFirst | FragmentFlagLast
+	if h.FragmentFlag&FragmentFlagACK != 0 || h.FragmentFlag&whole == whole {
+		return h, nil, false
+	}
+	return h, m[at:min(uint64(Size), uint64(at)+uint64(h.PayloadLength))], true
+}
+
 // SA1Table returns the table in m, an answer of class version 1 in one MAD; ok is
 // false for a longer answer.
 func SA1Table(m []byte) (table []byte, ok bool) {

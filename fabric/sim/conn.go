@@ -146,6 +146,8 @@ func (c *Conn) handle(p *agent.Packet, busy bool) {
 		c.deliver(p)
 	case agent.ReplyTable:
 		c.startTransfer(p, table)
+	case agent.ReplyFragments:
+		agent.Fragments(p, table, c.deliver)
 	}
 }
 

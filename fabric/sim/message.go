@@ -98,6 +98,8 @@ func (c *Client) Send(m *Message) {
 		c.answered(p, mad.Size)
 	case agent.ReplyTable:
 		c.sendTable(p, table)
+	case agent.ReplyFragments:
+		agent.Fragments(p, table, func(p *agent.Packet) { c.answered(p, mad.Size) })
 	default:
 		if !response {
 			c.bounce(0)

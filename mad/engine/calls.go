@@ -217,6 +217,7 @@ type callState struct {
 	timer       int           // place in the timer heap, from 1; 0: none
 	tx          *rmppTransfer // of a request that is a Payload
 	rx          *table        // an RMPP answer
+	fragments   *fragments    // an answer of class version 1 of subnet administration
 }
 
 // totalTimeout returns how long a call waits for an answer, all attempts together.

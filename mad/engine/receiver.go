@@ -123,6 +123,13 @@ func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 		r.segment(c, d, tid, now)
 		return
 	}
+	if more, err := c.addFragment(d.MAD); err != nil {
+		r.calls.counts.Answered++
+		r.calls.end(c, now, err)
+		return
+	} else if more {
+		return
+	}
 	r.finish(c, d, now)
 }
 
@@ -148,6 +155,40 @@ func (r *receiver) finish(c *Call, d *Datagram, now time.Duration) {
 	r.calls.end(c, now, err)
 }
 
+// fragments is a table of class version 1 of subnet administration that comes in several MADs, which
+// are not acknowledged: how is not public. They must come in order; if one is missing, the call times
+// out, and its next attempt begins again.
+type fragments struct {
+	data  []byte
+	next  uint32 // number of the next MAD
+	total uint64 // bytes of the table
+}
+
+// addFragment adds m, if it is one of several MADs of a table of class version 1, and reports whether
+// more must come.
+func (c *Call) addFragment(m []byte) (more bool, err error) {
+	if len(m) < mad.Size || !isTable((*[mad.Size]byte)(m)) || mad.ParseHeader(m).Status != 0 {
+		return false, nil
+	}
+	h, data, ok := mad.SA1Fragment(m)
+	if !ok {
+		c.s.fragments = nil
+		return false, nil
+	}
+	if h.FragmentFlag&mad.FragmentFlagFirst != 0 {
+		c.s.fragments = &fragments{next: h.SegmentNumber, total: uint64(h.PayloadLength)}
+	}
+	f := c.s.fragments
+	switch {
+	case f == nil || f.next != h.SegmentNumber:
+		return true, nil
+	case len(f.data)+len(data) > c.maxTable():
+		return false, rmppTooLong(c.maxTable())
+	}
+	f.data, f.next = append(f.data, data...), f.next+1
+	return h.FragmentFlag&mad.FragmentFlagLast == 0, nil
+}
+
 // isTable reports whether m is an answer of any number of records.
 func isTable(m *[mad.Size]byte) bool {
 	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && mad.Method(m[mad.MethodOffset]).IsTable()
@@ -156,10 +197,13 @@ func isTable(m *[mad.Size]byte) bool {
 // unsegmented returns the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
+	case c.MAD[mad.ClassVersionOffset] == 1 && c.s.fragments != nil:
+		f := c.s.fragments
+		return f.data[:min(uint64(len(f.data)), f.total)], nil
 	case c.MAD[mad.ClassVersionOffset] == 1:
 		table, ok := mad.SA1Table(c.MAD[:])
 		if !ok {
-			return nil, errors.New("the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2")
+			return nil, errors.New("malformed table: its datagram is neither the first nor the last one")
 		}
 		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():

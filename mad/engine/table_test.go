@@ -267,44 +267,58 @@ func TestRecords(t *testing.T) {
 }
 
 // TestTableOfVersion1: a table of class version 1 says in its own header how long
-// it is and how far its records are apart; one of several datagrams is an error.
+// it is and how far its records are apart; one of several datagrams is joined, from the first on.
 func TestTableOfVersion1(t *testing.T) {
-	for _, tt := range []struct {
-		flag    mad.FragmentFlag
-		payload uint32
+	const first, last, whole = mad.FragmentFlagFirst, mad.FragmentFlagLast, mad.FragmentFlagFirst | mad.FragmentFlagLast
+	type part struct {
+		flag            mad.FragmentFlag
+		number, payload uint32
+	}
+	for name, tt := range map[string]struct {
+		parts   []part
 		records int
 		err     string
 	}{
-		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 24, 3, ""},
-		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 0, 0, ""},
-		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 1 << 31, 24, ""},
-		{mad.FragmentFlagFirst, 400, 0, "the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2"},
-		{0, 24, 0, "the table comes in several datagrams in class version 1, whose transfers have no public specification; request less at once, or use version 2"},
+		"one":            {[]part{{whole, 0, 24}}, 3, ""},
+		"none":           {[]part{{whole, 0, 0}}, 0, ""},
+		"too long":       {[]part{{whole, 0, 1 << 31}}, 24, ""},
+		"three":          {[]part{{first, 1, 400}, {0, 2, 192}, {last, 3, 16}}, 50, ""},
+		"short":          {[]part{{first, 1, 1 << 30}, {last, 2, 8}}, 25, ""},
+		"again":          {[]part{{first, 1, 400}, {first, 1, 200}, {last, 2, 8}}, 25, ""},
+		"one after part": {[]part{{first, 1, 400}, {whole, 0, 24}}, 3, ""},
+		"no end":         {[]part{{first, 1, 400}}, 0, "timed out"},
+		"no beginning":   {[]part{{0, 2, 24}, {last, 3, 24}}, 0, "timed out"},
+		"a gap":          {[]part{{first, 1, 400}, {last, 3, 16}}, 0, "timed out"},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			e := New(newFake(func(f *fakeTransport, d Datagram) {
-				answer := respond(d)
-				(&mad.SA1Header{FragmentFlag: tt.flag, PayloadLength: tt.payload, AttributeOffset: 1}).Encode(answer.MAD[mad.RMPPOffset:])
-				f.deliver(answer)
-			}), Options{})
-			defer mustClose(t, e)
-			c := new(Call)
-			c.PutMAD(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 1, Method: mad.MethodGetTable, Attribute: mad.AttrLinkRecord.ID}, nil)
-			c.SetLID(1)
-			e.Do(t.Context(), c)
-			if tt.err != "" {
-				if c.Err == nil || errors.Unwrap(c.Err).Error() != tt.err {
-					t.Errorf("%v", c.Err)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(newFake(func(f *fakeTransport, d Datagram) {
+					for _, p := range tt.parts {
+						answer := respond(d)
+						answer.MAD = slices.Clone(answer.MAD)
+						(&mad.SA1Header{FragmentFlag: p.flag, SegmentNumber: p.number, PayloadLength: p.payload, AttributeOffset: 1}).Encode(answer.MAD[mad.RMPPOffset:])
+						f.deliver(answer)
+					}
+				}), Options{})
+				defer mustClose(t, e)
+				c := new(Call)
+				c.PutMAD(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 1, Method: mad.MethodGetTable, Attribute: mad.AttrLinkRecord.ID}, nil)
+				c.SetLID(1)
+				e.Do(t.Context(), c)
+				if tt.err != "" {
+					if c.Err == nil || errors.Unwrap(c.Err).Error() != tt.err {
+						t.Errorf("%v", c.Err)
+					}
+					return
 				}
-				return
-			}
-			records, err := c.Records(8)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(slices.Collect(records)); n != tt.records {
-				t.Errorf("%d records, want %d", n, tt.records)
-			}
+				records, err := c.Records(8)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := len(slices.Collect(records)); n != tt.records {
+					t.Errorf("%d records, want %d", n, tt.records)
+				}
+			})
 		})
 	}
 }

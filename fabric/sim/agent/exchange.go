@@ -13,9 +13,10 @@ type reply uint8
 
 // How a request is answered.
 const (
-	ReplyMAD   reply = iota // by one MAD
-	ReplyTable              // by an RMPP transfer
-	replyNone               // without an answer
+	ReplyMAD       reply = iota // by one MAD
+	ReplyTable                  // by an RMPP transfer
+	ReplyFragments              // by MADs of class version 1 of subnet administration; see Fragments
+	replyNone                   // without an answer
 )
 
 // Packet is one MAD with the address of its far end.
@@ -41,7 +42,7 @@ type Exchange struct {
 	data    []byte // its attribute; afterwards the attribute of the answer
 	payload []byte // the attribute of a request in several segments
 	reply   reply
-	table   []byte // of ReplyTable: the records
+	table   []byte // of ReplyTable and ReplyFragments: the records
 
 	route      state.FaultRoute // from the sender's port to where it came in
 	in         *state.Port      // where it came in
@@ -214,6 +215,8 @@ func (x *Exchange) runSA() mad.Status {
 	switch {
 	case x.sa.Silent:
 		x.reply = replyNone
+	case x.sa.IsTable && x.header.ClassVersion == 1:
+		x.reply, x.table = ReplyFragments, x.sa.Table
 	case x.sa.IsTable:
 		x.reply, x.table = ReplyTable, x.sa.Table
 	}

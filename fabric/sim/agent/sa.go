@@ -340,35 +340,65 @@ var capabilityMasks = []string{"CapabilityMask", "CapabilityMask2"}
 
 // checkVersion1 returns the status of a request of class version 1 that is not supported.
 // Supported are requests that fit in one MAD, of attributes whose layout two public
-// sources give, and tables of records that never exist here. GetBulk is optional
-// (Shanley, InfiniBand Network Architecture, table 33-3); the values of Config's
-// EditModifier are not public.
+// sources give, and tables of records that never exist here. GetBulk is optional, and the contents
+// of SAResponse, its first MAD, are not public (Shanley, InfiniBand Network Architecture, table
+// 33-3). Config is required, and each of its MADs is answered; but the values of its
+// EditModifier are not public, so that none is valid here.
 func (r *saRequest) checkVersion1() mad.Status {
 	switch r.Method {
-	case mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodInform:
+	case mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodInform, mad.MethodConfig:
 	default:
 		return mad.StatusBadMethod
 	}
 	switch {
 	case r.attr == nil, !slices.Contains(r.attr.MethodsIn(1), r.Method):
 		return mad.StatusBadMethodAttribute
+	case r.Method == mad.MethodConfig:
+		return mad.StatusBadValue
 	case !r.attr.Confirmed && r.isChange():
 		return mad.StatusBadMethodAttribute
 	}
 	return mad.StatusOK
 }
 
-// answerVersion1 answers in version 1 of the class with as many records as fit in one MAD: how
-// that version sends more is not public.
+// answerVersion1 answers in version 1 of the class: in one MAD, or in a series of them.
 func (r *saRequest) answerVersion1(records []byte, size int) mad.Status {
-	if len(records) > len(r.Data) {
-		return mad.StatusNoResources
-	}
-	copy(r.Data, records)
 	var h mad.SA1Header
 	h.Decode(r.MAD[mad.RMPPOffset:])
 	h.SegmentNumber, h.PayloadLength, h.AttributeOffset = 0, uint32(len(records)), uint16(size/8)
 	h.FragmentFlag = mad.FragmentFlagFirst | mad.FragmentFlagLast
 	h.Encode(r.MAD[mad.RMPPOffset:])
+	if len(records) > len(r.Data) {
+		r.IsTable, r.Table = true, records
+		return mad.StatusOK
+	}
+	copy(r.Data, records)
 	return mad.StatusOK
+}
+
+// Fragments calls send with the MADs of a table of class version 1 of subnet administration, one
+// after the other. p is the answer without records. They have the transaction ID of the request, and
+// none is acknowledged: how a receiver does that is not public (Shanley, InfiniBand Network
+// Architecture, table 33-3; the header is that of opensm osm_vendor_umadt.c ib_sa_mad_t_vM3).
+func Fragments(p *Packet, table []byte, send func(*Packet)) {
+	at := mad.SAPlacesIn(1).Data
+	var h mad.SA1Header
+	h.Decode(p.MAD[mad.RMPPOffset:])
+	for n, rest := uint32(1), table; n == 1 || len(rest) > 0; n++ {
+		q := *p
+		clear(q.MAD[at:])
+		part := copy(q.MAD[at:], rest)
+		rest = rest[part:]
+		h.SegmentNumber, h.FragmentFlag = n, 0
+		if n > 1 {
+			h.PayloadLength = uint32(part) // in the first, that of the whole table
+		} else {
+			h.FragmentFlag |= mad.FragmentFlagFirst
+		}
+		if len(rest) == 0 {
+			h.FragmentFlag |= mad.FragmentFlagLast
+		}
+		h.Encode(q.MAD[mad.RMPPOffset:])
+		send(&q)
+	}
 }
