@@ -42,9 +42,9 @@ var tools = []Tool{
 	{Of: "infiniband-diags", Name: "ibhosts", Here: "discover().cas"},
 	{Of: "infiniband-diags", Name: "ibidsverify", Here: "discover().problems", Note: "includes GUIDs and LIDs that are not unique"},
 	{Of: "infiniband-diags", Name: "iblinkinfo", Here: `load("@std//report/iblinkinfo.star", "main"); main()`},
-	{Of: "infiniband-diags", Name: "ibnetdiscover", Here: `discover().dump("ibnetdiscover")`},
+	{Of: "infiniband-diags", Name: "ibnetdiscover", Here: `discover().dump("ibnetdiscover")`, Note: `with -g, discover().dump("ibnetdiscover", chassis=True)`},
 	{Of: "infiniband-diags", Name: "ibnodes", Here: "discover().nodes"},
-	{Of: "infiniband-diags", Name: "ibping", Here: `smp_get("NodeInfo", target)`, Note: `any request shows that a node answers; mad_get("HostPing", target) asks the server of ibping -S on it`},
+	{Of: "infiniband-diags", Name: "ibping", Here: `smp_get("NodeInfo", target)`, Note: `any request shows that a node answers; mad_get("HostPing", target) asks the server of ibping -S on it, which fabsh does not have; fabsh audit probe counts lost requests`},
 	{Of: "infiniband-diags", Name: "ibportstate", Here: `smp_get("PortInfo", target, port)`, Note: `port_disable(target, port), port_enable, port_reset and port_set(target, port, speed=, width=) change it`},
 	{Of: "infiniband-diags", Name: "ibqueryerrors", Here: `load("@std//report/ibqueryerrors.star", "main"); main()`, Note: `perf_get("PortCounters", discover().ports) are the counters themselves`},
 	{Of: "infiniband-diags", Name: "ibroute", Here: "get_lft(target)", Note: "with -M, get_mft(target)"},
@@ -58,10 +58,10 @@ var tools = []Tool{
 	{Of: "infiniband-diags", Name: "saquery", Here: `sa_gettable("NodeRecord")`, Note: "any component of a record is a filter"},
 	{Of: "infiniband-diags", Name: "sminfo", Here: `smp_get("SMInfo", smp_get("PortInfo", dr("0"), 0).master_sm_lid)`, Note: "the LID is that of the subnet manager"},
 	{Of: "infiniband-diags", Name: "smpdump", Here: `mad_get("NodeInfo", target, raw=True)`, Note: `smp_get("NodeInfo", target).data are the bytes of the attribute; "fabsh decode" explains bytes`},
-	{Of: "infiniband-diags", Name: "smpquery", Here: `smp_get("PortInfo", target, port)`},
+	{Of: "infiniband-diags", Name: "smpquery", Here: `smp_get("PortInfo", target, port)`, Note: `with -c, smp_get("PortInfo", lid=5, route="0,1", port=1)`},
 	{Of: "infiniband-diags", Name: "vendstat", Here: `mad_get("GeneralInfo", target)`, Note: `adapters and switches of Mellanox or NVIDIA answer; mad_get("CounterGroupInfo", target, port=1) needs --write`},
 
-	{Of: "ibutils", Name: "ibdiagnet", Command: "audit", Note: "fabsh audit in a shell; get_routes().verify() judges the routing alone"},
+	{Of: "ibutils", Name: "ibdiagnet", Command: "audit", Note: "fabsh audit in a shell; get_routes().verify() judges the routing alone; with -c, fabsh audit probe"},
 	{Of: "ibutils", Name: "ibdiagpath", Here: "get_routes().trace(1, 2)", Note: "the LIDs of two ends"},
 	{Of: "ibutils", Name: "ibdiagui", Note: "no graphical interface; discover() returns the fabric, and help() lists what it has"},
 	{Of: "ibutils", Name: "ibdmchk", Here: "get_routes().verify()"},
@@ -126,11 +126,17 @@ func ToolAdvice(name, words string) string {
 
 // smpqueryEquivalent returns the equivalent of smpquery with words; "": they have none.
 func smpqueryEquivalent(words []string) string {
-	direct := false
+	direct, combined := false, false
 	words = slices.DeleteFunc(words, func(w string) bool {
 		direct = direct || w == "-D" || w == "--Direct"
+		combined = combined || w == "-c" || w == "--combined"
 		return strings.HasPrefix(w, "-")
 	})
+	port := ", "
+	if combined && len(words) > 2 {
+		words = slices.Replace(words, 1, 3, "lid="+words[1]+", route="+strconv.Quote(words[2]))
+		port = ", port="
+	}
 	if len(words) < 2 || len(words) > 3 {
 		return ""
 	}
@@ -140,6 +146,7 @@ func smpqueryEquivalent(words []string) string {
 		}
 		target := words[1]
 		switch {
+		case combined:
 		case direct:
 			target = "dr(" + strconv.Quote(target) + ")"
 		case !toolNumber().MatchString(target):
@@ -149,7 +156,7 @@ func smpqueryEquivalent(words []string) string {
 			if !toolNumber().MatchString(words[2]) {
 				return ""
 			}
-			target += ", " + words[2]
+			target += port + words[2]
 		}
 		return fmt.Sprintf(q.here, target)
 	}

@@ -42,6 +42,23 @@ type toolOptions struct {
 	session map[string]string
 	// remedies has what to do instead of options without a flag.
 	remedies map[string]string
+	// letters has, by the name of a script, words to which options of one letter are expanded.
+	letters map[string]map[string]string
+}
+
+// expandLetters returns words with the options of one letter of other tools expanded, behind the name
+// of the script that stands for the tool.
+func expandLetters(root *cobra.Command, words []string) []string {
+	c, rest := findCommand(root, words)
+	tools, i := scriptLines()[c.CommandPath()].tools, firstWord(c, rest)
+	if tools == nil || i == len(rest) || tools.letters[rest[i]] == nil {
+		return words
+	}
+	expanded := slices.Clone(words)
+	for k := len(words) - len(rest) + i + 1; k < len(words) && words[k] != "--"; k++ {
+		expanded[k] = cmp.Or(tools.letters[rest[i]][words[k]], words[k])
+	}
+	return expanded
 }
 
 // scriptLines returns the commands that name scripts, by their paths.

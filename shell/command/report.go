@@ -110,6 +110,11 @@ func (o *reportOptions) take(p *session.Program, c *cobra.Command, words []strin
 // infiniband-diags/ibdiag_common.c, and the tools).
 var infinibandDiags = toolOptions{
 	session: map[string]string{"sm-port": "sm-lid", "outstanding-smps": "window"},
+	letters: map[string]map[string]string{"saquery": { // rdma-core infiniband-diags/saquery.c, query_cmds and opts
+		"-p": "PathRecord", "-N": "NodeRecord", "-x": "LinkRecord", "-c": "ClassPortInfo", "-S": "ServiceRecord",
+		"-g": "MCMemberRecord", "-m": "MCMemberRecord", "-D": "--list",
+		"-L": "--columns=lid", "-l": "--columns=lid", "-G": "--columns=port_guid", "-O": "--columns=node_string", "-U": "--columns=node_string",
+	}},
 	remedies: map[string]string{
 		"all":        "unsupported; --hops N lists the links of all nodes within N hops",
 		"config":     "unsupported; fabsh reads /etc/infiniband-diags/ibdiag.conf, and flags take precedence",

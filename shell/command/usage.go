@@ -27,6 +27,7 @@ func Execute(p *session.Program, root *cobra.Command, words []string) error {
 	if c != root {
 		checkWords(p, c)
 	}
+	words = expandLetters(root, words)
 	var failed error // the help of a script
 	addOptions(root, words, &failed)
 	root.SetArgs(append([]string{}, splitRun(root, words)...)) // not nil: cobra would take the program's own

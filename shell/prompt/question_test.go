@@ -44,6 +44,7 @@ func TestQuestions(t *testing.T) {
 		{"help ibhosts", "ibhosts: type discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},
 		{"ibdiagnet -r --ls 10", `ibdiagnet: -r: unknown flag`},
 		{"smpquery nodeinfo 1", `smpquery nodeinfo 1: type smp_get("NodeInfo", 1)`},
+		{"smpquery -c portinfo 5 0,1 2", `smpquery -c portinfo 5 0,1 2: type smp_get("PortInfo", lid=5, route="0,1", port=2)`},
 		{"iblinkinfo switch-1", "a           a_lid  b                  b_lid  width  speed  state   best  a_guid              a_num  b_guid              b_num"},
 		{"ibnodes", "ibnodes: type discover().nodes"},
 		{"ibnetdiscover", `ibnetdiscover: type discover().dump("ibnetdiscover")`},
