@@ -162,6 +162,7 @@ func TestFileErrors(t *testing.T) {
 		{line: "change check --sl FILE good.plan", mayLack: true},
 		{line: "report html --out page.html --load-cache FILE"},
 		{line: "exporter --audits FILE.star"},
+		{line: "accept site --plan FILE"},
 		{line: "cabling FILE"},
 		{line: "cabling --hca-map FILE cables.csv"},
 		{line: "history --file FILE"},

@@ -123,10 +123,10 @@ func (x *jobRun) release() {
 }
 
 // StateError is an error of the files of a state: a fault of the host.
-type StateError struct{ err error }
+type StateError struct{ Err error }
 
-func (e *StateError) Error() string { return e.err.Error() }
-func (e *StateError) Unwrap() error { return e.err }
+func (e *StateError) Error() string { return e.Err.Error() }
+func (e *StateError) Unwrap() error { return e.Err }
 
 // moment returns the current time of a clock, and the time since the boot if it has that.
 func moment(clock lang.Clock) audit.Moment {

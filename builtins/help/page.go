@@ -330,6 +330,15 @@ var checkLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z][a-z0-9]*(?:\.[a-z0-9_]+)+ +|[a-z]+  +)(\S.*)$`)
 })
 
+// AuditsOf returns the shipped audits that have each check.
+func AuditsOf() map[string][]string {
+	audits := map[string][]string{}
+	for _, c := range Checks() {
+		audits[c.Name] = append(audits[c.Name], c.Audit)
+	}
+	return audits
+}
+
 // Checks returns the checks of the shipped audits. Checks on lines that follow each other
 // may share a sentence.
 func Checks() (list []Check) {

@@ -46,10 +46,11 @@ const (
 	Policies   Folder = "routing"
 	Topologies Folder = "topology"
 	Scenarios  Folder = "scenario"
+	Profiles   Folder = "accept"
 )
 
 // kinds are the names of the kinds of scripts in errors.
-var kinds = map[Folder]string{Audits: "audit", Reports: "report", Remedies: "remedy", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario"}
+var kinds = map[Folder]string{Audits: "audit", Reports: "report", Remedies: "remedy", Policies: "routing policy", Topologies: "kind of topology", Scenarios: "scenario", Profiles: "acceptance profile"}
 
 // TopologyEntry is the function of a kind of topology that returns the file. RemedyEntry is the
 // function of a remedy that returns its actions.
@@ -133,6 +134,7 @@ var shippedIn = map[Folder]func() []Doc{
 	Policies:   readOnce(Policies),
 	Topologies: readOnce(Topologies),
 	Scenarios:  readOnce(Scenarios),
+	Profiles:   readOnce(Profiles),
 }
 
 // readOnce returns a function that reads the docs of scripts from their text, without running

@@ -163,7 +163,7 @@ func agentTools(p *session.Program, root *cobra.Command, server func() *mcp.Serv
 
 // commandTools are the tools that are commands.
 func commandTools(p *session.Program, server func() *mcp.Server) []*agentTool {
-	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
+	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), acceptCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
 }
 
 // scriptTool runs a script.

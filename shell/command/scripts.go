@@ -43,7 +43,14 @@ var starterKinds = []struct{ name, run string }{
 	{"report", "fabsh -F sim report %s"},
 	{"policy", "fabsh -F sim route %s --verify"},
 	{"topology", "fabsh -F sim topology %s"},
+	{profileKind, "fabsh -F sim accept %s"},
 }
+
+// profileKind is the kind whose script is the shipped profile of that name.
+const (
+	profileKind   = "profile"
+	profileScript = "site"
+)
 
 // newCommand writes a script to begin with.
 func newCommand(p *session.Program) *cobra.Command {
@@ -56,8 +63,8 @@ func newCommand(p *session.Program) *cobra.Command {
 		Short: "Write a working script to begin with, and its test",
 		Long: `Write NAME.star, a working script of the kind, with comments, and its test
 NAME_test.star, in the working directory. Existing files are not overwritten. The kinds
-are audit (fabsh audit), report (fabsh report), policy for routing (fabsh route), and
-topology, a file for a job scheduler (fabsh topology).`,
+are audit (fabsh audit), report (fabsh report), policy for routing (fabsh route),
+topology, a file for a job scheduler (fabsh topology), and profile (fabsh accept).`,
 		Example: `  fabsh new audit rack_names
   fabsh new policy mine`,
 		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -107,12 +114,12 @@ func starterName(text string) (string, error) {
 func writeStarter(kind, name string) error {
 	var written []string
 	for _, suffix := range []string{"", "_test"} {
-		text, err := starters.ReadFile("starter/" + kind + suffix + ".star")
+		text, err := starterText(kind, suffix)
 		if err != nil {
 			return err
 		}
 		path := name + suffix + ".star"
-		if err := writeNew(path, strings.ReplaceAll(string(text), "NAME", name)); err != nil {
+		if err := writeNew(path, strings.ReplaceAll(text, "NAME", name)); err != nil {
 			for _, path := range written {
 				os.Remove(path)
 			}
@@ -121,6 +128,15 @@ func writeStarter(kind, name string) error {
 		written = append(written, path)
 	}
 	return nil
+}
+
+// starterText returns the text of a script, or of its test.
+func starterText(kind, suffix string) (string, error) {
+	if kind == profileKind && suffix == "" {
+		return script.Profiles.Source(profileScript)
+	}
+	text, err := starters.ReadFile("starter/" + kind + suffix + ".star")
+	return string(text), err
 }
 
 // writeNew writes a file that must not exist: under its name, it is complete.

@@ -1,0 +1,91 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"fabsh/builtins/accept"
+	"fabsh/builtins/help"
+	"fabsh/builtins/lang"
+	judgement "fabsh/fabric/accept"
+)
+
+// acceptFaults are faults by the items of nvidia-bringup that they fail. LEAF is a switch with hosts, UP one
+// of its links to a spine, HOST one to a host, NODE that host.
+var acceptFaults = map[string]struct {
+	code  string
+	fails []string
+}{
+	"link-rate":    {`sim.speed(UP, "sdr")`, []string{"counters", "link-rate"}},
+	"link-downs":   {`sim.unlink(UP); sleep("1s"); sim.link(UP); sleep("1s"); sim.unlink(UP); sleep("1s"); sim.link(UP)`, []string{"link-downs"}},
+	"counters":     {`sim.errors(UP, port_rcv_errors = 100)`, []string{"counters"}},
+	"identities":   {`sim.rename(NODE, "node-0001 HCA-1")`, []string{"identities"}},
+	"firmware":     {`[sim.firmware(sw, "1.2.3", psid = "X") for sw in discover().switches]; sim.firmware(LEAF, "1.2.4", psid = "X")`, []string{"firmware"}},
+	"uplinks":      {`sim.unlink(UP)`, []string{"uplinks"}},
+	"sm":           {`sim.second_sm(NODE, state = "master")`, []string{"sm"}},
+	"transceivers": {`sim.temperature(LEAF, 95)`, []string{"transceivers"}},
+	"supplies":     {`[sim.supply(sw, 1, True) for sw in discover().switches]; sim.supply(LEAF, 1, False)`, []string{"supplies"}},
+	"shield":       {`sim.ar_fault(LEAF, "off")`, []string{"shield"}},
+}
+
+// accepted runs nvidia-bringup on a simulated fabric for two hours and some, with a fault between two samples,
+// and returns the result.
+func accepted(t *testing.T, seed uint64, code string) (result *judgement.Result) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 51))
+	leaf, up, host := 1+r.IntN(8), 5+r.IntN(4), 1+r.IntN(4)
+	vars := fmt.Sprintf("LEAF = \"leaf-%d\"; UP = \"leaf-%d/%d\"; HOST = \"leaf-%d/%d\"; NODE = discover().node(LEAF).ports[%d].peer.node.name\n", leaf, leaf, up, leaf, host, host)
+	onSim(t, "fattree:k=8,ar=updn", nil, func(t *testing.T, f *fixture) {
+		p, err := accept.Load(context.Background(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, when := 0, 1+r.IntN(3)
+		result, err = p.Run(context.Background(), f.Interpreter, accept.Options{Soak: 130 * time.Minute, Every: 26 * time.Minute, Sampled: func(*judgement.Result) {
+			if samples++; samples == when && code != "" {
+				if _, failed, _ := f.run(vars + code); failed != "" {
+					t.Errorf("%s: %s", code, failed)
+				}
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return result
+}
+
+// failing are the items that fail, or that were watched for less than all of the time.
+func failing(r *judgement.Result) (list []string) {
+	for _, v := range r.Verdicts {
+		if v.Outcome == judgement.Fail {
+			list = append(list, v.Name)
+		}
+	}
+	return list
+}
+
+// TestAccept breaks each item in turn: exactly that one fails.
+func TestAccept(t *testing.T) {
+	seeds := uint64(1)
+	if os.Getenv("FABSH_SOAK") != "" {
+		seeds = 20
+	}
+	for seed := range seeds {
+		r := accepted(t, seed, "")
+		if got := failing(r); got != nil || accept.Status(r) != lang.StatusFabric { // it has no registers, and no plan
+			t.Errorf("seed %d, no fault: %v fail, status %d\n%s", seed, got, accept.Status(r), accept.Wrap(r, lang.FormatText).(interface{ Display() string }).Display())
+		}
+		for name, c := range acceptFaults {
+			r := accepted(t, seed, c.code)
+			if got := failing(r); !slices.Equal(slices.Sorted(slices.Values(got)), c.fails) {
+				t.Errorf("seed %d, %s: %v fail, want %v\n%s", seed, name, got, c.fails, accept.Wrap(r, lang.FormatText).(interface{ Display() string }).Display())
+			}
+		}
+	}
+}
