@@ -89,3 +89,38 @@ func TestAccept(t *testing.T) {
 		}
 	}
 }
+
+// TestAcceptPlan compares with a plan: cables that differ fail the item of the plan, and a missing one that
+// of the links of peers, too.
+func TestAcceptPlan(t *testing.T) {
+	for _, c := range []struct {
+		code  string
+		fails []string
+	}{
+		{"", nil},
+		{`sim.swap("leaf-1/1", "leaf-2/1")`, []string{"topology"}},
+		{`sim.unlink("leaf-2/6")`, []string{"topology", "uplinks"}},
+	} {
+		onSim(t, "fattree:k=8", nil, func(t *testing.T, f *fixture) {
+			plan, failed, _ := f.run(`print(discover().dump("cables"))`)
+			write(t, f.fs, "/work/plan.csv", plan)
+			if failed == "" {
+				_, failed, _ = f.run(c.code)
+			}
+			if failed != "" {
+				t.Fatal(failed)
+			}
+			p, err := accept.Load(context.Background(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Run(context.Background(), f.Interpreter, accept.Options{Plan: "/work/plan.csv"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := failing(r); !slices.Equal(got, c.fails) || r.Verdicts[0].Outcome == judgement.NotJudged {
+				t.Errorf("%s: %v fail, want %v\n%s", c.code, got, c.fails, accept.Wrap(r, lang.FormatText).(interface{ Display() string }).Display())
+			}
+		})
+	}
+}
