@@ -73,7 +73,7 @@ With lid= and route= instead of a target, the request goes to a LID, and from th
 	Example: `
 > smp_get("NodeInfo", dr("0,1")).node_type
 "switch"
-> smp_get("NodeInfo", lid="leaf-1", route="0,1").node_type
+> smp_get("NodeInfo", lid=1, route="0,1").node_type
 "ca"
 > sw = discover().switches[0]
 > smp_get("PortInfo", sw, 1).port_state
