@@ -117,7 +117,7 @@ var infinibandDiags = toolOptions{
 	}},
 	remedies: map[string]string{
 		"all":        "unsupported; --hops N lists the links of all nodes within N hops",
-		"config":     "unsupported; fabsh reads /etc/infiniband-diags/ibdiag.conf, and flags take precedence",
+		"config":     "unsupported; every session reads /etc/infiniband-diags/ibdiag.conf, and flags take precedence",
 		"debug":      "unsupported; use --verbose, or --record FILE for all MADs",
 		"diff":       "unsupported; use fabsh diff FILE",
 		"diffcheck":  "unsupported; use fabsh diff FILE, which compares everything",

@@ -242,6 +242,21 @@ quiet saquery NR 8; quiet saquery CPI; quiet ibportstate 1 1; quiet smpdump 8 0x
 true
 `
 
+// Routes that begin at a LID, the leaf's, lead to where the whole directed routes lead; the answer is
+// sent to the LID of the host (smpquery -c).
+func TestCombinedRoutes(t *testing.T) {
+	t.Parallel()
+	s := on(t, "fattree:k=8")
+	got := s.sh(t, `for p in 1 2 7 7,2 7,2,3; do
+  a=$(smpquery -c nodeinfo 1 0,$p | sed 1d) b=$(smpquery -D nodeinfo 0,1,$p | sed 1d)
+  [ -n "$a" ] && [ "$a" = "$b" ] && echo "$a" | grep -c PortGuid
+done
+smpquery -c nodeinfo 1 0,7 | sed -n 1p`)
+	if want := "1\n1\n1\n1\n1\n# Node info: Lid 1 DR path slid 14; dlid 65535; 0,7\n"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // Tables of several segments, of which libumad2sim passes on one.
 func TestTables(t *testing.T) {
 	t.Parallel()
