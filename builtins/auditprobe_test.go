@@ -36,6 +36,18 @@ func TestAuditProbe(t *testing.T) {
 	}
 }
 
+// TestAuditProbeFile: a snapshot has routes, but nothing can be sent.
+func TestAuditProbeFile(t *testing.T) {
+	onSim(t, "", nil, func(t *testing.T, f *fixture) {
+		file := ofFile(t, kept(t, f))
+		defer file.Close()
+		r := audited(t, file, audits.RunOptions{}, "probe")
+		if len(r.Unjudged) != 1 || r.Unjudged[0].Check != "link.loss" || len(r.Findings) > 0 {
+			t.Errorf("%v %s", r.Unjudged, told(r))
+		}
+	})
+}
+
 // TestLinkLoss: bounds, links that no request can cross, and rates.
 func TestLinkLoss(t *testing.T) {
 	onSim(t, "", nil, func(t *testing.T, f *fixture) {
