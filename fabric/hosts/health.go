@@ -467,8 +467,9 @@ const notOfHosts = "audit.* sm.* sa.* key.* mkey.* mc.empty mc.untold mlid.* fw.
 	"name.* sysimage prefix.* node.new node.replaced node.reboot " +
 	"conf.* topo.names topo.device topo.extra ctr.vl15 ctr.qp1 ctr.absent ctr.cleared ctr.saturated ctr.relay port.sick.peer port.thresholds lft.* qos.*"
 
-// ofSwitches are checks of switches and routes: a host may be ok without them.
-const ofSwitches = "ar.* rt.* hbf.* pfrn.* rn.* env.* link.uplinks mft.* cc.*"
+// ofSwitches are checks of switches, routes and multicast groups: a host may be ok without them, as
+// without the SM_Key, which members of groups need.
+const ofSwitches = "ar.* rt.* hbf.* pfrn.* rn.* env.* link.uplinks mft.* cc.* mc.broadcast mc.gateway mc.missing"
 
 // silenceChecks are checks that find what did not answer.
 const silenceChecks = "port.unresponsive node.silent"
