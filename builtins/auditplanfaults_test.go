@@ -453,9 +453,9 @@ func pods(n int) (links []string) {
 	return links
 }
 
-// groups is a dragonfly: n groups of four switches, with a host each, of which all are linked; and a
-// link between each two groups.
-func groups(n int) (links []string) {
+// groups is a dragonfly: n groups of so many switches, with a host each, of which all are linked; and
+// a link between each two groups.
+func groups(n, size int) (links []string) {
 	used := map[string]int{}
 	link := func(a, b string) {
 		used[a], used[b] = used[a]+1, used[b]+1
@@ -463,14 +463,32 @@ func groups(n int) (links []string) {
 	}
 	name := func(g, s int) string { return fmt.Sprintf("leaf%d-%d", g, s) }
 	for g := range n {
-		for s := range 4 {
-			links = append(links, fmt.Sprintf("%s/1 node%d_HCA-1/1", name(g, s), 4*g+s))
+		for s := range size {
+			links = append(links, fmt.Sprintf("%s/1 node%d_HCA-1/1", name(g, s), size*g+s))
 			for r := range s {
 				link(name(g, r), name(g, s))
 			}
 		}
 		for h := range g {
-			link(name(h, (g-h-1)%4), name(g, (n-1-(g-h))%4))
+			link(name(h, (g-h-1)%size), name(g, (n-1-(g-h))%size))
+		}
+	}
+	return links
+}
+
+// leafSpineGroups is a dragonfly+: four groups of three leaves and three spines, and a link between each two groups.
+func leafSpineGroups() (links []string) {
+	for g := range 4 {
+		for l := range 3 {
+			links = append(links, fmt.Sprintf("leaf%d-%d/1 node%d_HCA-1/1", g, l, 3*g+l))
+			for s := range 3 {
+				links = append(links, fmt.Sprintf("leaf%d-%d/%d spine%d-%d/%d", g, l, 2+s, g, s, 1+l))
+			}
+		}
+	}
+	for g := range 4 {
+		for h := range g {
+			links = append(links, fmt.Sprintf("spine%d-%d/4 spine%d-%d/4", h, g-h-1, g, 2-(g-h-1)))
 		}
 	}
 	return links
@@ -515,7 +533,7 @@ func TestRules(t *testing.T) {
 	for h := 1; h <= 8; h++ {
 		planes = append(planes, fmt.Sprintf("leaf1/%d gpu%d_HCA-1/1", h, h), fmt.Sprintf("leaf2/%d gpu%d_HCA-1/2", h, h))
 	}
-	big, fly := tree(8, 4, 1, 2, "node"), groups(5)
+	big, fly, pairs, plus := tree(8, 4, 1, 2, "node"), groups(5, 4), groups(5, 2), leafSpineGroups()
 	for _, x := range []struct {
 		name  string
 		links []string
@@ -534,9 +552,16 @@ func TestRules(t *testing.T) {
 		{"a core without most links", without(pods(9), "spine1/32", "spine3/32", "spine5/32", "spine7/32", "spine9/32", "spine11/32", "spine13/32"), ""}, // too many to be a fault
 		{"a spine is gone", slices.DeleteFunc(pods(5), func(l string) bool { return strings.Contains(l, "spine4/") }), "warning link.uplinks leaf3: switches above leaf3, leaf4: 1; above most such groups: 2\n"},
 		{"a dragonfly", fly, ""},
-		{"a link within a group", without(fly, between(fly, "leaf2-1", "leaf2-3")), "warning link.uplinks leaf2-3: links to leaf2-1: 0; most such pairs of switches: 1\n"},
+		{"a link within a group", without(fly, between(fly, "leaf2-1", "leaf2-3")), "warning link.uplinks leaf2-1: links to leaf2-3: 0; most such pairs of switches: 1\n"},
 		{"a link between groups", without(fly, between(fly, "leaf1-0", "leaf2-3")), "warning link.uplinks leaf1-0: links between the groups of leaf1-0 and leaf2-3: 0; most pairs of groups: 1\n"},
-		{"a switch of a group is gone", slices.DeleteFunc(slices.Clone(fly), func(l string) bool { return strings.Contains(l, "leaf3-2/") }), "warning link.uplinks leaf3-1: switches of the group of leaf3-1: 3; most such groups: 4\n"},
+		{"a dragonfly+", plus, ""},
+		{"a link between groups of a dragonfly+", without(plus, between(plus, "spine0-0", "spine1-2")), "warning link.uplinks spine0-0: links to such switches: 0, here and at spine1-2; most: 1: a cable between the two is missing\n"},
+		{"a link within a group of a dragonfly+", without(plus, between(plus, "leaf1-1", "spine1-0")), "error link.uplinks leaf1-1: links to spines: 2; most similar leaves: 3; fewer than most to spine1-0 (0 of 1)\n"},
+		{"a dragonfly with groups of two", pairs, ""},
+		{"a link within a group of two", without(pairs, between(pairs, "leaf2-0", "leaf2-1")), "warning link.uplinks leaf2-0: links to such switches: 2, here and at leaf2-1; most: 3: a cable between the two is missing\n"},
+		{"a link between groups of two", without(pairs, between(pairs, "leaf0-0", "leaf1-1")), "warning link.uplinks leaf0-0: links to such switches: 2, here and at leaf1-1; most: 3: a cable between the two is missing\n"},
+		{"two links of groups of two", without(pairs, between(pairs, "leaf2-0", "leaf2-1"), between(pairs, "leaf0-0", "leaf0-1")), ""}, // not more than three quarters decide
+		{"a switch of a group is gone", slices.DeleteFunc(slices.Clone(fly), func(l string) bool { return strings.Contains(l, "leaf3-2/") }), "warning link.uplinks leaf3-0: switches of the group of leaf3-0: 3; most such groups: 4\n"},
 		{"groups that differ", without(fly, between(fly, "leaf0-0", "leaf0-1"), between(fly, "leaf1-0", "leaf1-1"), between(fly, "leaf2-0", "leaf2-1"), between(fly, "leaf3-0", "leaf3-1")), ""}, // not more than three quarters decide
 		{"leaves for storage", append(tree(5, 4, 1, 2, "node"), "leaf6/1 disk1_HCA-1/1", "leaf6/21 spine1/30", "leaf7/1 disk2_HCA-1/1", "leaf7/21 spine2/30"), ""},
 		{"aggregation nodes", append(slices.Clone(big), "spine1/40 sharp1/1 4xEDR", "spine2/40 sharp2/1 4xEDR", "leaf1/40 sharp3/1 4xEDR"), ""},
