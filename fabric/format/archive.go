@@ -285,6 +285,12 @@ func (g *gathering) add(p string, mode fs.FileMode, open func() (io.ReadCloser, 
 		}
 		return nil
 	}
+	if head, _ := in.Peek(1); len(head) == 0 {
+		if _, err := in.ReadByte(); errors.Is(err, io.EOF) {
+			g.leaveOut(p, "empty")
+			return nil
+		}
+	}
 	var notes []fabric.Problem
 	text, f := sniffFile(cleaned(utf8Text(in, path.Join(g.name, p)), path.Join(g.name, p), func(kind fabric.ProblemKind, text string) {
 		notes = append(notes, fabric.Problem{Kind: kind, Text: text})
@@ -394,7 +400,7 @@ var (
 	unreadNames = map[string]string{
 		"guid2mkey": "keys", "guid2vskey": "keys", "guid2cckey": "keys", "guid2_m2n_key": "keys", "guid2pmkey": "keys",
 		"neighbors":  "links are read from the topology",
-		"opensm.log": "a log", "opensm.conf": "settings", "topodiff.names": "not used",
+		"opensm.log": "a log", "opensm.conf": "settings", "partitions.conf": "settings, which audit partitions --partitions compares", "topodiff.names": "not used",
 	}
 )
 

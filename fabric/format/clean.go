@@ -367,6 +367,9 @@ func wrappedAt(head []byte) int {
 			others[begins(line)] = true
 		}
 	}
+	if 2*len(others) > len(lines)-len(below) { // all lines begin differently, as with numbers
+		return 0
+	}
 	strange := len(slices.DeleteFunc(slices.Clone(below), func(s string) bool { return others[s] }))
 	if strange < 3 || strange < len(below)/2 {
 		return 0

@@ -22,6 +22,7 @@ type lines struct {
 	at    pos
 	bytes int64  // read so far
 	text  []byte // the line without trailing spaces; valid until the next call of next
+	raw   []byte // the line with them
 	cut   bool   // the file ends without the end of this line
 	keyed bool   // the lines have keys, in a column: messages do not quote them
 	err   error
@@ -63,7 +64,7 @@ func (l *lines) next() bool {
 	default:
 		l.err = fmt.Errorf("%s: after line %d: %w", l.at.file, l.at.line, err)
 	}
-	l.text = bytes.TrimRight(text, " \t\r\n")
+	l.raw, l.text = text, bytes.TrimRight(text, " \t\r\n")
 	return l.err == nil && (err == nil || len(text) > 0)
 }
 

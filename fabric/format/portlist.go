@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -91,7 +92,7 @@ func loadPortList(r io.Reader, name string, row func(p *portList, line string) e
 	var unknown error
 	for p.next() {
 		line := strings.TrimLeft(string(p.lines.text), "\r")
-		if p.cut && (beginsRow(line) || line == "" && p.header.t != 0) { // rows below a header begin with blanks
+		if p.cut && (beginsRow(line) || line == "" && p.header.t != 0 && !bytes.ContainsRune(p.raw, '\t')) { // rows below a header begin with spaces
 			p.endsWithin(p.at)
 		}
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
