@@ -2,6 +2,7 @@ package cabling
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/xuri/excelize/v2"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -730,5 +733,42 @@ func TestCompareDevices(t *testing.T) {
 	}
 	if r.Same() || r.Right != 4 {
 		t.Errorf("same %t, %d right", r.Same(), r.Right)
+	}
+}
+
+// Work orders in a workbook are texts in columns that show them; in HTML nothing of a plan is markup.
+func TestOrders(t *testing.T) {
+	plan, live := pairOf(t, strings.TrimSpace(`
+		= sw-1/1 - n1/1
+		sw-1/2 - =cmd<b>x</b>/1 # =1+1`))
+	r := Compare(plan, live)
+	var book, page bytes.Buffer
+	if err := errors.Join(r.WriteXLSX(&book), r.WriteHTML(&page, "<i>plan</i>.csv")); err != nil {
+		t.Fatal(err)
+	}
+	x, err := excelize.OpenReader(bytes.NewReader(book.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	rows, err := x.GetRows("Actions")
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, name := range rows[0] {
+		cell, _ := excelize.CoordinatesToCellName(i+1, 2)
+		column, _ := excelize.ColumnNumberToName(i + 1)
+		formula, _ := x.GetCellFormula("Actions", cell)
+		kind, _ := x.GetCellType("Actions", cell)
+		width, _ := x.GetColWidth("Actions", column)
+		if formula != "" || kind == excelize.CellTypeFormula || width < float64(len(name)) {
+			t.Errorf("column %s: formula %q, type %d, width %.0f", name, formula, kind, width)
+		}
+	}
+	if i := slices.Index(rows[0], "source"); i < 0 || rows[1][i] != "=1+1" {
+		t.Errorf("got %q", rows[1])
+	}
+	if text := page.String(); strings.Contains(text, "<b>x") || strings.Contains(text, "<i>plan") || !strings.Contains(text, "&lt;b&gt;x") || strings.Count(text, `type="checkbox"`) != 1 {
+		t.Error(text)
 	}
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"archive/zip"
 	"bytes"
 	"fmt"
 	"io"
@@ -381,5 +382,40 @@ func TestPlanJSON(t *testing.T) {
 				t.Errorf("place: got %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// TestPlanArchives: the files of an archive are one plan, with those beside it.
+func TestPlanArchives(t *testing.T) {
+	pack := func(names ...string) PlanFile {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for _, f := range planFiles(t, names...) {
+			w, err := z.Create("plans/" + f.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(w, f)
+		}
+		w, _ := z.Create("readme.txt")
+		io.WriteString(w, "Cabling is done by night.")
+		z.Close()
+		return PlanFile{"all.zip", &b}
+	}
+	rest := []string{"cvt_nodes.csv", "cvt_profile.csv", "cvt_floor.csv"}
+	for _, files := range [][]PlanFile{{pack(append(rest, "cvt_links.csv")...)}, append(planFiles(t, "cvt_links.csv"), pack(rest...))} {
+		f, err := LoadPlan(files, PlanOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(planCables, cablesOf(f)); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		if got, want := planProblemsOf(f), "left out: all.zip: not read: readme.txt (unknown format)\n"; got != want {
+			t.Errorf("got %s", got)
+		}
+	}
+	if _, err := LoadPlan([]PlanFile{pack()}, PlanOptions{Map: PlanMap{}}, nil); err == nil || err.Error() != "all.zip: no plan of cables among its 1 file; not read: readme.txt (unknown format)" {
+		t.Errorf("got %v", err)
 	}
 }
