@@ -97,3 +97,32 @@ func TestTerminalTrial(t *testing.T) {
 		s.exit(tt.status)
 	}
 }
+
+// TestTerminalFollow: cabling --follow reports an action when hands have done it, and Ctrl-C ends it alone.
+func TestTerminalFollow(t *testing.T) {
+	home := t.TempDir()
+	hands := "def scenario(sim):\n    sim.unlink('leaf-3/3')\n    sim.unlink('leaf-4/4')\n    at('12s', lambda: sim.link('leaf-4/4'))\n    at('2m', lambda: sim.link('leaf-3/3'))\n"
+	if err := os.WriteFile(filepath.Join(home, "hands.star"), []byte(hands), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startTerminalOf(t, terminalOf{home: home, columns: 200, pager: "cat"}, "-F", "sim:fattree:k=4,levels=2", "--virtual-time")
+	run := func(line, want string) {
+		t.Helper()
+		s.expect("> ")
+		s.send(line + "\r")
+		s.expect(want)
+	}
+	run("snapshot plan.fab", "16 links, complete, the tables of 6 switches\r\n")
+	run("sim.play('hands.star')", "\r\n")
+	run("cabling plan.fab --follow", "2 actions; at most 8 requests every 5s, and a sweep a minute while ports are out of reach; Ctrl-C ends\r\n")
+	s.expect(": leaf-4/4 is linked with spine-2/4\r\n1 of 2 done\r\n")
+	s.expect(": leaf-3/3 is linked with spine-1/3\r\n2 of 2 done\r\n16 of 16 cables as planned\r\n")
+	run("sim.unlink('leaf-3/3')", "\r\n")
+	run("cabling plan.fab --follow", "1 action; at most 4 requests every 5s")
+	s.send(ctrlC)
+	s.expect("interrupted\r\n")
+	run("6*7", "\n42\r\n")
+	s.expect("> ")
+	s.send(ctrlD)
+	s.exit(0)
+}

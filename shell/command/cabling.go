@@ -34,9 +34,11 @@ them: the least number of moves, with both ends, rack by rack.
 
 PLAN is a file that -F file: reads: a P2P or A/Z sheet (CSV, xlsx), UFM's NDT,
 topoconfig.conf, cables of NetBox, a .topo, a snapshot ("fabsh help formats"). Several
-files are one plan, such as sheets of links and of nodes. Devices are matched by GUID, by
-name in different spellings, and by their cables. Names that were not found are one list,
-with the nearest names. --write-plan writes the fabric as a plan.
+files are one plan, such as sheets of links and of nodes, and so are those of an archive.
+Devices are matched by GUID, by name in different spellings, by serial number, and by
+their cables. Names that were not found are one list, with the nearest names. Models,
+firmware, roles, rails and subnet managers of the plan are compared as far as the fabric
+has them. --write-plan writes the fabric as a plan.
 
 missing: planned, and no link. undefined: a cable that is not planned. miswired: another
 device or port at the other end. down: the link does not come up. slower: narrower or
