@@ -451,3 +451,23 @@ func parseSubnet(text string) (*fabric.Subnet, error) {
 	s.Switches = slices.Compact(s.Switches)
 	return s, nil
 }
+
+// States returns the states of all jobs of a subnet below dir that can be read, by name.
+func States(dir string, s fabric.Subnet) (list []*State) {
+	files, _ := os.ReadDir(s.Folder(dir))
+	for _, file := range files {
+		name, ok := strings.CutSuffix(file.Name(), ".state")
+		if !ok {
+			continue
+		}
+		if st, err := OpenState(dir, s, name); err == nil {
+			if st.Read(); st.Reset == nil {
+				list = append(list, st)
+			}
+		}
+	}
+	return list
+}
+
+// Job returns the name of the job.
+func (st *State) Job() string { return st.job }

@@ -129,6 +129,38 @@ func (c *Contributor) Findings(job string, found []audit.Finding, judged func(au
 	}
 }
 
+// States adds to a new history what the states of earlier runs of audits have: their findings, since when each
+// was found. The files stay: older versions of fabsh, and jobs, go on with them. Members are findings of
+// their own, as in the state.
+func (r *Recorder) States(ctx context.Context, list []*audit.State) error {
+	return r.inBatch(ctx, func(b *batch) error {
+		if len(b.rows(tablePending, "name = 'states'")) > 0 {
+			return nil
+		}
+		b.mark("states", r.lastT)
+		for _, st := range list {
+			c := &Contributor{b, 0, map[*table]int64{}}
+			found, at := st.LastRun()
+			if len(b.rows(tableFinding, "job = ? limit 1", st.Job())) > 0 {
+				continue // it has contributed since
+			}
+			seen := map[string]bool{}
+			for i := range found {
+				f := &found[i]
+				if key := f.ID(); !seen[key] && len(seen) < maxFindings {
+					seen[key] = true
+					var node, port any
+					if len(f.Subject.Ends) > 0 {
+						node, port = c.place(f.Subject.Ends[0].Node, f.Subject.Ends[0].Num)
+					}
+					b.insert(tableFinding, key, st.Job(), f.Since.Unix(), nil, max(at.Unix(), f.Since.Unix()), int64(f.Severity), node, port, f.Subject.Name(), f.Message)
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // checkOf returns the check of the key of a finding.
 func checkOf(key string) string {
 	for i := range key {

@@ -68,8 +68,11 @@ func (s *Store) Grown(t *testing.T) (days map[string]uint64, fifth []time.Time) 
 }
 
 // Traffic returns the mean of what ports sent in all hours, in MB/s, and how many hours of ports those are.
-func (s *Store) Traffic(t *testing.T) (mean float64, n int) {
-	id, _, err := s.wordID(t.Context(), "sample", SampleMean)
+func (s *Store) Traffic(t *testing.T) (mean float64, n int) { return s.Samples(t, SampleMean) }
+
+// Samples returns the mean of the samples of a kind in all hours, and how many hours of ports those are.
+func (s *Store) Samples(t *testing.T, kind string) (mean float64, n int) {
+	id, _, err := s.wordID(t.Context(), "sample", kind)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -439,3 +439,73 @@ func writeUntilKilled(t *testing.T, dir string) {
 		fmt.Println("added", i)
 	}
 }
+
+// TestStates: a new history begins with the findings of earlier runs of audits, once; the states stay as they
+// are, so that a version of fabsh without a history goes on with them.
+func TestStates(t *testing.T) {
+	s := newSubnet(t, "fattree:k=4")
+	dir := t.TempDir()
+	subnet := fabric.SubnetOf(s.sweep(), "")
+	st, err := audit.OpenState(dir, subnet, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := s.now.Add(-48 * time.Hour)
+	port := s.f.OfType(mad.NodeTypeSwitch)[0].Port(1)
+	st.SetFindings([]audit.Finding{finding(port, "link.width")}, true, nil, since)
+	st.Align(audit.Moment{Time: since.Add(time.Hour)})
+	if err := st.Save(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(subnet.Folder(dir), "job.state")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(subnet.Folder(dir), history.FileName)
+	r := s.recorder(path)
+	defer r.Close()
+	s.record(r)
+	for range 2 {
+		if err := r.States(t.Context(), audit.States(dir, subnet)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := r.Rows(t, "finding", "")
+	if len(rows) != 1 || rows[0][2] != since.Unix()+3600 && rows[0][2] != since.Unix() || rows[0][3] != nil || rows[0][7] == nil {
+		t.Errorf("findings: %v", rows)
+	}
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the state was changed: %v", err)
+	}
+	sound(t, path)
+}
+
+// TestWide: a counter that grows at most ports is kept by hour, also by the recorder that goes on.
+func TestWide(t *testing.T) {
+	s := newSubnet(t, "fattree:k=12")
+	path := filepath.Join(t.TempDir(), history.FileName)
+	r := s.recorder(path)
+	m := &meters{map[audit.PortKey]*[3]uint64{}, nil}
+	for i := range 4 {
+		s.now = s.now.Add(5 * time.Minute)
+		f := s.sweep()
+		for i := range f.Ports() {
+			m.of(&f.Ports()[i])[0] += 300
+		}
+		x, err := r.Record(t.Context(), history.Cycle{Time: s.now, Fabric: f, Counters: m.read(f, s.now)})
+		if err != nil || i > 0 && (len(x.Wide) != 1 || x.Wide[0] != "symbol_error_counter" || x.Grown > 0) {
+			t.Fatal(err, x)
+		}
+		r.Close()
+		r = s.recorder(path)
+	}
+	defer r.Close()
+	if rows := r.Rows(t, "err5", ""); len(rows) > 0 {
+		t.Errorf("%d rows", len(rows))
+	}
+	if mean, n := r.Samples(t, "symbol_error_counter"); n != 2*s.f.Links() || mean < 0.95 || mean > 1.05 {
+		t.Errorf("%g errors a second at %d ports, want 1", mean, n)
+	}
+	sound(t, path)
+}

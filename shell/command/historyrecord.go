@@ -125,6 +125,11 @@ func recordHistory(ctx context.Context, s *session.Session, o recordOptions) (er
 			return &session.HostError{Err: err}
 		}
 		s.Print(recordLine(sum, f))
+		if x.cycles++; x.cycles == 1 {
+			if err := r.States(ctx, audit.States(s.StateDir, fabric.SubnetOf(f, o.subnet))); err != nil {
+				s.Warn("history record: the findings of earlier runs were not added: %v", err)
+			}
+		}
 		if o.every == 0 {
 			return nil
 		}
@@ -161,6 +166,7 @@ type recording struct {
 	options  recordOptions
 	recorder *history.Recorder
 	poller   audits.Poller
+	cycles   int
 }
 
 // read returns the cycle of a sweep.
