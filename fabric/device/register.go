@@ -24,6 +24,13 @@ func ReadLabels(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Rea
 	return readRegisters(ctx, c, f, "MSGI")
 }
 
+// ReadErrorRates reads the bit error rates of ports with a link: the statistical counters of PPCNT, of devices of
+// NVIDIA that answer MGIR. The result is like that of ReadRegisters.
+func ReadErrorRates(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Reading, error) {
+	return readRegisters(ctx, c, f, "PPCNT")
+}
+
+// readRegisters reads MGIR, and of the devices that have it the registers of these names.
 func readRegisters(ctx context.Context, c *sa.Client, f *fabric.Fabric, names ...string) (fabric.Reading, error) {
 	r := answerReader{ctx: ctx, client: c, f: f}
 	c.Engine.KnowNodes(f.NodeInfos())
@@ -68,7 +75,7 @@ func readRegisters(ctx context.Context, c *sa.Client, f *fabric.Fabric, names ..
 	for _, x := range []struct {
 		name           string
 		ports, through []*fabric.Port
-	}{{"MTMP", have, have}, {"MSGI", switches, switches}, {"PDDR", ports, through}} {
+	}{{"MTMP", have, have}, {"MSGI", switches, switches}, {"PDDR", ports, through}, {"PPCNT", ports, through}} {
 		if !slices.Contains(names, x.name) {
 			continue
 		}
@@ -94,6 +101,9 @@ func (r *answerReader) registers(local *engine.Port, name string, ports, through
 			}
 			if f := layout.Field("page_select"); f != nil {
 				f.SetUint(content, uint64(mad.DiagnosticPageModule))
+			}
+			if f := layout.Field("grp"); f != nil {
+				f.SetUint(content, uint64(mad.CounterGroupStatistical))
 			}
 			calls[i].PutMAD(mad.Header{Class: mad.ClassVendor0A, ClassVersion: 1, Method: mad.MethodGet, Attribute: mad.AttrAccessRegister.ID, Modifier: uint32(layout.Register)}, nil)
 			mad.PutRegister(calls[i].MAD[:], layout, content)

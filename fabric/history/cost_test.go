@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,6 +67,70 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 var used time.Duration
+
+// TestDayOfCycles reports what two days of a full subnet take: traffic of which 1 of 12 ports changes each hour,
+// and 521 counters that grow in a cycle at 1050 ports.
+func TestDayOfCycles(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("takes minutes; set FABSH_SOAK")
+	}
+	f, _, err := sim.Parse("fattree:k=36,levels=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	path := filepath.Join(t.TempDir(), history.FileName)
+	r, err := history.NewRecorder(t.Context(), path, fabric.SubnetOf(f, ""), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	random := rand.New(rand.NewPCG(1, 1))
+	m := &meters{map[audit.PortKey]*[3]uint64{}, nil}
+	rates := make([]float64, len(f.Ports()))
+	size := func() int64 {
+		o, err := r.Overview(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Bytes
+	}
+	var begin int64
+	var cpu, worst time.Duration
+	cycles := 0
+	for i := range 288 + 14 {
+		now = now.Add(5 * time.Minute)
+		if i == 2 {
+			begin = size()
+		}
+		for j := range rates {
+			if i%12 == 0 && (i == 0 || random.IntN(12) == 0) {
+				rates[j] = math.Exp(random.NormFloat64()*2 + 18)
+			}
+			v := m.of(&f.Ports()[j])
+			v[2] += uint64(rates[j] * (0.9 + 0.2*random.Float64()) * 75)
+			if j%68 == 0 && random.IntN(2) == 0 {
+				v[0]++
+			}
+		}
+		c := history.Cycle{Time: now, Every: 5 * time.Minute, Fabric: f, Counters: m.read(f, now), Traffic: true}
+		before := cpuTime()
+		if _, err := r.Record(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if d := cpuTime() - before; i > 2 {
+			cpu, worst, cycles = cpu+d, max(worst, d), cycles+1
+		}
+	}
+	tiles, rows := 0, 0
+	for _, row := range r.Rows(t, "tile", "") {
+		tiles += len(row[3].([]byte))
+	}
+	for _, name := range []string{"err5", "err60", "err_day"} {
+		rows += len(r.Rows(t, name, ""))
+	}
+	t.Logf("a cycle: %v of CPU, at most %v; a day: %d kB, of which tiles %d kB, and %d rows of errors", cpu/time.Duration(cycles), worst, (size()-begin)>>10, tiles>>10, rows)
+}
 
 // newReads returns a function that makes reads of the counters of all ports with a link, each later than the
 // one before; at some of them, errors grow.

@@ -94,6 +94,36 @@ func ModulesOf(f *fabric.Fabric) (list []Module) {
 	return list
 }
 
+// RatesOf returns the bit error rates among the answers that came with a fabric (device.ReadErrorRates).
+func RatesOf(f *fabric.Fabric) (list []BER) {
+	layout := mad.RegisterNamed("PPCNT")
+	for _, a := range f.Answers() {
+		if a.Node == fabric.NoNode || a.Class != mad.ClassVendor0A || a.ID != mad.AttrAccessRegister.ID || a.Modifier != uint32(layout.Register) || len(a.Data) < layout.Size {
+			continue
+		}
+		page := layout.Resolve(a.Data, 0)
+		if page.Field("raw_ber_coef") == nil {
+			continue
+		}
+		rate := func(name string) float64 {
+			magnitude := page.Field(name + "_ber_magnitude").Uint(a.Data)
+			switch {
+			case magnitude == 0: // not measured
+				return math.NaN()
+			case magnitude >= 254: // 15e-255: no error was counted
+				return 0
+			}
+			return float64(page.Field(name+"_ber_coef").Uint(a.Data)) * math.Pow(10, -float64(magnitude))
+		}
+		b := BER{Node: f.Nodes()[a.Node].GUID(), Port: int(a.Port), Up: -1, Raw: rate("raw"), Effective: rate("effective"), Symbol: rate("symbol")}
+		if ms := page.Field("time_since_last_clear").Uint(a.Data); ms < math.MaxInt64/uint64(time.Millisecond) {
+			b.Up = time.Duration(ms) * time.Millisecond
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
 // WantsModules reports whether the modules have not been recorded on the day of now, UTC.
 func (r *Recorder) WantsModules(now time.Time) bool {
 	return r.modulesDay < dayOf(now.Unix())

@@ -38,8 +38,8 @@ func historyRecordCommand(p *session.Program) *cobra.Command {
 		Long: `Sweep the fabric every five minutes, read the counters of all ports with a link, and add
 what changed to the history, until Ctrl-C; with --once, do it once: for cron. A sweep
 sends what "discover()" does, about one datagram for each port; the counters take one to
-three more for each port. Once a day the registers of devices and modules are read where
-devices have them: serial numbers, temperature, light.
+three more for each port. Of devices of NVIDIA that have registers, bit error rates are read
+once an hour, and modules once a day: serial numbers, temperature, light.
 
 One process records the history of a subnet. A failed sweep adds nothing, is reported on
 standard error, and is a gap in the history. If less than 5 % or 1 GiB of the disk is
@@ -167,6 +167,7 @@ type recording struct {
 	recorder *history.Recorder
 	poller   audits.Poller
 	cycles   int
+	hour     time.Time // in which bit error rates were read last
 }
 
 // read returns the cycle of a sweep.
@@ -189,7 +190,16 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 		}
 		c.Counters = x.poller.Last()
 	}
-	if now := s.Clock.Now(); x.recorder.WantsModules(now) {
+	now := s.Clock.Now()
+	if hour := now.Truncate(time.Hour); !hour.Equal(x.hour) {
+		x.hour = hour
+		rates, err := device.ReadErrorRates(ctx, topology.EnvOf(s.Runtime).SA, f)
+		if err != nil {
+			return c, err
+		}
+		c.Rates = history.RatesOf(f.Bare().With(fabric.Reading{Answers: rates.Answers}))
+	}
+	if x.recorder.WantsModules(now) {
 		registers, err := device.ReadRegisters(ctx, topology.EnvOf(s.Runtime).SA, f)
 		if err != nil {
 			return c, err
@@ -301,7 +311,7 @@ func importSnapshots(ctx context.Context, s *session.Session, paths []string, gi
 		}
 	}()
 	for _, x := range list {
-		if last := r.Last(); !last.IsZero() && !x.when.After(last) {
+		if last := r.Last(); !last.IsZero() && !x.when.Truncate(time.Second).After(last) {
 			return fmt.Errorf("%s: of %s, and the last sweep of the history is of %s; import into a new history (--subnet NAME or --state DIR)", x.path, x.when.Format(time.RFC3339), last.Local().Format(time.RFC3339))
 		}
 		if err := audit.CheckSubnet(s.StateDir, fabric.SubnetOf(x.f, given)); err != nil {
