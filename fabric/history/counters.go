@@ -344,7 +344,7 @@ func (w *writer) hour() *hours {
 	if w.hours == nil {
 		if data, ok := w.pending("hours"); ok {
 			if h, err := decodeHours(data); err == nil {
-				w.Recorder.hours = h
+				w.Recorder.hours, w.Recorder.loadedHours = h, true
 			}
 		}
 	}

@@ -170,6 +170,7 @@ type Recorder struct {
 	rowsSince          int64             // first cycle of this recorder; 0: none
 	readIDs            []readID          // of the ports of read, in its order
 	hours              *hours
+	loadedHours        bool            // in this cycle
 	grades             map[int64]int64 // of bit error rates, by port
 	purged, modulesDay int64           // the days on which old rows were removed, and modules recorded, last
 	guard              func(path string) string

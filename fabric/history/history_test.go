@@ -442,3 +442,25 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d and %d cycles, want %d and one more; %q %v", before.Cycles, after.Cycles, n, v, err)
 	}
 }
+
+// TestDuplicate: links of two nodes with one GUID are each one life, and no event in each sweep.
+func TestDuplicate(t *testing.T) {
+	s := newSubnet(t, "fattree:k=4")
+	path := filepath.Join(t.TempDir(), history.FileName)
+	hosts := s.f.OfType(mad.NodeTypeCA)
+	r := s.recorder(path)
+	defer r.Close()
+	s.record(r)
+	if err := s.Edit.NodeGUID(hosts[5].GUID(), 1, hosts[6].GUID()); err != nil {
+		t.Fatal(err)
+	}
+	s.record(r)
+	for range 3 {
+		if _, x := s.record(r); len(x.Events) > 0 {
+			t.Errorf("nothing happened: %s", words(x.Events))
+		}
+	}
+	if v, err := r.Check(t.Context()); err != nil || len(v.Damage) > 0 {
+		t.Errorf("check: %q %v", v.Damage, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,6 +78,13 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 		return nil, r.failed(err)
 	}
 	defer tx.Rollback()
+	r.loadedHours = false
+	done := false
+	defer func() {
+		if !done && r.loadedHours { // they are still pending
+			r.hours = nil
+		}
+	}()
 	w := &writer{Recorder: r, sweep: sweep, batch: newBatch(ctx, tx), t: c.Time.Unix(), added: map[portKey]int64{}, addedWords: map[wordKey]int64{}}
 	if clock := w.t; r.last != nil && clock <= r.lastT {
 		w.t = r.lastT + 1
@@ -110,6 +118,7 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 	if err := tx.Commit(); err != nil {
 		return nil, r.failed(err)
 	}
+	done = true
 	for _, f := range w.after {
 		f()
 	}
@@ -343,18 +352,33 @@ func (w *writer) compare(was, now *fabric.Fabric) match {
 		seen[k] = true
 		return first
 	}
-	kept := make([]bool, len(now.Ports())) // by id of the first end of a link that was there
+	twice := duplicates(was, now)
+	isTwice := func(c cable) bool {
+		return len(twice) > 0 && (twice[c.a.Node().GUID()] || twice[c.b.Node().GUID()])
+	}
+	// Links at a GUID that is there twice are compared by name of their ends alone.
+	before, after := map[[2]portKey]bool{}, map[[2]portKey]bool{}
+	for i := 0; len(twice) > 0 && i < len(now.Ports()); i++ {
+		if c, ok := cableAt(&now.Ports()[i]); ok && isTwice(c) {
+			after[c.key()] = true
+		}
+	}
+	kept := make([]bool, len(now.Ports())) // by id of the ends of a link that was there
 	if was != nil {
 		for i := range was.Ports() {
 			c, ok := cableAt(&was.Ports()[i])
 			if !ok {
 				continue
 			}
-			a, b := same.port(c.a), same.port(c.b)
-			if a == nil || b == nil || a.Peer() != b {
-				if changed(c) {
+			if isTwice(c) {
+				if before[c.key()] = true; !after[c.key()] && changed(c) {
 					w.down(c, same)
 				}
+				continue
+			}
+			a, b := same.port(c.a), same.port(c.b)
+			if a == nil || b == nil || a.Peer() != b {
+				w.down(c, same)
 				continue
 			}
 			kept[a.ID()], kept[b.ID()] = true, true
@@ -371,7 +395,7 @@ func (w *writer) compare(was, now *fabric.Fabric) match {
 	clear(seen)
 	for i := range now.Ports() {
 		c, ok := cableAt(&now.Ports()[i])
-		if !ok || kept[c.a.ID()] || !changed(c) {
+		if !ok || kept[c.a.ID()] || isTwice(c) && (before[c.key()] || !changed(c)) {
 			continue
 		}
 		a, b := w.port(keyOf(c.a), c.a.Node().Type()), w.port(keyOf(c.b), c.b.Node().Type())
@@ -385,6 +409,27 @@ func (w *writer) compare(was, now *fabric.Fabric) match {
 		}
 	}
 	return same
+}
+
+// duplicates returns the GUIDs that several nodes of a fabric have.
+func duplicates(list ...*fabric.Fabric) map[mad.GUID]bool {
+	twice := map[mad.GUID]bool{}
+	for _, f := range list {
+		if f == nil {
+			continue
+		}
+		guids := make([]mad.GUID, len(f.Nodes()))
+		for i := range guids {
+			guids[i] = f.Nodes()[i].GUID()
+		}
+		slices.Sort(guids)
+		for i := 1; i < len(guids); i++ {
+			if guids[i] == guids[i-1] {
+				twice[guids[i]] = true
+			}
+		}
+	}
+	return twice
 }
 
 // matchNodes returns the nodes of now by those of was, and the nodes of now that are not in was. Of
