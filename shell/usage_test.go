@@ -168,6 +168,7 @@ func TestFileErrors(t *testing.T) {
 		{line: "history --file FILE"},
 		{line: "history changes --file FILE"},
 		{line: "history check --file FILE"},
+		{line: "history compact --file FILE"},
 		{line: "history copy copy.db --file FILE"},
 		{line: "history flaps --file FILE"},
 		{line: "history link --file FILE leaf-1/1"},

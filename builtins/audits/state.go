@@ -337,7 +337,7 @@ func openState(c *lang.Call, dir string, job Job) (*audit.State, *format.FileLoc
 	return st, held, nil
 }
 
-// recordedDowns returns the link-downs in the history of the subnet; nil: there is none, or it cannot be read.
+// recordedDowns returns the link-downs in the history of the subnet; nil if it does not exist or cannot be read.
 func (x *jobRun) recordedDowns(c *lang.Call) *history.PortDowns {
 	if x == nil || x.dir == "" || x.looked {
 		if x == nil {

@@ -13,19 +13,24 @@ import (
 // ErrInUse reports that another process has the history open.
 var ErrInUse = errors.New("another process uses the history; stop it, or try again")
 
-// Compact writes the history at path anew without unused pages, checks the result, and replaces the file. No
+// Compact rewrites the history at path without unused pages, checks the result, and replaces the file. No
 // recorder and no reader may have it open; what a contributor writes meanwhile is waited for, or is
 // written to the new file. It returns the sizes before and after.
 func Compact(ctx context.Context, path string) (before, after int64, err error) {
-	if !exists(path) {
-		return 0, 0, fmt.Errorf("%s: %w", path, ErrNone)
+	if err := checkFile(path); err != nil {
+		return 0, 0, err
 	}
+	s, err := Open(ctx, path) // before a lock is made beside another kind of file
+	if err != nil {
+		return 0, 0, err
+	}
+	s.Close()
 	lock, err := format.AcquireLock(path + ".lock")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer lock.Release()
-	s, err := open(ctx, path, recorderOptions)
+	s, err = open(ctx, path, recorderOptions)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -49,7 +54,7 @@ func Compact(ctx context.Context, path string) (before, after int64, err error) 
 			return 0, 0, s.failed(err)
 		}
 	}
-	// Nobody writes from here on: the lock of the file is exclusive.
+	// No process writes from here on: the lock of the file is exclusive.
 	if _, err := s.db.ExecContext(ctx, "update meta set value = value where key = 'schema'"); err != nil {
 		return 0, 0, s.failed(err)
 	}
@@ -85,7 +90,7 @@ func checkCopy(ctx context.Context, path string) error {
 	defer s.Close()
 	v, err := s.Check(ctx)
 	if err == nil && len(v.Damage) > 0 {
-		err = fmt.Errorf("%s: the history stays as it is, because it is damaged: %s; fabsh history check", strings.TrimSuffix(path, ".new"), v.Damage[0])
+		err = fmt.Errorf("%s: the history is unchanged, because it is damaged: %s; fabsh history check", strings.TrimSuffix(path, ".new"), v.Damage[0])
 	}
 	return err
 }

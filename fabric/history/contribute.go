@@ -171,7 +171,7 @@ func checkOf(key string) string {
 	return key
 }
 
-// Acks copies the acknowledgements of the file: new ones begin, and those that are not in it any more end.
+// Acks copies the acknowledgements of the file: new ones begin, and those that it no longer has end.
 func (c *Contributor) Acks(list audit.Acks) {
 	now := map[string]audit.Ack{}
 	for _, a := range list {

@@ -116,7 +116,7 @@ func (w *writer) counters(c Cycle, same match, now *fabric.Fabric) {
 	}
 }
 
-// lastRead returns the counters of the last cycle; nil: there are none.
+// lastRead returns the counters of the last cycle; nil if they are unknown.
 func (w *writer) lastRead() *audit.Read {
 	data, ok := w.pending("read")
 	if w.read != nil || !ok {

@@ -59,20 +59,28 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if IsServer(path) {
 		return openServer(ctx, path)
 	}
-	st, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, format.FileError(err)
-	case st.IsDir():
-		return nil, fmt.Errorf("%s: is a directory", path)
-	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a file", path)
+	if err := checkFile(path); err != nil {
+		return nil, err
 	}
 	s, err := open(ctx, path, "mode=ro&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
 	if err != nil && !exists(path+"-wal") { // in a folder that this user cannot write
 		s, err = open(ctx, path, "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
 	}
 	return s, err
+}
+
+// checkFile returns an error unless path is a file.
+func checkFile(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return format.FileError(err)
+	case st.IsDir():
+		return fmt.Errorf("%s: is a directory", path)
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("%s: not a file", path)
+	}
+	return nil
 }
 
 func exists(path string) bool {
@@ -295,7 +303,7 @@ func (r *Recorder) resume(ctx context.Context) error {
 	return err
 }
 
-// Last is the time of the last cycle; zero: there is none.
+// Last is the time of the last cycle; zero without a cycle.
 func (r *Recorder) Last() time.Time {
 	if r.last == nil {
 		return time.Time{}

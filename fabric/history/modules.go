@@ -10,8 +10,8 @@ import (
 	"fabsh/mad"
 )
 
-// Module is a module or cable in a port, with its readings; NaN where there is none. Without a serial number
-// it is not known or, as in a port without a module, there is none.
+// Module is a module or cable in a port, with its readings; NaN is an unknown reading. The serial number is
+// empty if it is unknown, and of a port without a module.
 type Module struct {
 	Node         mad.GUID
 	Port         int
@@ -21,7 +21,7 @@ type Module struct {
 	TxPower      float64
 }
 
-// BER is the bit error rates of a port; NaN where there is none.
+// BER is the bit error rates of a port; NaN is an unknown rate.
 type BER struct {
 	Node      mad.GUID
 	Port      int

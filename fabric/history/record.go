@@ -92,6 +92,7 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 			w.event(Event{Kind: ClockBack, Was: timeText(r.lastT), Now: timeText(clock)})
 		}
 	}
+	w.prepared = map[string]*sql.Stmt{}
 	if r.guard != nil {
 		w.full = r.guard(r.path)
 	}

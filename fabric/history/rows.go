@@ -147,6 +147,8 @@ type batch struct {
 	fresh  map[*table][][]any // rows to be inserted
 	other  map[*table][][]any // rows to be replaced
 	cycle  uint64             // sum of the rows of cycle and event
+	// prepared are statements of the transaction that are used often, by text; nil: they are not kept.
+	prepared map[string]*sql.Stmt
 }
 
 func newBatch(ctx context.Context, tx *sql.Tx) batch {
@@ -163,7 +165,7 @@ func (b *batch) exec(statement string, args ...any) {
 // are several, or by write.
 func (b *batch) insert(t *table, row ...any) { b.put(t, nil, row) }
 
-// put replaces a row by one of the same key; old is nil if there is none.
+// put replaces a row by one of the same key; old is nil if the key is new.
 func (b *batch) put(t *table, old, row []any) {
 	if b.err != nil {
 		return
@@ -206,10 +208,30 @@ func (b *batch) flush(t *table) {
 				args = append(args, row...)
 			}
 			one := "(?" + strings.Repeat(",?", len(t.columns)-1) + ")"
-			b.exec("insert into "+t.name+"("+strings.Join(t.columns, ",")+") values "+one+strings.Repeat(","+one, n-1)+x.end, args...)
+			text := "insert into " + t.name + "(" + strings.Join(t.columns, ",") + ") values " + one + strings.Repeat(","+one, n-1) + x.end
+			if b.prepared != nil && n*len(t.columns) > maxParameters/2 {
+				b.execPrepared(text, args)
+			} else {
+				b.exec(text, args...)
+			}
 			rows = rows[n:]
 		}
 	}
+}
+
+// execPrepared is exec of a statement that is used often.
+func (b *batch) execPrepared(text string, args []any) {
+	if b.err != nil {
+		return
+	}
+	stmt := b.prepared[text]
+	if stmt == nil {
+		if stmt, b.err = b.tx.PrepareContext(b.ctx, text); b.err != nil {
+			return
+		}
+		b.prepared[text] = stmt
+	}
+	_, b.err = stmt.ExecContext(b.ctx, args...)
 }
 
 // replace is the clause by which a row replaces one of its key.

@@ -125,7 +125,7 @@ func (o *exporterOptions) params() params {
 		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)"},
 		{name: "families", to: &o.families, doc: "export only the metrics `NAMES`, separated by commas; * matches any text"},
 		{name: "read", to: &o.reads, values: namesRead(), doc: "also read the metrics `NAMES`, separated by commas, which cost requests in each cycle: " + strings.Join(namesRead(), ", ")},
-		{name: "history", to: &o.history, alone: historyOfSubnet, file: true, doc: "add each cycle to the history in `FILE` (default: that of the subnet in --state)"},
+		{name: "history", to: &o.history, alone: historyOfSubnet, doc: "add each cycle to the history in `FILE` (default: that of the subnet in --state)"},
 		{name: "nonzero", to: &o.nonzero, doc: "leave out error counters that are 0"},
 		{name: "web.config.file", to: &o.config, file: true, doc: "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit"},
 		{name: "web.systemd-socket", to: &o.systemd, doc: "use the sockets that systemd passes, and listen nowhere else"},

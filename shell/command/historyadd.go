@@ -27,7 +27,7 @@ func addToHistory(ctx context.Context, s *session.Session, folder string, f func
 	}
 }
 
-// historyFolder returns the directory of the history of a subnet; "": there is none.
+// historyFolder returns the directory of the history of a subnet; "" without one.
 func historyFolder(s *session.Session, subnet fabric.Subnet) string {
 	if s.StateDir == "" || !subnet.IsKnown() || audit.CheckSubnet(s.StateDir, subnet) != nil {
 		return ""

@@ -223,8 +223,8 @@ func historyCompactCommand(p *session.Program) *cobra.Command {
 	var o historyOptions
 	c := &cobra.Command{
 		Use:   "compact",
-		Short: "Write the history anew without unused space",
-		Long: `Write the history anew without the space of rows that were removed, check the result, and
+		Short: "Rewrite the history without unused space",
+		Long: `Rewrite the history without the space of rows that were removed, check the result, and
 replace the file. No recorder or reader may use it meanwhile. It needs as much free
 space as the history has.`,
 		Example: `  fabsh history compact`,
@@ -236,6 +236,9 @@ space as the history has.`,
 					return err
 				}
 				before, after, err := history.Compact(ctx, path)
+				if err != nil && o.file != "" && !errors.Is(err, history.ErrInUse) { // a wrong command line
+					return err
+				}
 				if err != nil {
 					return &session.HostError{Err: err}
 				}
