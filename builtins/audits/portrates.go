@@ -15,14 +15,16 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/history"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
 )
 
 // portRates is the value `port_rates`: the rates of a port's counters.
 type portRates struct {
-	audit.PortRates          // rates are of the newest window
-	summary         *summary // of that window; nil: not made yet
+	audit.PortRates                    // rates are of the newest window
+	summary         *summary           // of that window; nil: not made yet
+	recorded        *history.PortDowns // in the history of the subnet; nil if unknown
 }
 
 // PortRatesType is the type of port_rates in scripts.
@@ -203,7 +205,7 @@ func (r *portRates) summed() *summary {
 	newest := r.newest()
 	s.moving, s.saturated, s.silent = newest.Errors()
 	s.fell, s.reset = newest.Fell()
-	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell && r.quietBefore()
+	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell && r.quietBefore() && (r.recorded == nil || !r.recorded.Any(r.Port.Node().GUID(), r.Port.Num()))
 	r.summary = s
 	return s
 }
@@ -306,8 +308,8 @@ False
 		r, now := c.Recv.(*portRates), c.Fiber().Clock().Now()
 		list := r.Downs(now)
 		d := audit.JudgeDowns(list, now)
-		if h := collectorOf(c.Fiber()).job.recordedDowns(c); h != nil { // without downs of hosts that restarted
-			if recorded := audit.JudgeDowns(h.Of(r.Port.Node().GUID(), r.Port.Num()), now); recorded.Reach >= d.Reach {
+		if r.recorded != nil { // without downs of hosts that restarted
+			if recorded := audit.JudgeDowns(r.recorded.Of(r.Port.Node().GUID(), r.Port.Num()), now); recorded.Reach >= d.Reach {
 				d = recorded
 			}
 		}

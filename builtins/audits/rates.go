@@ -205,12 +205,12 @@ func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audi
 	for gap := range since.Gaps() {
 		x.rate(gap)
 	}
-	rates := make([]audit.PortRates, len(after))
+	rates, recorded := make([]audit.PortRates, len(after)), x.recordedDowns(r.c)
 	for i, p := range after {
 		rates[i] = audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]}
 		if r.values[i] == nil && p.Known() {
 			rates[i].Read, rates[i].Since = p, since
-			r.values[i] = &portRates{PortRates: rates[i]}
+			r.values[i] = &portRates{PortRates: rates[i], recorded: recorded}
 		}
 	}
 	x.noteAll(rates)

@@ -21,6 +21,9 @@ func (d *PortDowns) Of(node mad.GUID, num int) []audit.Downs {
 	return append([]audit.Downs{d.known}, d.ports[portKey{node, num}]...)
 }
 
+// Any reports whether a port has link-downs.
+func (d *PortDowns) Any(node mad.GUID, num int) bool { return len(d.ports[portKey{node, num}]) > 0 }
+
 // Downs returns the involuntary link-downs of all ports within audit.FlapWindow before now: not of ports that
 // were disabled, nor those with a node that vanished or restarted. Nil: nothing was recorded in that time.
 func (s *Store) Downs(ctx context.Context, now time.Time) (*PortDowns, error) {
