@@ -338,3 +338,40 @@ func BenchmarkStateRead(b *testing.B) {
 		}
 	}
 }
+
+// TestEncodeRead: a read that was written compares like the one that it was, and damage is an error.
+func TestEncodeRead(t *testing.T) {
+	info := &mad.ClassPortInfo{}
+	a := NewAnswers(time.Unix(1000, 0), 3)
+	for i := range 3 {
+		base := make([]byte, mad.AttrPortCounters.Size)
+		mad.AttrPortCounters.Field("symbol_error_counter").SetUint(base, uint64(i))
+		a.Answered(a.AddPort(PortKey{mad.GUID(10 + i), 1}, mad.GUID(20+i), 0), 0, info, nil, base, time.Unix(1001, 0))
+	}
+	_, read := a.Read()
+	data, err := EncodeRead(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeRead(data)
+	if err != nil || back.Len() != 3 || !back.Began.Equal(read.Began) {
+		t.Fatalf("%v %v", back, err)
+	}
+	c := new(Comparison)
+	c.Add(read, back)
+	for p, node := range read.All() {
+		w := c.Newest(p)
+		if v, ok := back.Port(p.Key()).Value("symbol_error_counter"); !ok || v != uint64(node-20) || len(w.Grown()) > 0 {
+			t.Errorf("%v: %d %v, grown %v", p.Key(), v, ok, w.Grown())
+		}
+	}
+	for i := range data {
+		damaged := append([]byte(nil), data...)
+		damaged[i] ^= 1
+		if x, err := DecodeRead(damaged); err == nil { // such as in the size of the window
+			if again, err := EncodeRead(x); err != nil || string(again) != string(data) {
+				t.Errorf("byte %d: no error, and other counters", i)
+			}
+		}
+	}
+}
