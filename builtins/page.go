@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -11,12 +14,14 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/check"
 	"fabsh/builtins/help"
+	values "fabsh/builtins/history"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/diff"
+	"fabsh/fabric/history"
 	"fabsh/fabric/page"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
@@ -50,6 +55,9 @@ func ReportPage(ctx context.Context, rt *lang.Runtime, r *audit.Report, o PageOp
 		if p.Diff, err = diff.Compare(ctx, p.Baseline, f); err != nil {
 			p.NoDiff = plain.Explain(err)
 		}
+	}
+	if err := portTrends(ctx, rt, p); err != nil { // a history never fails a report
+		rt.Warn("trends: %v", err)
 	}
 	switch {
 	case f == nil:
@@ -86,6 +94,76 @@ func ReportPage(ctx context.Context, rt *lang.Runtime, r *audit.Report, o PageOp
 		return p, lang.StatusFindings, nil
 	}
 	return p, lang.StatusClean, nil
+}
+
+// Limits of the trends of a page.
+const (
+	maxPortTrends = 10 // ports
+	trendDays     = 30
+)
+
+// portTrends adds the courses that a history has of ports with findings: that of the session's fabric, or of
+// its subnet in the directory for state. Without a history there are none.
+func portTrends(ctx context.Context, rt *lang.Runtime, p *page.Page) error {
+	env := topology.EnvOf(rt)
+	path, until := "", rt.Clock.Now()
+	switch {
+	case env.History != nil:
+		path, until = env.History.Path, env.History.Time
+	case env.State != "" && p.Report.Subnet.IsKnown():
+		path = filepath.Join(p.Report.Subnet.Folder(env.State), history.FileName)
+		if _, err := os.Stat(path); err != nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	var ends []audit.End
+	for _, f := range p.Report.Findings {
+		for _, e := range f.Subject.Ends {
+			known := slices.ContainsFunc(ends, func(x audit.End) bool { return x.Node == e.Node && x.Num == e.Num })
+			if e.Num >= 0 && e.Node != 0 && !known && len(ends) < maxPortTrends {
+				ends = append(ends, e)
+			}
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	h, err := history.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	since := until.AddDate(0, 0, -trendDays)
+	for _, e := range ends {
+		if has, err := h.HasPort(ctx, e.Node, e.Num); err != nil || !has {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		events, err := h.EventsOf(ctx, e.Node, e.Num)
+		if err != nil {
+			return err
+		}
+		add := func(s *history.Series, err error) error {
+			if err != nil || len(s.Points) == 0 {
+				return err
+			}
+			p.PortTrends = append(p.PortTrends, page.PortTrend{Port: e.Label(), What: s.What, Chart: values.ChartOf(s.What, s, since, until, events)})
+			return nil
+		}
+		if err := add(h.ErrorSeries(ctx, e.Node, e.Num, since, until)); err != nil {
+			return err
+		}
+		for _, what := range []string{history.SampleBERGrade, history.SampleTemperature, history.SampleMean} {
+			if err := add(h.Series(ctx, e.Node, e.Num, what, since, until)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // adaptiveLoads returns the loads of traffic patterns by the choices of switches, as fabsh report

@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/history"
 )
 
 // span identifies the earlier read that a read is compared with: some time before, of the previous
@@ -88,6 +89,9 @@ Unknown rates are absent; unknown has the reasons. A port that did not answer Po
 		Target starlark.Value
 		Over   span
 	}) (starlark.Value, error) {
+		if topology.EnvOf(c.Runtime()).History != nil && a.Over.time >= historyWindow {
+			return inHistory(c, a.Target, a.Over.time)
+		}
 		var known *audit.Agents
 		if a.Over.last && topology.EnvOf(c.Runtime()).Engine != nil {
 			var err error
@@ -109,6 +113,53 @@ Unknown rates are absent; unknown has the reasons. A port that did not answer Po
 		}
 		return readTwice(c, r, a.Over.time)
 	}),
+}
+
+// historyWindow is the shortest window of counters of a history.
+const historyWindow = 5 * time.Minute
+
+// inHistory returns what the history recorded that counters grew by until the time of the fabric. It has
+// errors, and no traffic.
+func inHistory(c *lang.Call, target starlark.Value, over time.Duration) (starlark.Value, error) {
+	targets, many, err := (&topology.Resolver{Call: c}).Targets(target)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{c: c, targets: targets, many: many, ports: make([]*fabric.Port, len(targets)), values: make([]starlark.Value, len(targets)), silent: make([]bool, len(targets))}
+	for i, t := range targets {
+		if t.Node == nil || t.Port == topology.NoPortGiven || t.Node.Port(t.Port) == nil {
+			return nil, lang.ParamError("target", `%s is not a port of the fabric; use sw.ports, fabric.ports or "NAME/PORT"`, t.Label)
+		}
+		r.ports[i] = t.Node.Port(t.Port)
+	}
+	from := topology.EnvOf(c.Runtime()).History
+	var grown map[history.End]map[string]uint64
+	err = c.Block(func(ctx context.Context) error {
+		h, err := history.Open(ctx, from.Path)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		grown, err = h.Growth(ctx, from.Time, over)
+		return err
+	})
+	if err != nil {
+		return nil, lang.ParamError("over", "%w", err)
+	}
+	c.Fiber().Warn("counters of the history: errors of the %v before %s; traffic is kept by hours, rounded to 10 %%, and not judged here (fabsh history plot PORT traffic)", over, from.Time.Local().Format(time.RFC3339))
+	before, after := audit.GrownReads(r.ports, from.Time, over, func(p *fabric.Port) map[string]uint64 {
+		return grown[history.End{Node: p.Node().GUID(), Port: p.Num()}]
+	})
+	ports := make([]audit.PortRead, len(r.ports))
+	for i, p := range r.ports {
+		if key, ok := audit.KeyOf(p); ok {
+			ports[i] = after.Port(key)
+		}
+		if !ports[i].Known() && r.values[i] == nil {
+			r.values[i] = lang.NewFailure(fmt.Errorf("perf_rates %s: not recorded", p.Name()))
+		}
+	}
+	return r.rates(ports, compareReads(after, before))
 }
 
 // sinceFile reads once, and compares with a file.

@@ -390,31 +390,38 @@ type Course struct {
 	chart *picture.Chart
 }
 
-// Series returns a course of values, with events that are marked where it is drawn.
-func Series(n *history.Named, s *history.Series, since, until time.Time, events []history.Event) *Course {
-	name := n.Of(history.End{Node: s.Node, Port: s.Port})
-	c := &Course{chart: &picture.Chart{Title: lang.OneLine(name + ": " + s.What), Unit: s.Unit, From: since.Local(), To: until.Local()}}
+// ChartOf returns a course of values as a chart, with events that are marked.
+func ChartOf(title string, s *history.Series, since, until time.Time, events []history.Event) *picture.Chart {
+	c := &picture.Chart{Title: lang.OneLine(title), Unit: s.Unit, From: since.Local(), To: until.Local()}
 	if since.IsZero() && len(s.Points) > 0 {
-		c.chart.From = s.Points[0].Time.Local()
+		c.From = s.Points[0].Time.Local()
 	}
 	if s.Rounded {
-		c.chart.Title += " (within 5 %)"
+		c.Title += " (within 5 %)"
 	}
 	for _, p := range s.Points {
-		c.chart.Points = append(c.chart.Points, picture.ChartPoint{Time: p.Time.Local(), Width: p.Width, Value: p.Value})
+		c.Points = append(c.Points, picture.ChartPoint{Time: p.Time.Local(), Width: p.Width, Value: p.Value})
 	}
 	for _, g := range s.Gaps {
-		c.chart.Gaps = append(c.chart.Gaps, [2]time.Time{g.From.Local(), g.To.Local()})
+		c.Gaps = append(c.Gaps, [2]time.Time{g.From.Local(), g.To.Local()})
 	}
 	for _, e := range events {
 		if !e.Time.Before(since) && e.Time.Before(until) {
-			c.chart.Marks = append(c.chart.Marks, picture.ChartMark{Time: e.Time.Local(), Text: lang.OneLine(e.Kind + " " + e.Subject)})
+			c.Marks = append(c.Marks, picture.ChartMark{Time: e.Time.Local(), Text: lang.OneLine(e.Kind + " " + e.Subject)})
 		}
 	}
-	c.Result = lang.NewResult(SeriesType, text(name), text(s.What), text(s.Unit), starlark.Bool(s.Rounded),
-		lang.List(s.Points, func(p history.Point) starlark.Value { return Time(p.Time) }),
-		lang.List(s.Points, func(p history.Point) starlark.Value { return starlark.Float(p.Value) }), Gaps(s.Gaps))
 	return c
+}
+
+// Series returns a course of values, with events that are marked where it is drawn.
+func Series(n *history.Named, s *history.Series, since, until time.Time, events []history.Event) *Course {
+	name := n.Of(history.End{Node: s.Node, Port: s.Port})
+	return &Course{
+		lang.NewResult(SeriesType, text(name), text(s.What), text(s.Unit), starlark.Bool(s.Rounded),
+			lang.List(s.Points, func(p history.Point) starlark.Value { return Time(p.Time) }),
+			lang.List(s.Points, func(p history.Point) starlark.Value { return starlark.Float(p.Value) }), Gaps(s.Gaps)),
+		ChartOf(name+": "+s.What, s, since, until, events),
+	}
 }
 
 // Draw returns the course as text.

@@ -404,6 +404,12 @@ func span(since, until time.Time) (from, to int64) {
 	return from, to
 }
 
+// HasPort reports whether the history has a port.
+func (s *Store) HasPort(ctx context.Context, node mad.GUID, num int) (bool, error) {
+	id, err := s.portID(ctx, node, num)
+	return id != 0, err
+}
+
 // portID returns the id of a port; 0: the history does not have it.
 func (s *Store) portID(ctx context.Context, node mad.GUID, num int) (id int64, err error) {
 	err = s.db.QueryRowContext(ctx, "select p.id from port p join node n on n.id = p.node where n.guid = ? and p.num = ?", node.String(), num).Scan(&id)

@@ -53,6 +53,9 @@ type Page struct {
 	Diff     *diff.Report
 	NoDiff   string
 
+	// PortTrends are courses that a history has of ports with findings.
+	PortTrends []PortTrend
+
 	Version  string   // of the program
 	Commands []string // that make the page again
 	Dated    bool     // show when the report was made: set for a live fabric
@@ -112,7 +115,8 @@ type view struct {
 	Heat       []heatView
 	NoHeat     []string // what there is no heat map of, and why
 	Routes     routesView
-	Trends     *trendView // nil: no trends
+	Trends     *trendView   // nil: no trends
+	History    *historyView // nil: no history
 }
 
 func (p *Page) view() (*view, error) {
@@ -133,7 +137,7 @@ func (p *Page) view() (*view, error) {
 	v.Findings = p.findings(t, e)
 	v.Checks = e.list()
 	v.Changes = p.changes()
-	v.Trends = p.trends()
+	v.Trends, v.History = p.trends(), p.historyTrends()
 	v.Routes = p.routes()
 	return v, nil
 }

@@ -63,8 +63,8 @@ func (c *Chart) highest() float64 {
 	return highest
 }
 
-// share returns where a time is, from 0 to 1.
-func (c *Chart) share(t time.Time) float64 {
+// Share returns where a time is, from 0 to 1.
+func (c *Chart) Share(t time.Time) float64 {
 	whole := c.To.Sub(c.From)
 	if whole <= 0 {
 		return 0
@@ -93,7 +93,7 @@ func (c *Chart) Runs() (runs [][][2]float64) {
 			runs = append(runs, nil)
 		}
 		last := &runs[len(runs)-1]
-		*last = append(*last, [2]float64{c.share(p.Time), max(0, p.Value) / highest})
+		*last = append(*last, [2]float64{c.Share(p.Time), max(0, p.Value) / highest})
 	}
 	return runs
 }
@@ -109,7 +109,7 @@ func (c *Chart) SVG(w io.Writer) error {
 	fmt.Fprintf(b, "<title>%s</title>\n"+`<rect class="bg" width="%d" height="%d"/>`+"\n", svgText(c.Title), chartWidth, chartHeight)
 	fmt.Fprintf(b, `<text class="t" x="%d" y="20" font-size="13">%s</text>`+"\n", chartLeft, svgText(c.Title))
 	for _, g := range c.Gaps {
-		from, to := x(c.share(g[0])), x(c.share(g[1]))
+		from, to := x(c.Share(g[0])), x(c.Share(g[1]))
 		fmt.Fprintf(b, `<rect class="gap" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s</title></rect>`+"\n", from, chartTop, max(1, to-from), chartHeight-chartTop-chartBottom,
 			svgText("nothing was recorded from "+chartTime(g[0])+" to "+chartTime(g[1])))
 	}
@@ -119,7 +119,7 @@ func (c *Chart) SVG(w io.Writer) error {
 	}
 	fmt.Fprintf(b, `<text class="s" x="%d" y="%d">%s</text><text class="s" x="%d" y="%[2]d" text-anchor="end">%s</text>`+"\n", chartLeft, chartHeight-chartBottom+16, svgText(chartTime(c.From)), chartWidth-margin, svgText(chartTime(c.To)))
 	for _, m := range c.Marks[:min(len(c.Marks), maxMarks)] {
-		fmt.Fprintf(b, `<path class="mark" d="M%.1f %dv%d"><title>%s</title></path>`+"\n", x(c.share(m.Time)), chartHeight-chartBottom, 8, svgText(chartTime(m.Time)+": "+m.Text))
+		fmt.Fprintf(b, `<path class="mark" d="M%.1f %dv%d"><title>%s</title></path>`+"\n", x(c.Share(m.Time)), chartHeight-chartBottom, 8, svgText(chartTime(m.Time)+": "+m.Text))
 	}
 	for _, run := range c.Runs() {
 		if len(run) == 1 {
@@ -170,7 +170,7 @@ func (c *Chart) Text(columns int, blocks bool) string {
 	}
 	width := min(200, max(20, columns-label-2))
 	heights, known, marked := make([]float64, width), make([]bool, width), make([]bool, width)
-	at := func(t time.Time) int { return min(width-1, int(c.share(t)*float64(width))) }
+	at := func(t time.Time) int { return min(width-1, int(c.Share(t)*float64(width))) }
 	for _, p := range c.Points {
 		for i := at(p.Time); i <= at(p.Time.Add(p.Width-1)); i++ {
 			known[i] = true
