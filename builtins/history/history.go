@@ -65,7 +65,7 @@ type History struct {
 }
 
 // Wrap returns the value of a history that a command has opened.
-func Wrap(s *history.Store, o *history.Overview) *History { return &History{s.Path(), o} }
+func Wrap(path string, o *history.Overview) *History { return &History{path, o} }
 
 var (
 	_ starlark.HasAttrs = (*History)(nil)
@@ -206,7 +206,7 @@ var changesMethod = lang.Builtin{
 	Name:    "changes",
 	Returns: "list of history_event",
 	Params: []lang.Param{sinceParam, untilParam,
-		{Name: "kinds", Kind: lang.KindItems, Default: "[]", Keyword: true, Doc: `only these kinds: ["link", "node.gone"]; [] for all`},
+		{Name: "kinds", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: `only these kinds: ["link", "node.gone"]; None for all`},
 		{Name: "gaps", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: `whether times in which nothing was recorded are among them, with kind "gap"`},
 	},
 	Doc:     "Returns what happened to nodes and links, the oldest first.",

@@ -348,7 +348,7 @@ func PortLife(n *history.Named, l *history.PortLife) starlark.Value {
 			return lang.NewResult(LinkType, text(n.Link(history.End{Node: x.A, Port: x.APort}, history.End{Node: x.B, Port: x.BPort})), Time(x.From), Time(x.Till))
 		}), cables(n, l.Cables), errorsList(l.Errors),
 		lang.List(l.BER, func(b history.PortBER) starlark.Value {
-			j := history.JudgedBER{PortBER: b, Source: "register", Why: "not the newest rate"}
+			j := history.JudgedBER{PortBER: b, Source: "register", Why: "an earlier reading (history ber judges the newest)"}
 			return berValue(n, &j)
 		}), findings(l.Findings), acks(l.Acks), actions(l.Actions), Gaps(l.Gaps))}
 }

@@ -337,3 +337,33 @@ func TestBER(t *testing.T) {
 		t.Errorf("%+v, %v", judged, err)
 	}
 }
+
+// TestGrowth: of a window before a time, by 5 minutes or hours; not where something was not recorded.
+func TestGrowth(t *testing.T) {
+	x := fixture(t)
+	h := x.open()
+	at := hour(3).Add(30 * time.Minute)
+	for window, want := range map[time.Duration]uint64{time.Hour: 10, 10 * time.Minute: 0, 3 * time.Hour: 10} {
+		got, err := h.Growth(t.Context(), at, window)
+		if err != nil || got[history.End{Node: guid(2), Port: 1}]["symbol_error_counter"] != want {
+			t.Errorf("%v: %v, %v; want %d", window, got, err, want)
+		}
+	}
+	for _, q := range []struct {
+		t      time.Time
+		window time.Duration
+		want   string
+	}{
+		{hour(58), 2 * time.Hour, "nothing was recorded from 2026-05-03T06:00:00Z to 2026-05-03T09:00:00Z"},
+		{hour(1), 2 * time.Hour, "nothing was recorded until"},
+		{hour(4), time.Minute, "want a window of that or more"},
+	} {
+		if _, err := h.Growth(t.Context(), q.t, q.window); err == nil || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%v before %v: %v", q.window, q.t, err)
+		}
+	}
+	x.exec("delete from word")
+	if _, err := h.Growth(t.Context(), at, time.Hour); err == nil || !strings.Contains(err.Error(), "no counters were recorded") {
+		t.Errorf("without counters: %v", err)
+	}
+}

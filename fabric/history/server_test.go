@@ -164,6 +164,7 @@ func TestServer(t *testing.T) {
 		}
 		return snapshotOf(t, f), nil
 	})
+	same("growth", func(h *history.Store) (any, error) { return h.Growth(ctx, hour(4), 2*time.Hour) })
 	same("overview", func(h *history.Store) (any, error) {
 		o, err := h.Overview(ctx)
 		if err == nil {

@@ -166,7 +166,7 @@ func showOverview(ctx context.Context, s *session.Session, h *history.Store) err
 		return err
 	}
 	defer showGaps(s, o.LongestGaps)
-	return s.Show(values.Wrap(h, o))
+	return s.Show(values.Wrap(h.Path(), o))
 }
 
 // showGaps states when nothing was recorded: in text on standard output, else as a warning.

@@ -544,7 +544,7 @@ port, cable, node: the life of one, by subject; series: values of a counter or s
 					if err != nil {
 						return answer{}, err
 					}
-					return answer{value: values.Wrap(h, o)}, nil
+					return answer{value: values.Wrap(h.Path(), o)}, nil
 				},
 				"changes":   changesOf(since, time.Time{}, nil),
 				"flaps":     flapsOf(&times, &over),
