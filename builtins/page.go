@@ -103,7 +103,7 @@ const (
 )
 
 // portTrends adds the courses that a history has of ports with findings: that of the session's fabric, or of
-// its subnet in the directory for state. Without a history there are none.
+// its subnet in the directory for state. A page without a history has no trends of it.
 func portTrends(ctx context.Context, rt *lang.Runtime, p *page.Page) error {
 	env := topology.EnvOf(rt)
 	path, until := "", rt.Clock.Now()

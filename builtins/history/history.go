@@ -25,7 +25,7 @@ var Load = lang.Builtin{
 		{Name: "subnet", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "without a path: the history of the subnet of this name in the directory of --state"},
 	},
 	Doc: `Opens what "fabsh history record" keeps: what the fabric was, and what happened to each link. It sends nothing.
-Its methods take times as people type them: "2026-05-01", "2026-05-01T14:05+02:00", "yesterday", or "36h" or "7d" for as long before now. What happened in a time in which nothing was recorded is in no answer: gaps() lists these times, and a gap is not an absence of changes.`,
+Its methods take times as people type them: "2026-05-01", "2026-05-01T14:05+02:00", "yesterday", or "36h" or "7d" for as long before now. gaps() lists the times in which nothing was recorded: no answer has what happened then, and a gap is not an absence of changes.`,
 	Example: `
 > type(catch(load_history, "none.db"))
 "error"
@@ -507,7 +507,7 @@ var gapsMethod = lang.Builtin{
 	Name:    "gaps",
 	Returns: "list of history_gap",
 	Params:  []lang.Param{sinceParam, untilParam},
-	Doc:     "Returns the times in which nothing was recorded: what happened then is not in any answer.",
+	Doc:     "Returns the times in which nothing was recorded: no answer has what happened then.",
 	Example: example("gaps", `"30d"`),
 	Run: lang.Do(func(c *lang.Call, a *limits) (v starlark.Value, err error) {
 		since, until, err := a.parse(c)

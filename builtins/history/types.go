@@ -38,7 +38,7 @@ var EventType = &lang.ResultType{
 // GapType is the type of a time in which nothing was recorded.
 var GapType = &lang.ResultType{
 	Name: "history_gap",
-	Doc:  "A time in which nothing was recorded: what happened then is not in any answer.",
+	Doc:  "A time in which nothing was recorded: no answer has what happened then.",
 	Members: []lang.ResultMember{
 		{Name: "since", Type: "string", Doc: "its begin, " + docTime},
 		{Name: "until", Type: "string", Doc: "its end"},

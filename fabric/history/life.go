@@ -264,7 +264,7 @@ func byDay(days, hours []Errors) []Errors {
 	return days
 }
 
-// lastCycle returns the time of the last cycle; zero: there is none.
+// lastCycle returns the time of the last cycle; zero: the history has no cycle.
 func (s *Store) lastCycle(ctx context.Context) (time.Time, error) {
 	var t sql.NullInt64
 	if err := s.db.QueryRowContext(ctx, "select max(t) from cycle").Scan(&t); err != nil || !t.Valid {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,9 @@ import (
 
 // timeForms are how people write times. Without an offset they are of the zone of the host.
 var timeForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
+
+// ErrTime states which times ParseTime reads.
+var ErrTime = errors.New("want a time such as 2026-05-01, 2026-05-01T14:05, yesterday, or 36h or 7d for as long before now")
 
 // ParseTime returns the time that text names, as people write it: "2026-05-01", whose beginning it is,
 // "2026-05-01T14:05", "2026-05-01T14:05+02:00", "14:05" of today, "yesterday", "today", "now", or how long
@@ -45,7 +49,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q: want a time such as 2026-05-01, 2026-05-01T14:05, yesterday, or 36h or 7d for as long before now", text)
+	return time.Time{}, fmt.Errorf("%q: %w", text, ErrTime)
 }
 
 // Find returns the path of the history of the subnet of that name below the directory for state dir;

@@ -37,7 +37,7 @@ const (
 	maxGaps      = 10
 )
 
-// historyTrends returns the view of the trends that a history recorded; nil: there is none.
+// historyTrends returns the view of the trends that a history recorded; nil: no history.
 func (p *Page) historyTrends() *historyView {
 	if len(p.PortTrends) == 0 {
 		return nil

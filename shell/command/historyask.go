@@ -64,9 +64,11 @@ type timeFlag struct{ text string }
 func (f *timeFlag) String() string { return f.text }
 func (f *timeFlag) Type() string   { return "TIME" }
 func (f *timeFlag) Set(text string) error {
-	_, err := history.ParseTime(text, time.Now())
+	if _, err := history.ParseTime(text, time.Now()); err != nil {
+		return history.ErrTime
+	}
 	f.text = text
-	return err
+	return nil
 }
 
 // before returns the time.
