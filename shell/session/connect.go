@@ -219,7 +219,13 @@ func (c connector) file(path string) (*Connection, error) {
 // history reads the fabric as it was at a time.
 func (c connector) history(arg string) (*Connection, error) {
 	f, source, err := LoadHistory(c.ctx, c.settings.StateDir(), arg, nil)
-	if err != nil {
+	var host *HostError
+	switch {
+	case errors.As(err, &host) && strings.HasPrefix(err.Error(), "history:"):
+		return nil, &HostError{fmt.Errorf("-F %w", host.Err)}
+	case err != nil && strings.HasPrefix(err.Error(), "history:"):
+		return nil, fmt.Errorf("-F %w", err)
+	case err != nil:
 		return nil, err
 	}
 	return &Connection{Name: "history of " + source.Time.Local().Format(time.RFC3339), loaded: f, history: source}, nil
