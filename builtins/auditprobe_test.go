@@ -70,17 +70,17 @@ print([(x["sent"], x["lost"], x["behind"].a.name, x["why"]) for x in link_loss([
 }
 
 // TestCombinedRoute: a route that begins at a LID leads to the same nodes as the whole directed route,
-// for reads and writes, and its errors name both parts.
+// and its errors name both parts.
 func TestCombinedRoute(t *testing.T) {
 	onSim(t, "", nil, func(t *testing.T, f *fixture) {
 		for script, want := range map[string]string{
 			`f = discover(); print(all([smp_get("NodeInfo", lid=n.lid, route=dr([0, p.num])).node_guid == p.peer.node.guid for n in f.switches for p in n.ports if p.peer]))`: "True\n",
-			`discover(); print(smp_set("SwitchInfo", lid="leaf-1", route="0,7", life_time_value=19).of, smp_get("SwitchInfo", "spine-3").life_time_value)`:                    "dr(\"0,7\") 19\n",
-			`print(catch(smp_get, "NodeInfo", lid=20, route="0,1"))`: "error(smp_get: SubnGet(NodeInfo) to LID 20, then route 0,1: timed out after 6 attempts in 3s; check that the node is up and that its address is current (run discover() again), or increase --timeout and --retries)\n",
-			`print(catch(smp_get, "NodeInfo", lid=1))`:               "error(smp_get: a combined route requires lid= and route=)\n",
-			`print(catch(smp_get, "NodeInfo", 1, lid=1, route="0"))`: "error(smp_get: target= and lid=, route= exclude each other)\n",
-			`print(catch(smp_get, "NodeInfo", lid=1, route="1"))`:    "error(smp_get: for parameter route: directed route \"1\": element 0 stands for this node and must be 0)\n",
-			`print(catch(smp_get, "NodeInfo", lid=1, route=5))`:      "error(smp_get: for parameter route: got int, want a route)\n",
+			`f = discover(); p = f.node("node-0003 HCA-1").ports[1]; print(smp_set("PortInfo", p, lid=99, known=[p.info]).lid)`:                                               "99\n", // a field
+			`print(catch(smp_get, "NodeInfo", lid=20, route="0,1"))`:                                                                                                          "error(smp_get: SubnGet(NodeInfo) to LID 20, then route 0,1: timed out after 6 attempts in 3s; check that the node is up and that its address is current (run discover() again), or increase --timeout and --retries)\n",
+			`print(catch(smp_get, "NodeInfo", lid=1))`:                                                                                                                        "error(smp_get: a combined route requires lid= and route=)\n",
+			`print(catch(smp_get, "NodeInfo", 1, lid=1, route="0"))`:                                                                                                          "error(smp_get: target= and lid=, route= exclude each other)\n",
+			`print(catch(smp_get, "NodeInfo", lid=1, route="1"))`:                                                                                                             "error(smp_get: for parameter route: directed route \"1\": element 0 stands for this node and must be 0)\n",
+			`print(catch(smp_get, "NodeInfo", lid=1, route=5))`:                                                                                                               "error(smp_get: for parameter route: got int, want a route)\n",
 		} {
 			out, explained, _ := f.run(script)
 			if out+explained != want {

@@ -30,7 +30,7 @@ var smpTarget = []lang.Param{
 	{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, if the attribute belongs to a port and the target names none"},
 }
 
-// smpCombined are the parameters of a combined route.
+// smpCombined are the parameters of a combined route. smp_set has none: lid is a field of PortInfo.
 var smpCombined = []lang.Param{
 	{Name: "lid", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "with route=, instead of target: the LID, or a target with a LID, to which the request is routed by LID"},
 	{Name: "route", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: `the directed route that it takes from there: "0,1" leaves that switch through port 1 (smpquery -c)`},
@@ -41,22 +41,34 @@ type smpArgs struct {
 	Attr                                             records.AttributeArg
 	Target                                           starlark.Value
 	Port, Block, Position, InPort, OutPort, Modifier *int
-	Lid, Route                                       starlark.Value
+}
+
+// smpGetArgs are the arguments of smp_get.
+type smpGetArgs struct {
+	smpArgs
+	Lid, Route starlark.Value
 }
 
 // targets resolves the targets; see topology.Resolver.Targets.
 func (a *smpArgs) targets(c *lang.Call) (list []topology.Target, many bool, err error) {
-	r := &topology.Resolver{Call: c}
-	switch combined := a.Lid != nil || a.Route != nil; {
-	case combined && a.Target != nil:
-		return nil, false, lang.Errorf("target= and lid=, route= exclude each other")
-	case combined:
-		t, err := r.Combined(a.Lid, a.Route)
-		return []topology.Target{t}, false, err
-	case a.Target == nil:
+	if a.Target == nil {
 		return nil, false, lang.Errorf("missing argument for target: %s", c.Signature())
 	}
+	r := &topology.Resolver{Call: c}
 	return r.Targets(a.Target)
+}
+
+// targets resolves the targets, or the combined route.
+func (a *smpGetArgs) targets(c *lang.Call) (list []topology.Target, many bool, err error) {
+	switch combined := a.Lid != nil || a.Route != nil; {
+	case !combined:
+		return a.smpArgs.targets(c)
+	case a.Target != nil:
+		return nil, false, lang.Errorf("target= and lid=, route= exclude each other")
+	}
+	r := &topology.Resolver{Call: c}
+	t, err := r.Combined(a.Lid, a.Route)
+	return []topology.Target{t}, false, err
 }
 
 // SMPGet is smp_get, which reads records of an attribute of subnet management.
@@ -81,7 +93,7 @@ With lid= and route= instead of a target, the request goes to a LID, and from th
 > [i.num_ports for i in smp_get("NodeInfo", discover().switches[:2])]
 [8, 8]
 `,
-	Run: lang.Do(func(c *lang.Call, a *smpArgs) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *smpGetArgs) (starlark.Value, error) {
 		if r := a.Attr.Record; r != nil {
 			return nil, lang.ParamError("attr", "got %s, want the name of an attribute", r.Type())
 		}
@@ -144,7 +156,7 @@ var SMPSet = lang.Builtin{
 	Group:   GroupMAD,
 	Params: slices.Concat([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record from replace(), whose changed fields are written`},
-	}, smpTarget, smpModifiers, smpCombined, []lang.Param{
+	}, smpTarget, smpModifiers, []lang.Param{
 		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, from the latest discover() or a later answer: neither the attribute nor node GUIDs are then read again"},
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
 	}),
@@ -202,7 +214,7 @@ Fields whose writing has an effect (states, enabled widths and speeds, bits that
 		if err != nil {
 			return nil, err
 		}
-		if a.Route != nil || slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
+		if slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
 			if err := topology.MayNotPlan(c); err != nil {
 				return nil, err
 			}

@@ -35,7 +35,7 @@ type match struct {
 	toPlan     []int32 // by node ID of the fabric; or none
 	names      []Name  // differences, by plan node
 	ambiguous  map[int32][]string
-	assigned   bool // the GUIDs of the plan are no GUIDs of devices
+	assigned   bool // the GUIDs of the plan are invalid as GUIDs of devices
 }
 
 // matchNodes matches by GUID, where the plan has them, then by name: as written, then in more and

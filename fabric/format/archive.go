@@ -492,7 +492,7 @@ func (g *gathering) plans() (files []PlanFile) {
 	return files
 }
 
-// notRead is the problem that names the files that are not read; nil: there are none.
+// notRead is the problem that names the files that are not read; nil: all are read.
 func (g *gathering) notRead() []fabric.Problem {
 	if len(g.leftOut) == 0 {
 		return nil

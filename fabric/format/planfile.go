@@ -186,7 +186,7 @@ func unlessAddress(data []byte, to any) error {
 	return json.Unmarshal(data, to)
 }
 
-// netBoxChoice is a choice: an object with a value, or a name, or the word alone. An address is none.
+// netBoxChoice is a choice: an object with a value, or a name, or the word alone. An address is not one.
 type netBoxChoice struct{ text string }
 
 func (c *netBoxChoice) UnmarshalJSON(data []byte) error {

@@ -165,7 +165,9 @@ func runAccept(ctx context.Context, s *session.Session, o *acceptOptions) (starl
 		if options.Digest, err = digestOf(ctx, s, o.plan); err != nil {
 			return nil, fmt.Errorf("--plan: %w", err)
 		}
-		script.Arguments{}.Allow(s.Runtime.Files)
+		if _, err := loadBaseline(ctx, s, o.plan); err != nil {
+			return nil, fmt.Errorf("--plan: %w", err)
+		}
 	}
 	options.Sampled = func(r *judgement.Result) {
 		if !s.Quiet {
