@@ -171,6 +171,14 @@ var adaptiveFaults = []fault{
 		b.port(up, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs(1) })
 		return []string{id("ar.lanes", audit.OfPort(up))}
 	}},
+	{name: "ar.off", on: adaptiveFabric, once: true, do: func(b *bench, _, _ *fabric.Port) []string {
+		b.words = deepAdaptive
+		switches := b.fabric.OfType(mad.NodeTypeSwitch)
+		for i := range switches {
+			b.report(&switches[i], mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "fr_enabled", 0))
+		}
+		return []string{id("ar.off", audit.OfFabric())}
+	}},
 	atSwitch("ar.recovery", "ar.recovery", deepAdaptive, mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "fr_enabled", 0)),
 	atSwitch("hbf.uniform ar.", "hbf.uniform", deepAdaptive, mad.AttrHBFConfig, 0, field(mad.AttrHBFConfig, "hash_type", 1)),
 	atSwitch("hbf.uniform ar. mask", "hbf.uniform", deepAdaptive, mad.AttrAdaptiveRoutingInfo, 0, field(mad.AttrAdaptiveRoutingInfo, "enable_by_sl_mask_hbf", 1)),

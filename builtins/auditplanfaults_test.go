@@ -111,6 +111,9 @@ var planFaults = []fault{
 			return nil
 		}
 		b.must(b.subnet.Cables.Recable([2]sim.Cable{cable(up), cable(other)}))
+		if other.Node().GUID() < up.Node().GUID() || other.Node() == up.Node() && other.Num() < up.Num() {
+			up = other
+		}
 		return []string{id("topo.moved", audit.OfPort(up)), id("topo.missing", audit.OfPort(up))} // a plug moves, and then a cable is missing
 	}),
 	planned("topo.loopback", func(b *bench, ca, leaf *fabric.Port) []string {

@@ -220,7 +220,7 @@ func TestPartitionsUnderOpenSM(t *testing.T) {
 	got := run("identity", "links", "multicast", "partitions", "routing", "sm", "topology", "--deep", "--partitions", file) + run("partitions", "--partitions", other)
 	want := `fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
 audits    identity links multicast partitions routing sm topology
-coverage  83 of 86 checks; 100 % of 121 requests
+coverage  84 of 87 checks; 100 % of 121 requests
 not judged  mc.empty mc.missing mft.member (the names of members)
 findings  2 info
 

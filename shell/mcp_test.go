@@ -111,7 +111,7 @@ func TestMCPProgram(t *testing.T) {
 			t.Errorf("%s: description of %d bytes", tool.Name, len(tool.Description))
 		}
 	}
-	if diff := cmp.Diff("audit cabling diff help history plan report route_verify run topology", strings.Join(names, " ")); diff != "" {
+	if diff := cmp.Diff("accept audit cabling diff help history plan report route_verify run topology", strings.Join(names, " ")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"script": "len(discover().nodes)"}})

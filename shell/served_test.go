@@ -28,7 +28,7 @@ several LIDs: 243 ports, up to 128; of 39366 pairs, paths without a common link:
 `
 	servedAudit = `fabric    246 nodes (3 switches, 243 CAs), 246 links, complete
 audits    adaptive config counters health identity keys links multicast partitions routing sa self sm topology virtual
-coverage  181 of 190 checks; 100 % of 8873 requests; MGIR of health: 246 not supported of 246
+coverage  183 of 192 checks; 100 % of 8873 requests; MGIR of health: 246 not supported of 246
 not judged  health: nothing could be judged (246 of 246 devices do not support MGIR)
 findings  none
 `

@@ -217,7 +217,7 @@ func typeBack(t *testing.T, cells []string, flags ...string) {
 		answer := answer(cell)
 		failed := strings.Contains(answer, "undefined: ") || strings.Contains(answer, "syntax error: ")
 		hinted := strings.Contains(answer, "hint: ") || strings.Contains(answer, "did you mean ")
-		if failed && !hinted || strings.TrimSpace(answer) == "" && cell != "None" {
+		if failed && !hinted || strings.TrimSpace(answer) == "" && cell != "None" && cell != "pass" { // a statement
 			t.Errorf("%q of %s is answered %q", cell, flags[1], answer)
 		}
 	}

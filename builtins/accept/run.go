@@ -61,7 +61,7 @@ func (p *Profile) Run(ctx context.Context, in *script.Interpreter, o Options) (*
 				return audit.Acks{}, nil
 			}
 			if result.Run == nil {
-				path = accept.Path(o.State, subnet, p.Name)
+				path = accept.FileOf(o.State, subnet, p.Name)
 				if err := format.MakeDirectory(filepath.Dir(path), 0o755); err != nil {
 					return audit.Acks{}, &audits.StateError{Err: format.FileError(err)}
 				}
@@ -71,7 +71,7 @@ func (p *Profile) Run(ctx context.Context, in *script.Interpreter, o Options) (*
 				if err := p.begin(result, path, o, r.Clock.Now()); err != nil {
 					return audit.Acks{}, err
 				}
-			} else if accept.Path(o.State, subnet, p.Name) != path {
+			} else if accept.FileOf(o.State, subnet, p.Name) != path {
 				return audit.Acks{}, &audits.StateError{Err: fmt.Errorf("the port is in another subnet now, %s; the run of %s is kept", subnet.Key(), result.Subnet)}
 			}
 			return audits.RunAcks(r, o.State, subnet), nil

@@ -18,11 +18,11 @@ func TestEquivalent(t *testing.T) {
 		"smpquery -G nodeinfo 0x2c90300": `smp_get("NodeInfo", "0x2c90300")`,
 		"smpquery nodedesc leaf-1":       `smp_get("NodeDescription", "leaf-1")`,
 		"smpquery pkeys 3 1":             `get_pkeys(3, 1)`,
-		"smpquery":                       `smp_get("PortInfo", target, port)`,
-		"smpquery nodeinfo":              `smp_get("PortInfo", target, port)`,
-		"smpquery nodeinfo 1 x":          `smp_get("PortInfo", target, port)`,
-		"smpquery nonsense 1":            `smp_get("PortInfo", target, port)`,
-		"ibdiagnet -r":                   "audit; fabsh audit in a shell; get_routes().verify() judges the routing alone; its report is fabsh report ibdiagnet, at the prompt ibdiagnet",
+		"smpquery":                       `smp_get("PortInfo", target, port); with -c, smp_get("PortInfo", lid=5, route="0,1", port=1)`,
+		"smpquery nodeinfo":              `smp_get("PortInfo", target, port); with -c, smp_get("PortInfo", lid=5, route="0,1", port=1)`,
+		"smpquery nodeinfo 1 x":          `smp_get("PortInfo", target, port); with -c, smp_get("PortInfo", lid=5, route="0,1", port=1)`,
+		"smpquery nonsense 1":            `smp_get("PortInfo", target, port); with -c, smp_get("PortInfo", lid=5, route="0,1", port=1)`,
+		"ibdiagnet -r":                   "audit; fabsh audit in a shell; get_routes().verify() judges the routing alone; with -c, fabsh audit probe; its report is fabsh report ibdiagnet, at the prompt ibdiagnet",
 		"none x":                         "",
 	} {
 		name, words, _ := strings.Cut(line, " ")

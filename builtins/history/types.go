@@ -30,7 +30,7 @@ var EventType = &lang.ResultType{
 		{Name: "subject", Type: "string", Doc: `"leaf-3/7 - node-0012 HCA-1/1", as it was called then`},
 		{Name: "was", Type: "string", Doc: "before"},
 		{Name: "now", Type: "string", Doc: "after"},
-		{Name: "guid", Doc: "node GUID, of links of the first end; None without one", Long: true},
+		{Name: "guid", Type: "string", Doc: "node GUID, of links of the first end; None without one", Long: true},
 		{Name: "port", Doc: "port number of the first end; None without one", Long: true},
 	},
 }

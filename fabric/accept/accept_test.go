@@ -245,8 +245,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
-	if got := Path("/s", fabric.Subnet{Given: "x"}, "p"); filepath.Base(got) != "accept-p.json" {
+func TestFileOf(t *testing.T) {
+	if got := FileOf("/s", fabric.Subnet{Given: "x"}, "p"); filepath.Base(got) != "accept-p.json" {
 		t.Error(got)
 	}
 }

@@ -167,7 +167,7 @@ func (r *Run) Add(p *Profile, report *audit.Report, plan bool, now time.Time) {
 			}
 		}
 		for j := range report.Findings {
-			if f := &report.Findings[j]; f.Severity >= item.Severity && concerns(item, f) && item.Beyond == "" {
+			if f := &report.Findings[j]; f.Severity >= item.Severity && concerns(item, f) && item.Beyond == "" && (plan || !item.Plan) {
 				s.add(f, now)
 			}
 		}
@@ -204,8 +204,8 @@ func (s *ItemState) seen(r *Run, all bool) (list []Seen) {
 // Done reports whether the time to watch is over.
 func (r *Run) Done() bool { return len(r.Samples) > 0 && r.Watched() >= r.Soak }
 
-// Path returns the file of the run of a profile in a subnet, below the directory dir.
-func Path(dir string, subnet fabric.Subnet, profile string) string {
+// FileOf returns the file of the run of a profile in a subnet, below the directory dir.
+func FileOf(dir string, subnet fabric.Subnet, profile string) string {
 	return filepath.Join(subnet.Folder(dir), "accept-"+profile+".json")
 }
 

@@ -175,7 +175,18 @@ func (c *Call) SetPathOf(o *Call) {
 		c.SetLID(o.To.LID)
 		return
 	}
+	if !o.combined() {
+		c.SetRoute(mad.RouteOf(o.MAD[:]))
+		return
+	}
 	c.SetCombinedRoute(o.To.LID, mad.RouteSourceOf(o.MAD[:]), mad.RouteOf(o.MAD[:]))
+}
+
+// combined reports whether c, a directed-route SMP, has a combined route. The header of a MAD that a
+// program makes may have any LID.
+func (c *Call) combined() bool {
+	source := mad.RouteSourceOf(c.MAD[:])
+	return c.To.LID != mad.PermissiveLID && source != 0 && source <= mad.MaxUnicastLID
 }
 
 // SetLID sends c's MAD to a LID: SMPs to queue pair 0, all others to queue
@@ -272,7 +283,7 @@ func (s statusError) Error() string { return mad.Status(s).String() }
 func (c *Call) destination() string {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		route := "route " + mad.RouteOf(c.MAD[:]).String()
-		if c.To.LID != mad.PermissiveLID && mad.RouteSourceOf(c.MAD[:]) != mad.PermissiveLID {
+		if c.combined() {
 			return fmt.Sprintf("LID %d, then %s", c.To.LID, route)
 		}
 		return route

@@ -279,6 +279,9 @@ func asWritten(m []byte) []byte {
 	again[mad.HopPointerOffset], again[mad.HopCountOffset] = 0, 0
 	if h.Class == mad.ClassSubnDirected {
 		mad.SetRoute(again, mad.RouteOf(m))
+		if source := mad.RouteSourceOf(m); source != 0 && source <= mad.MaxUnicastLID { // of a combined route
+			mad.SetRouteSource(again, source)
+		}
 	}
 	return again[:mad.SMPDrDLIDOffset+2]
 }

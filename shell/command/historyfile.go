@@ -97,7 +97,7 @@ func courseOf(port, what string, over *timeFlag) question {
 			return answer{}, err
 		}
 		if what == "" {
-			return answer{}, errors.New("want a counter, or traffic, errors, temperature, ...")
+			return answer{}, errors.New("want a counter, or a kind of sample such as traffic, errors or temperature")
 		}
 		n, e, err := historyPort(ctx, h, port)
 		if err != nil {
