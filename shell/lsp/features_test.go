@@ -103,7 +103,7 @@ func TestHelp(t *testing.T) {
 		{"helper(port.na", "port.name: name of the node and number: leaf-1/3"},
 		{"def ow", "own(first, *, most=...)"},
 		{"                help", "helper(a, b=1)"},
-		{"smp_ge", "smp_get(attr, target, port=None, *, block=None, position=None, in_port=None,"},
+		{"smp_ge", "smp_get(attr, target=None, port=None, *, block=None, position=None,"},
 		{"\"PortIn", "PortInfo"},
 		{"\"activ", ""},
 		{"    \"\"\"Do", ""},
@@ -129,7 +129,7 @@ func TestHelp(t *testing.T) {
 		{"own(1, mo", "own(first, *, most=...)", 1},
 		{"own(1, most = ", "own(first, *, most=...)", 1},
 		{"helper(po", "helper(a, b=...)", 0},
-		{"    smp_get(\"PortInfo\", fab", "smp_get(attr, target, port=None, *, block=None, position=None, in_port=None, out_port=None, modifier=None)", 1},
+		{"    smp_get(\"PortInfo\", fab", "smp_get(attr, target=None, port=None, *, block=None, position=None, in_port=None, out_port=None, modifier=None, lid=None, route=None)", 1},
 		{"load(\"lib.", "", 0},
 		{"        for po", "", 0},
 	} {

@@ -87,7 +87,7 @@ func TestCarets(t *testing.T) {
 		"1 + \"a\"\n      ^\n",
 		"for x in y\n              ^\n",
 		"if f(1) # so\n                ^\n",
-		"nodes\n    ^\nhint: nodes is an attribute of fabric; write discover().nodes\n",
+		"nodes\n    ^\nhint: nodes is an attribute of fabric and history; write discover().nodes\n",
 	} {
 		out.Reset()
 		code, want, _ := strings.Cut(tt, "\n")
@@ -153,7 +153,7 @@ func TestShown(t *testing.T) {
 		{"hdr", `hdr is a value of best_speed, enabled_speed, link_speed_ext_active, others; write it in quotes: "hdr"`},
 		{"link.down", `help link.down explains it; as text, write it in quotes: "link.down"`},
 		{"mtu", "mtu is an attribute of records; write value.mtu"},
-		{"links", "links is an attribute of fabric, cabling_action and link_effect; write discover().links"},
+		{"links", "links is an attribute of fabric, cabling_action, link_effect and others; write discover().links"},
 		{"14 nodes (6 switches)", `if this is text, write it in quotes: "14 nodes (6 switches)"`},
 		{"discovr", ""},
 		{"exit 5", "exit is a function; write exit(...), with texts in quotes"},
