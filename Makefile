@@ -58,7 +58,7 @@ quick: export FABSH_PEERS_REQUIRED :=
 quick: ## tests of packages that start no programs and compute little: for work
 	$(call tests,-short $(QUICK))
 
-test: peers ## all tests, those against ibsim, OpenSM and tshark included: about 6 minutes on two cores; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
+test: peers ## all tests, those against ibsim, OpenSM and tshark included: 15 to 20 minutes on two cores; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
 	$(call tests,$(ALL))
 
 check: ## what the continuous integration runs: test, then check-more
