@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,7 @@ var pageText string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"time":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"duration": timeText,
+	"fabric":   func(text string) string { return strings.TrimPrefix(text, "fabric: ") },
 }).Parse(pageText))
 
 // pageData is what the template shows.
