@@ -193,7 +193,8 @@ const eventColumns = `select e.t, e.kind, coalesce(coalesce(n.guid, m.guid), '')
 	left join port q on q.id = e.peer left join node o on o.id = q.node `
 
 // Changes returns the events from since on and before until, of the kinds that begin with one of the
-// words ("link", "node.gone"; none: all), the oldest first. A zero time is no limit.
+// words ("link", "node.gone"; none: all), the oldest first. A zero time is no limit. What people and
+// programs did is of the kinds change.apply, change.remedy and others.
 func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...string) ([]Event, error) {
 	where, args := []string{"1 = 1"}, []any{}
 	if !since.IsZero() {
@@ -203,12 +204,26 @@ func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...st
 		where, args = append(where, "e.t < ?"), append(args, until.Unix())
 	}
 	list, err := s.events(ctx, strings.Join(where, " and "), args...)
+	if err != nil {
+		return nil, err
+	}
+	const change = "change"
+	if len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return k == change || strings.HasPrefix(k, change+".") }) {
+		actions, err := s.Actions(ctx, since, until)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range actions {
+			list = append(list, Event{Time: a.Time, Kind: change + "." + a.Action, Node: a.End.Node, Port: a.End.Port, PeerPort: -1, Subject: a.Subject, Was: "by " + a.Who, Now: a.Outcome})
+		}
+		slices.SortStableFunc(list, func(x, y Event) int { return x.Time.Compare(y.Time) })
+	}
 	if len(kinds) == 0 {
-		return list, err
+		return list, nil
 	}
 	return slices.DeleteFunc(list, func(e Event) bool {
 		return !slices.ContainsFunc(kinds, func(k string) bool { return e.Kind == k || strings.HasPrefix(e.Kind, k+".") })
-	}), err
+	}), nil
 }
 
 // EventsOf returns the events of a node, or, where num is not negative, of one of its ports and the

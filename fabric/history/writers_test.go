@@ -52,6 +52,10 @@ func TestContributors(t *testing.T) {
 		c.Change("apply", "new tables", "me", "confirmed", 0, -1)
 		c.Change("remedy", "isolate", "me", "planned", leaf.GUID(), 1)
 	})
+	events, err := r.Changes(t.Context(), time.Time{}, time.Time{}, "change")
+	if err != nil || len(events) != 2 || events[0].Kind != "change.apply" || events[0].Now != "confirmed" || events[1].Node != leaf.GUID() || events[1].Port != 1 {
+		t.Errorf("changes: %+v, %v", events, err)
+	}
 	s.record(r)
 	add(func(c *history.Contributor) {
 		c.Findings("job", nil, func(_, check string) bool { return check == "link.width" })

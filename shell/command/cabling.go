@@ -233,6 +233,7 @@ func compareCabling(ctx context.Context, p *session.Program, s *session.Session,
 	}
 	r := cabling.Compare(plan, f)
 	v := topology.WrapCabling(r)
+	addCabling(ctx, s, f, o.plans, r.Summary())
 	if o.out != "" {
 		write := cablingFiles[strings.ToLower(filepath.Ext(o.out))]
 		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return write(r, v, filepath.Base(o.plans[0]), w) }); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"fabsh/builtins/changes"
 	"fabsh/fabric"
@@ -87,6 +88,13 @@ func addDecisions(ctx context.Context, s *session.Session, subnet fabric.Subnet,
 			}
 			c.Change("remedy", string(d.Kind)+" "+d.Name, session.Login(), fabric.Clip(outcome), place.GUID, place.Num)
 		}
+	})
+}
+
+// addCabling adds that the cables were compared with a plan.
+func addCabling(ctx context.Context, s *session.Session, f *fabric.Fabric, plans []string, outcome string) {
+	addToHistory(ctx, s, historyFolder(s, fabric.SubnetOf(f, "")), func(c *history.Contributor) {
+		c.Change("cabling", fabric.Clip("plan "+strings.Join(plans, " ")), session.Login(), outcome, 0, -1)
 	})
 }
 
