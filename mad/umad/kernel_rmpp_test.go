@@ -530,11 +530,11 @@ func TestKernelUserRMPPAbort(t *testing.T) {
 	e.Cancel(c, context.Canceled)
 	<-ended
 	before := e.Stats().Late
-	for range 20 { // until the segments that were under way have arrived
+	for quiet, n := 0, 0; quiet < 3 && n < 40; n++ { // until the segments that were under way have arrived
 		time.Sleep(time.Second)
 		late := e.Stats().Late
-		if late == before && late > 0 {
-			break
+		if quiet++; late != before || late == 0 {
+			quiet = 0
 		}
 		before = late
 	}
