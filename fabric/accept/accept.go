@@ -207,6 +207,9 @@ func (r *Run) Judge(p *Profile) []Verdict {
 		default:
 			v.Outcome = Pass
 		}
+		if state.Full {
+			v.Reason = fmt.Sprintf("only the first %d findings are listed", maxSeen)
+		}
 		if state.Acked > 0 {
 			v.Reason = strings.TrimPrefix(v.Reason+"; ", "; ") + plural.Count(state.Acked, "finding is", "findings are") + " acknowledged"
 		}

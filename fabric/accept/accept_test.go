@@ -170,16 +170,54 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A clock that is set back, and more gaps than are kept, make no time that was watched.
+func TestClock(t *testing.T) {
+	p := profile()
+	r := NewRun(p, "", time.Hour, time.Minute, t0)
+	for _, after := range []time.Duration{0, time.Minute, -time.Hour, 2 * time.Minute} {
+		r.Add(p, sample(), false, t0.Add(after))
+	}
+	if r.Watched() != 2*time.Minute || r.check() != nil {
+		t.Errorf("watched %s, %v", r.Watched(), r.check())
+	}
+	for i := range maxSpans + 10 {
+		r.Add(p, sample(), false, t0.Add(time.Duration(i+1)*time.Hour))
+	}
+	if len(r.Samples) != maxSpans || r.Watched() != 0 || r.check() != nil {
+		t.Errorf("%d spans, watched %s, %v", len(r.Samples), r.Watched(), r.check())
+	}
+}
+
 // Damaged files are refused, whatever they have.
 func TestLoadDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
 	if r, err := Load(path); r != nil || err != nil {
 		t.Errorf("no file: got %v, %v", r, err)
 	}
+	r := NewRun(profile(), "", time.Hour, 5*time.Minute, t0)
+	r.Add(profile(), sample(fault("link.flap")), false, t0)
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 1
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Load(path); err == nil && outcomes(got, profile()) != outcomes(r, profile()) {
+			t.Errorf("byte %d: a flipped bit changed the outcome", i)
+		}
+	}
+	sum := func(run string) string { return `{"Sum":"` + sumOf([]byte(run)) + `","Run":` + run + `}` }
 	for name, text := range map[string]string{
-		"empty": "", "not JSON": "PK\x03\x04", "another version": `{"Version":9}`, "unknown member": `{"Version":1,"Keys":[]}`,
-		"order":   `{"Version":1,"Samples":[{"From":"2026-01-02T00:00:00Z","To":"2026-01-01T00:00:00Z","Count":1}]}`,
-		"no item": `{"Version":1,"Items":{"x":null}}`, "watched": `{"Version":1,"Items":{"x":{"Watched":99999999999999}}}`,
+		"empty": "", "not JSON": "PK\x03\x04", "another version": sum(`{"Version":9}`), "unknown member": sum(`{"Version":1,"Keys":[]}`),
+		"order":   sum(`{"Version":1,"Samples":[{"From":"2026-01-02T00:00:00Z","To":"2026-01-01T00:00:00Z","Count":1}]}`),
+		"no item": sum(`{"Version":1,"Items":{"x":null}}`), "watched": sum(`{"Version":1,"Items":{"x":{"Watched":99999999999999}}}`),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -201,7 +239,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(data)
 	path := filepath.Join(f.TempDir(), "run.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(`{"Sum":"`+sumOf(data)+`","Run":`+string(data)+`}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r, err := Load(path)

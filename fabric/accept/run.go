@@ -3,6 +3,8 @@ package accept
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +48,7 @@ type ItemState struct {
 	Why     string        // why the last sample did not do them; "": it did
 	Acked   int           // acknowledged findings of the last sample
 	Seen    []Seen        // the oldest first
+	Full    bool          // there were more than are kept
 }
 
 // Ended is a run that has ended.
@@ -143,10 +146,15 @@ func (r *Run) Gaps() (list []Span) {
 // Add adds a sample, which ended at now.
 func (r *Run) Add(p *Profile, report *audit.Report, plan bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
-	if n := len(r.Samples); n > 0 && (r.joins(r.Samples[n-1].To, now) || n == maxSpans) {
+	for _, t := range []time.Time{r.Began, r.last()} {
+		if now.Before(t) { // the clock was set back: no time was watched
+			now = t
+		}
+	}
+	if n := len(r.Samples); n > 0 && r.joins(r.Samples[n-1].To, now) {
 		r.Samples[n-1].To, r.Samples[n-1].Count = now, r.Samples[n-1].Count+1
 	} else {
-		r.Samples = append(r.Samples, Span{now, now, 1})
+		r.Samples = append(r.Samples[max(0, n+1-maxSpans):], Span{now, now, 1}) // what is dropped was not watched
 	}
 	for i := range p.Items {
 		item := &p.Items[i]
@@ -179,6 +187,7 @@ func (s *ItemState) add(f *audit.Finding, now time.Time) {
 	i := slices.IndexFunc(s.Seen, func(x Seen) bool { return x.ID == f.ID() })
 	if i < 0 {
 		if len(s.Seen) == maxSeen {
+			s.Full = true
 			return
 		}
 		i, s.Seen = len(s.Seen), append(s.Seen, Seen{ID: f.ID(), First: now})
@@ -227,16 +236,39 @@ func Load(path string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kept summed
+	if err := strictly(data, &kept); err != nil {
+		return nil, fmt.Errorf("%s: not a run of fabsh accept: %w", path, err)
+	}
+	if sumOf(kept.Run) != kept.Sum {
+		return nil, fmt.Errorf("%s: damaged: its content is not what was written", path)
+	}
 	r := new(Run)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(r); err != nil {
+	if err := strictly(kept.Run, r); err != nil {
 		return nil, fmt.Errorf("%s: not a run of fabsh accept: %w", path, err)
 	}
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
+}
+
+// summed is a run in its file: a flipped bit must not make time that was not watched.
+type summed struct {
+	Sum string // of Run, SHA-256
+	Run json.RawMessage
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// strictly reads JSON without unknown members.
+func strictly(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
 }
 
 // check returns an error unless the run can be what fabsh wrote.
@@ -267,9 +299,9 @@ func (r *Run) Save(path string) error {
 	if err := format.MakeDirectory(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return format.WriteOwn(path, 0o600, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		return e.Encode(r)
-	})
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return format.WriteOwn(path, 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(summed{sumOf(data), data}) })
 }

@@ -164,7 +164,7 @@ func (s *Store) countedBER(ctx context.Context, target float64, up time.Duration
 	}
 	var candidates []candidate
 	begin := now.Add(-berDays * 24 * time.Hour)
-	from := begin.Unix() - begin.Unix()%secondsOfDay
+	from := begin.Unix() - begin.Unix()%daySeconds
 	err = s.each(ctx, "select p.id, n.guid, p.num from port p join node n on n.id = p.node where p.id in (select port from err_day where t >= ? and t <= ? and counter = ?) order by p.id", []any{from, now.Unix(), counter}, func(scan func(...any) error) error {
 		var c candidate
 		var guid string

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"fabsh/fabric/audit"
@@ -42,15 +41,9 @@ func (s *Store) Downs(ctx context.Context, now time.Time) (*PortDowns, error) {
 		before[cycles[i].Unix()] = cycles[i-1]
 	}
 	for _, e := range events {
-		n := uint64(1)
-		switch {
-		case e.Kind == LinkFlap:
-			n, _ = strconv.ParseUint(e.Now, 10, 32)
-		case e.Now == mad.PortPhysicalStateDisabled.String():
-			continue
-		}
+		n := uint64(downsOf(&e))
 		from, ok := before[e.Time.Unix()]
-		if !ok {
+		if !ok || n == 0 {
 			continue // it may have been before
 		}
 		for _, k := range []portKey{{e.Node, e.Port}, {e.PeerNode, e.PeerPort}} {

@@ -246,7 +246,7 @@ func (x *export) month(what string, kind, mean, from, to int64, add func(t, widt
 			if isMost {
 				b = d[i][1]
 			}
-			if err := add(t, secondsOfDay, block*tilePorts+int64(i), b); err != nil {
+			if err := add(t, daySeconds, block*tilePorts+int64(i), b); err != nil {
 				return err
 			}
 		}
@@ -275,7 +275,7 @@ func (x *export) month(what string, kind, mean, from, to int64, add func(t, widt
 				if isMost {
 					b = mostByte(m[i][h], b)
 				}
-				if err := add(t+int64(h)*secondsOfHour, secondsOfHour, block*tilePorts+int64(i), b); err != nil {
+				if err := add(t+int64(h)*hourSeconds, hourSeconds, block*tilePorts+int64(i), b); err != nil {
 					return err
 				}
 			}
@@ -285,12 +285,12 @@ func (x *export) month(what string, kind, mean, from, to int64, add func(t, widt
 	if err != nil {
 		return err
 	}
-	width := int64(secondsOfHour)
+	width := int64(hourSeconds)
 	if isDaily(what) {
-		width = secondsOfDay
+		width = daySeconds
 	}
 	return blobs("select d.t, 0, d.data, m.data from hour d left join hour m on m.t = d.t and m.kind = ? where d.kind = ? and d.t >= ? and d.t < ? and length(d.data) <= ? order by d.t", func(t, _ int64, data, mean []byte) error {
-		if width == secondsOfHour && tiles[t-t%secondsOfDay] {
+		if width == hourSeconds && tiles[t-t%daySeconds] {
 			return nil
 		}
 		list, err := decodeHour(data)

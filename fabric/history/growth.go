@@ -46,7 +46,7 @@ func (s *Store) Growth(ctx context.Context, t time.Time, window time.Duration) (
 		return nil, err
 	}
 	if window >= coarse || last.Sub(begin) > 29*24*time.Hour {
-		table, width = "err60", secondsOfHour
+		table, width = "err60", hourSeconds
 	}
 	from, to := begin.Unix(), t.Unix()
 	from += (width - from%width) % width // rows that begin in the window
@@ -54,7 +54,7 @@ func (s *Store) Growth(ctx context.Context, t time.Time, window time.Duration) (
 	// By days, which are indexed by time, and then by port.
 	query := "select n.guid, p.num, e.counter, sum(e.n) from (select distinct port, counter from err_day where t >= ? and t <= ?) as d join " + table + ` e on e.port = d.port and e.counter = d.counter and e.t >= ? and e.t <= ?
 		join port p on p.id = e.port join node n on n.id = p.node group by n.guid, p.num, e.counter`
-	err = s.each(ctx, query, []any{from - from%secondsOfDay, to, from, to}, func(scan func(...any) error) error {
+	err = s.each(ctx, query, []any{from - from%daySeconds, to, from, to}, func(scan func(...any) error) error {
 		var guid string
 		var e End
 		var counter int64

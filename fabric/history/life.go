@@ -155,7 +155,7 @@ func (s *Store) NodeLife(ctx context.Context, node mad.GUID, since, until time.T
 		return nil, err
 	}
 	from, to := span(since, until)
-	err = s.each(ctx, "select p.num, sum(e.n) from port p join err60 e on e.port = p.id where p.node = ? and e.t >= ? and e.t < ? and e.counter <> ? group by p.num", []any{id, from - from%secondsOfHour, to, down}, func(scan func(...any) error) error {
+	err = s.each(ctx, "select p.num, sum(e.n) from port p join err60 e on e.port = p.id where p.node = ? and e.t >= ? and e.t < ? and e.counter <> ? group by p.num", []any{id, from - from%hourSeconds, to, down}, func(scan func(...any) error) error {
 		var num int
 		var n int64
 		err := scan(&num, &n)

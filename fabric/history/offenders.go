@@ -128,7 +128,7 @@ func (c *count) faults(since, until time.Time) (list []fault, err error) {
 		return nil, err
 	}
 	from, to := span(since, until)
-	err = c.each(c.ctx, "select t, port, sum(n) from err_day where t >= ? and t < ? and counter <> ? group by t, port order by t, port", []any{from - from%secondsOfDay, to, c.down}, func(scan func(...any) error) error {
+	err = c.each(c.ctx, "select t, port, sum(n) from err_day where t >= ? and t < ? and counter <> ? group by t, port order by t, port", []any{from - from%daySeconds, to, c.down}, func(scan func(...any) error) error {
 		var f fault
 		var n float64
 		if err := scan(&f.t, &f.port, &n); err != nil {
@@ -242,7 +242,7 @@ func chunks(ids map[int64]bool) (list []string) {
 func (c *count) add(f fault) error {
 	length := int64(0)
 	if f.errors > 0 {
-		length = secondsOfDay
+		length = daySeconds
 	}
 	var found []portSpan
 	for _, port := range []int64{f.port, f.peer} {
@@ -265,14 +265,14 @@ func (c *count) add(f fault) error {
 		return nil
 	}
 	// The port had several on that day: by the hour.
-	return c.each(c.ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t order by t", []any{f.port, f.t, f.t + secondsOfDay, c.down}, func(scan func(...any) error) error {
+	return c.each(c.ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t order by t", []any{f.port, f.t, f.t + daySeconds, c.down}, func(scan func(...any) error) error {
 		hour := fault{port: f.port}
 		var n float64
 		if err := scan(&hour.t, &n); err != nil {
 			return err
 		}
 		hour.errors = uint64(max(0, n))
-		middle := hour.t + secondsOfHour/2
+		middle := hour.t + hourSeconds/2
 		then := slices.DeleteFunc(slices.Clone(found), func(x portSpan) bool { return x.t > middle || x.till <= middle })
 		if len(then) == 0 { // between two: of the one before
 			for _, x := range found {
@@ -334,7 +334,7 @@ func (c *count) fault(x portSpan, t int64, errors uint64, flaps int) {
 			g, _ := parseGUID(key)
 			o.Ends = []End{{g, -1}}
 		}
-		o.days[t/secondsOfDay] = true
+		o.days[t/daySeconds] = true
 		o.links[[2]int64{x.a, x.b}] = true
 		o.Flaps += flaps
 		if o.Errors += errors; at(t).Before(o.First) {

@@ -35,11 +35,6 @@ var SampleUnits = map[string]string{
 	SampleMean: "MB/s", SampleMost: "MB/s", SampleWait: "%", SampleTemperature: "°C", SampleRxPower: "mW", SampleTxPower: "mW", SampleBERGrade: "",
 }
 
-const (
-	secondsOfHour = 3600
-	secondsOfDay  = 24 * secondsOfHour
-)
-
 // Errors is what counters of a port grew by in the Width from Time on.
 type Errors struct {
 	Time    time.Time
@@ -93,7 +88,7 @@ func (s *Store) errorsOf(ctx context.Context, port int64, since, until time.Time
 // errorDays sums the hours of days, and before the oldest of them the days that are kept for ever.
 func (s *Store) errorDays(ctx context.Context, port int64, since, until time.Time, words map[int64]string) (list []Errors, err error) {
 	from, to := span(since, until)
-	from -= from % secondsOfDay
+	from -= from % daySeconds
 	err = s.each(ctx, "select t / 86400 * 86400 as day, counter, sum(n), count(*) from err60 where port = ? and t >= ? and t < ? group by t / 86400 * 86400, counter order by 1, 2 limit ?", []any{port, from, to, maxEvents}, func(scan func(...any) error) error {
 		var t, counter, n, hours int64
 		if err := scan(&t, &counter, &n, &hours); err != nil {
@@ -109,7 +104,7 @@ func (s *Store) errorDays(ctx context.Context, port int64, since, until time.Tim
 	if err != nil || from >= kept {
 		return list, err
 	}
-	if kept -= kept % secondsOfDay; len(list) > 0 {
+	if kept -= kept % daySeconds; len(list) > 0 {
 		kept = min(kept, list[0].Time.Unix())
 	}
 	var old []Errors
@@ -126,7 +121,7 @@ func (s *Store) errorDays(ctx context.Context, port int64, since, until time.Tim
 }
 
 // hoursKept is how long the hours of counters are kept, in seconds; the purge may be a day late.
-const hoursKept = 399 * secondsOfDay
+const hoursKept = 399 * daySeconds
 
 // oldestHour returns from when on err60 is whole.
 func (s *Store) oldestHour(ctx context.Context) (int64, error) {
@@ -221,7 +216,7 @@ func (s *Store) counts(ctx context.Context, gaps []Gap, query string, port, coun
 	}
 	grown := map[int64]float64{}
 	from, to := span(since, until)
-	err = s.each(ctx, query, []any{port, from - from%secondsOfHour, to, counter}, func(scan func(...any) error) error {
+	err = s.each(ctx, query, []any{port, from - from%hourSeconds, to, counter}, func(scan func(...any) error) error {
 		var t int64
 		var n float64
 		if err := scan(&t, &n); err != nil {
@@ -253,8 +248,8 @@ func (s *Store) recordedHours(ctx context.Context, since, until time.Time, gaps 
 	}
 	from, to := span(since, until)
 	from, to = max(from, first.Int64), min(to, last.Int64+1)
-	for t := from - from%secondsOfHour; t < to; t += secondsOfHour {
-		for len(gaps) > 0 && gaps[0].To.Unix() < t+secondsOfHour {
+	for t := from - from%hourSeconds; t < to; t += hourSeconds {
+		for len(gaps) > 0 && gaps[0].To.Unix() < t+hourSeconds {
 			gaps = gaps[1:]
 		}
 		if len(gaps) == 0 || gaps[0].From.Unix() >= t {
@@ -285,7 +280,7 @@ func (s *Store) samples(ctx context.Context, port int64, what string, since, unt
 		}
 	}
 	blobs := func(table, where string, kind int64, use func(t int64, data []byte) error) error {
-		args := []any{kind, from - from%secondsOfDay, to, maxBlob}
+		args := []any{kind, from - from%daySeconds, to, maxBlob}
 		if where != "" {
 			args = append(args, block)
 		}
@@ -340,7 +335,7 @@ func (s *Store) samples(ctx context.Context, port int64, what string, since, unt
 			if isMost {
 				b = mostByte(means[t][h], b)
 			}
-			add(t+int64(h)*secondsOfHour, time.Hour, decodeSample(what, b))
+			add(t+int64(h)*hourSeconds, time.Hour, decodeSample(what, b))
 		}
 		return nil
 	}); err != nil {
@@ -363,7 +358,7 @@ func (s *Store) samples(ctx context.Context, port int64, what string, since, unt
 	}
 	if err := blobs("hour", "", kind, func(t int64, data []byte) error {
 		b, err := byteAt(data, port)
-		if err != nil || width == time.Hour && tiles[t-t%secondsOfDay] {
+		if err != nil || width == time.Hour && tiles[t-t%daySeconds] {
 			return err
 		}
 		if isMost {
