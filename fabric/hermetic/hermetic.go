@@ -15,7 +15,10 @@ import (
 const RootVariable = "FABSHTEST_ROOT"
 
 // controls are the variables that choose which tests run, and against what.
-var controls = []string{"FABSH_SOAK", "FABSH_PEERS_REQUIRED", "FABSH_CRDS", "FABSH_IBUTILS", "FABSH_INCUMBENTS", "FABSH_RDMA_CORE", "FABSH_WORDS"}
+var controls = []string{
+	"FABSH_SOAK", "FABSH_PEERS_REQUIRED", "FABSH_CRDS", "FABSH_IBUTILS", "FABSH_INCUMBENTS", "FABSH_RDMA_CORE", "FABSH_WORDS",
+	"FABSH_FABRICS", "FABSH_FAULT", "FABSH_SMALL",
+}
 
 // users are the variables, or with * their prefixes, by which a user changes what
 // programs do.

@@ -351,7 +351,7 @@ func TestMany(t *testing.T) {
 // TestKills: a recorder and contributors are killed at any moment. What they reported as written is there, and
 // nothing is damaged.
 func TestKills(t *testing.T) {
-	if dir := os.Getenv("FABSH_HISTORY_KILL"); dir != "" {
+	if dir := os.Getenv("HISTORY_KILLED_IN"); dir != "" {
 		writeUntilKilled(t, dir)
 		return
 	}
@@ -364,7 +364,7 @@ func TestKills(t *testing.T) {
 	cycles := 0
 	for i := range kills {
 		c := exec.Command(os.Args[0], "-test.run=^TestKills$")
-		c.Env = append(os.Environ(), "FABSH_HISTORY_KILL="+dir)
+		c.Env = append(os.Environ(), "HISTORY_KILLED_IN="+dir)
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
