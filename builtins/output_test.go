@@ -204,6 +204,7 @@ var columnValues = map[string]string{
 	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True)", "link_effect": "plan(lambda: port_disable(discover().switches[0].ports[3])).effect", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}), static=True).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True).sets[0]",
 	"cable_plan": `load_fabric("plan.csv").plan`, "plan_conflict": `load_fabric("plan.csv").plan.conflicts[0]`, "place": `load_fabric("plan.csv").switches[0].place`,
 	"cabling": `cabling("plan.csv")`, "cabling_action": `[x for x in cabling("plan.csv").actions if x.verb != "remove"][0]`, "cabling_name": `cabling("plan.csv").names[0]`, "cabling_device": `cabling("plan.csv").devices[0]`,
+	"impact": `f.impact("leaf-1/3")`, "job_impact": `f.impact("leaf-1", jobs = {"a": "node-[0001-0002]"}).jobs[0]`,
 	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,
 }
 

@@ -80,7 +80,7 @@ func expectModule() *starlarkstruct.Module {
 // A fabric has methods of all vocabularies, and so has a simulated one.
 func init() {
 	topology.SimType.AddMethods(&script.ScenarioPlay, &script.ScenarioActions)
-	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &datagrams.InventoryMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod)
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &datagrams.InventoryMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod, &remedies.ImpactMethod)
 	routing.RoutesType.AddMethods(&routing.JobTrafficMethod, &routing.JobMatrixMethod)
 }
 

@@ -47,7 +47,7 @@ func init() {
 			if v.Report == nil {
 				return starlark.None
 			}
-			return effectValue(v.Report.Effect)
+			return EffectValue(v.Report.Effect)
 		}},
 		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover, as strings", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
@@ -392,8 +392,8 @@ var EffectType = &lang.ResultType{
 	},
 }
 
-// effectValue returns e as a value; None: no link goes down.
-func effectValue(e *change.Effect) starlark.Value {
+// EffectValue returns e as a value; None: no link goes down.
+func EffectValue(e *change.Effect) starlark.Value {
 	if e == nil {
 		return starlark.None
 	}

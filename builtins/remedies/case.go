@@ -22,25 +22,15 @@ import (
 // newCase returns the case by which actions on the fabric of the input are judged; it was just
 // swept, or read from a file. The forwarding tables are read when an action needs them.
 func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, error) {
-	env, f := topology.EnvOf(r), input.Fabric
-	c := &remedy.Case{Fabric: f, State: input.State, Manager: ManagerOf(f)}
-	managed := c.Manager != nil
-	if env.Engine != nil {
-		c.Host = f.From()
-		sm, err := env.SA.FindSM(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		if managed = sm != nil; managed && sm.Info != nil {
-			if ports := f.PortByGUID(sm.Info.GUID); len(ports) > 0 {
-				c.Manager = ports[0]
-			}
-		}
+	p, err := newPredictors(ctx, r, input.Fabric, input.ManagerEngine)
+	if err != nil {
+		return nil, err
 	}
-	if env.Engine == nil && !f.HasLFTs() {
+	f := input.Fabric
+	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0]}
+	if topology.EnvOf(r).Engine == nil && !f.HasLFTs() {
 		return c, nil // the effect is unknown
 	}
-	p := predictors{runtime: r, engine: input.ManagerEngine, managed: managed, needed: []*fabric.Port{c.Host, c.Manager}, manager: c.Manager}
 	c.Effect = func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error) {
 		e, err := p.predict(ctx, f, ports)
 		if err != nil {
@@ -74,6 +64,27 @@ type predictors struct {
 	manager         *fabric.Port // nil: unknown
 	live            *routes.Routes
 	likely, minimal *change.Predictor
+}
+
+// newPredictors returns the predictors of effects on f, which was just swept, or read from a file.
+func newPredictors(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, engine string) (*predictors, error) {
+	p := &predictors{runtime: r, engine: engine, manager: ManagerOf(f)}
+	p.managed = p.manager != nil
+	var host *fabric.Port
+	if env := topology.EnvOf(r); env.Engine != nil {
+		host = f.From()
+		sm, err := env.SA.FindSM(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if p.managed = sm != nil; p.managed && sm.Info != nil {
+			if ports := f.PortByGUID(sm.Info.GUID); len(ports) > 0 {
+				p.manager = ports[0]
+			}
+		}
+	}
+	p.needed = []*fabric.Port{host, p.manager}
+	return p, nil
 }
 
 // predict predicts the effect on f. If the engine of the subnet manager is unknown, its tables

@@ -70,9 +70,9 @@ func wrapJob(j jobs.Job) starlark.Value {
 	return &Job{lang.NewResult(JobType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.TextOrNone(j.User), lang.TextOrNone(j.Partition), starlark.MakeInt(len(j.Hosts)), lang.Texts(j.Hosts)), j}
 }
 
-// kindJobs is the kind of a parameter of jobs: a list of job, or a dict of id to hosts, as a list of names or as a text in
+// KindJobs is the kind of a parameter of jobs: a list of job, or a dict of id to hosts, as a list of names or as a text in
 // Slurm's notation.
-var kindJobs = &lang.Kind{Type: reflect.TypeFor[[]jobs.Job](), Convert: toJobs}
+var KindJobs = &lang.Kind{Type: reflect.TypeFor[[]jobs.Job](), Convert: toJobs}
 
 func toJobs(v starlark.Value) (any, error) {
 	list := []jobs.Job{}
@@ -185,7 +185,7 @@ var JobSharedType = &lang.ResultType{
 
 // jobParams are the parameters of job_traffic and job_matrix.
 var jobParams = []lang.Param{
-	{Name: "jobs", Kind: kindJobs, Doc: `jobs of load_jobs(), or a dict of id to hosts, such as {"a": "node-[0001-0008]"}`},
+	{Name: "jobs", Kind: KindJobs, Doc: `jobs of load_jobs(), or a dict of id to hosts, such as {"a": "node-[0001-0008]"}`},
 	{Name: "pattern", Kind: lang.KindChoice, Default: `"all-to-all"`, Doc: `"all-to-all": each port sends to all others of the job; "ring": to the same port of the next host; "recursive-doubling": to that of the hosts whose place among those of the job is its own XOR 1, 2, 4, ...; beyond the last power of two, host n exchanges with the host that many places before it alone; "rails": to that of all other hosts`},
 }
 

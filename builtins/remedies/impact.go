@@ -1,0 +1,391 @@
+package remedies
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/changes"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/hosts"
+	"fabsh/fabric/jobs"
+	"fabsh/fabric/plural"
+	"fabsh/fabric/remedy"
+	"fabsh/fabric/routing/routes"
+	"fabsh/mad"
+)
+
+// ImpactType is the type of the result of fabric.impact().
+var ImpactType = &lang.ResultType{
+	Name: "impact",
+	Doc:  "What a fabric loses without some links, switches or hosts. A host is the first word of the name of an adapter.",
+	Members: []lang.ResultMember{
+		{Name: "targets", Type: "list of string", Doc: "names of the nodes and ports that are gone"},
+		{Name: "effect", Type: "link_effect", Doc: "pairs without a path and pairs that are rerouted, loads, credit loops, switches out of use"},
+		{Name: "cut_off", Type: "list of string", Doc: "other nodes that lose their last link"},
+		{Name: "hosts_lost", Type: "list of string", Doc: "hosts that lose their last link, or are gone"},
+		{Name: "hosts_degraded", Type: "list of string", Doc: "hosts that lose a link and keep another one"},
+		{Name: "jobs", Type: "list of job_impact", Doc: "jobs with such hosts, or with traffic over the links; None: jobs are unknown"},
+	},
+}
+
+// JobImpactType is the type of the elements of impact.jobs.
+var JobImpactType = &lang.ResultType{
+	Name: "job_impact",
+	Doc:  "What a job loses without some links, switches or hosts.",
+	Members: []lang.ResultMember{
+		{Name: "id", Type: "string", Doc: "the job's id"},
+		{Name: "name", Type: "string", Doc: "its name; None if unknown"},
+		{Name: "hosts_lost", Type: "list of string", Doc: "its hosts that lose their last link"},
+		{Name: "hosts_degraded", Type: "list of string", Doc: "its hosts that lose a link and keep another one"},
+		{Name: "traffic", Type: "float", Doc: "its most traffic on a link between switches that goes down, if all its hosts send to each other; 1 is the bandwidth of a port of a host"},
+	},
+}
+
+// ImpactMethod is fabric.impact().
+var ImpactMethod = lang.Builtin{
+	Name:    "impact",
+	Returns: "impact",
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: `a node, or a port for its link; also by name, GUID or LID, or a link such as "leaf-1/7 - spine-1/2"; or a list of them, which go down together`},
+		{Name: "jobs", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the jobs that run: a list of job, from load_jobs()"},
+		{Name: "engine", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "routing engine of the subnet manager, as in its option routing_engine (default: what the tables show)"},
+	},
+	Doc: `Predicts the effect of links, switches or hosts that are gone: an impact. Nothing is changed.
+It reads the forwarding tables of all switches, or uses those of the file; it is an error if they are unknown. With a subnet manager, new tables are predicted, as for plan(); without, the tables stay.`,
+	Example: `
+> i = discover().impact("leaf-1")
+> i.effect.lost, i.cut_off, i.hosts_lost[:2]
+(236, ["node-0001 HCA-1", "node-0002 HCA-1", "node-0003 HCA-1", "node-0004 HCA-1"], ["node-0001", "node-0002"])
+> discover().impact("leaf-1/5 - spine-1/1").effect.lost
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Target, Jobs starlark.Value
+		Engine       string
+	}) (starlark.Value, error) {
+		f := c.Recv.(*topology.Fabric).Fabric
+		im := &impact{f: f, down: map[*fabric.Port]bool{}, gone: map[*fabric.Node]bool{}}
+		targets := []starlark.Value{a.Target}
+		if list, ok := a.Target.(starlark.Iterable); ok {
+			targets = lang.Collect(list)
+		}
+		for _, v := range targets {
+			if err := im.add(v); err != nil {
+				return nil, lang.ParamError("target", "%w", err)
+			}
+		}
+		if len(im.down) == 0 {
+			return nil, lang.ParamError("target", "%s: no link; a target needs at least one", strings.Join(im.names, ", "))
+		}
+		list, err := jobsOf(a.Jobs)
+		if err != nil {
+			return nil, lang.ParamError("jobs", "%w", err)
+		}
+		if env := topology.EnvOf(c.Runtime()); env.Engine == nil && !f.HasLFTs() {
+			return nil, lang.Errorf("the file has no forwarding tables, so the impact is unknown; fabsh snapshot stores them")
+		}
+		var v starlark.Value
+		err = c.Block(func(ctx context.Context) (err error) {
+			v, err = im.value(ctx, c.Runtime(), a.Engine, list)
+			return err
+		})
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return v, nil
+	}),
+}
+
+// jobsOf returns the jobs of a parameter; nil: they are unknown.
+func jobsOf(v starlark.Value) ([]jobs.Job, error) {
+	if v == nil || v == starlark.None {
+		return nil, nil
+	}
+	list, err := routing.KindJobs.Convert(v)
+	if err != nil {
+		return nil, err
+	}
+	return list.([]jobs.Job), nil
+}
+
+// impact is what goes down in a fabric.
+type impact struct {
+	f     *fabric.Fabric
+	names []string
+	ports []*fabric.Port        // one of each link
+	down  map[*fabric.Port]bool // both ends
+	gone  map[*fabric.Node]bool
+}
+
+// add adds a target.
+func (im *impact) add(v starlark.Value) error {
+	n, p, err := im.find(v)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		im.names = append(im.names, p.Name())
+		im.cut(p)
+		return nil
+	}
+	im.names, im.gone[n] = append(im.names, n.Name()), true
+	for p := range n.Ports() {
+		im.cut(p)
+	}
+	return nil
+}
+
+// cut takes the link of p down, if it has one.
+func (im *impact) cut(p *fabric.Port) {
+	if peer := p.Peer(); peer != nil && !im.down[p] {
+		im.ports = append(im.ports, p)
+		im.down[p], im.down[peer] = true, true
+	}
+}
+
+// find returns the node or the port that v names in the fabric.
+func (im *impact) find(v starlark.Value) (*fabric.Node, *fabric.Port, error) {
+	var t topology.Target
+	switch v := v.(type) {
+	case topology.Port:
+		if p := remedy.PlaceOf(v.Port).In(im.f); p != nil {
+			return nil, p, nil
+		}
+		return nil, nil, fmt.Errorf("the fabric does not have %s", v.Port.Label())
+	case topology.Node:
+		if same := im.f.NodeByGUID(v.Node.GUID()); len(same) == 1 {
+			return same[0], nil, nil
+		}
+		return nil, nil, fmt.Errorf("the fabric does not have %s", v.Node.Label())
+	case starlark.Int:
+		lid, err := lang.ToInt(v)
+		if err != nil || lid < 1 || lid > int(mad.MaxUnicastLID) {
+			return nil, nil, fmt.Errorf("LID %s is out of range, 1..%d", v, mad.MaxUnicastLID)
+		}
+		p := im.f.PortByLID(mad.LID(lid))
+		switch {
+		case p == nil:
+			return nil, nil, fmt.Errorf("the fabric has no LID %d", lid)
+		case p.Node().IsSwitch():
+			return p.Node(), nil, nil
+		}
+		return nil, p, nil
+	case starlark.String:
+		name := string(v)
+		if a, b, ok := strings.Cut(name, " - "); ok {
+			if t = topology.FindIn(im.f, name); t.Err != nil {
+				return im.link(name, a, b)
+			}
+		} else {
+			t = topology.FindIn(im.f, name)
+		}
+	default:
+		return nil, nil, fmt.Errorf("got %s, want a node or a port, or the name, GUID or LID of one", v.Type())
+	}
+	switch {
+	case t.Err != nil:
+		return nil, nil, t.Err
+	case t.Node == nil:
+		return nil, nil, fmt.Errorf("the fabric does not have %s", t.Label)
+	case t.Port > 0:
+		return nil, t.Node.Port(t.Port), nil
+	}
+	return t.Node, nil, nil
+}
+
+// link returns a port of the link between two ports.
+func (im *impact) link(name, a, b string) (*fabric.Node, *fabric.Port, error) {
+	_, p, err := im.find(starlark.String(a))
+	if err != nil {
+		return nil, nil, err
+	}
+	_, q, err := im.find(starlark.String(b))
+	if err != nil {
+		return nil, nil, err
+	}
+	if p == nil || q == nil || p.Peer() != q {
+		return nil, nil, fmt.Errorf("%q is no link of the fabric; want PORT - PORT, the ends of one", name)
+	}
+	return nil, p, nil
+}
+
+// value predicts the effect.
+func (im *impact) value(ctx context.Context, rt *lang.Runtime, engine string, list []jobs.Job) (starlark.Value, error) {
+	rt.Progress("predicting the impact")
+	defer rt.Progress("")
+	p, err := newPredictors(ctx, rt, im.f, engine)
+	if err != nil {
+		return nil, err
+	}
+	effect, err := p.predict(ctx, im.f, im.ports)
+	if err != nil {
+		return nil, err
+	}
+	lost, degraded := im.hosts()
+	concerned, err := im.jobs(ctx, p.live, list, lost, degraded)
+	if err != nil {
+		return nil, err
+	}
+	values := lang.List(concerned, func(j jobImpact) starlark.Value {
+		return lang.NewResult(JobImpactType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.Texts(j.lost), lang.Texts(j.degraded), starlark.Float(j.traffic))
+	})
+	return &impactValue{
+		Result: lang.NewResult(ImpactType, lang.Texts(im.names), changes.EffectValue(effect), lang.Texts(im.cutOff()), lang.Texts(lost), lang.Texts(degraded), lang.OrNone(list != nil, values)),
+		impact: im, effect: effect, lost: lost, degraded: degraded, known: list != nil, concerned: concerned,
+	}, nil
+}
+
+// impactValue is the value `impact`.
+type impactValue struct {
+	*lang.Result
+	*impact
+	effect         *change.Effect
+	lost, degraded []string // hosts
+	known          bool     // the jobs are known
+	concerned      []jobImpact
+}
+
+// jobImpact is a job that is concerned.
+type jobImpact struct {
+	jobs.Job
+	lost, degraded []string // its hosts
+	traffic        float64
+}
+
+// Display returns the impact for people: figures, then the effect in words.
+func (v *impactValue) Display() string {
+	var facts []lang.Fact
+	add := func(name string, n int64, detail string) {
+		text := strconv.FormatInt(n, 10)
+		if detail != "" {
+			text += ": " + detail
+		}
+		facts = append(facts, lang.Fact{Name: name, Value: starlark.String(text)})
+	}
+	e, cutOff := v.effect, v.cutOff()
+	add("links that go down", int64(len(e.Links)), someOf(e.Links))
+	add("pairs through them", e.Through, "")
+	add("pairs lost", e.Lost, "")
+	add("pairs rerouted", e.Rerouted, "")
+	add("pairs out of reach of the subnet manager", e.OutOfReach, "")
+	facts = append(facts,
+		lang.Fact{Name: "largest load", Value: starlark.String(fmt.Sprintf("%d pairs on a link; %d before", e.LoadAfter, e.LoadBefore))},
+		lang.Fact{Name: "credit loops", Value: starlark.String(cmp.Or(e.CreditLoop, "none"))})
+	idle := slices.DeleteFunc(slices.Clone(e.IdleSwitches), func(name string) bool { return slices.Contains(v.names, name) })
+	add("other switches out of use", int64(len(idle)), someOf(idle))
+	add("links out of use", int64(e.IdleLinks), "")
+	add("other nodes cut off", int64(len(cutOff)), someOf(cutOff))
+	add("hosts lost", int64(len(v.lost)), hosts.Fold(v.lost))
+	add("hosts degraded", int64(len(v.degraded)), hosts.Fold(v.degraded))
+	if v.known {
+		add("jobs concerned", int64(len(v.concerned)), "")
+		for _, j := range v.concerned {
+			facts = append(facts, lang.Fact{Name: "job " + lang.OneLine(j.ID), Value: starlark.String(fmt.Sprintf("%s lost, %d degraded; traffic %.3g on a link that goes down", plural.Count(len(j.lost), "host", "hosts"), len(j.degraded), j.traffic))})
+		}
+	} else {
+		facts = append(facts, lang.Fact{Name: "jobs concerned", Value: starlark.String("not judged: no jobs given")})
+	}
+	if reason := e.Refusal(); reason != "" && len(v.gone) == 0 { // a node that is gone always loses its paths
+		facts = append(facts, lang.Fact{Name: "reason to keep", Value: starlark.String(reason)})
+	}
+	text := "without " + lang.OneLine(someOf(v.names)) + ":\n" + lang.Aligned(facts)
+	for _, line := range e.Lines() {
+		text += lang.Harmless(line) + "\n"
+	}
+	return text
+}
+
+// someOf returns names, at most four.
+func someOf(names []string) string {
+	if len(names) > 4 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:4], ", "), len(names)-4)
+	}
+	return strings.Join(names, ", ")
+}
+
+// links reports whether a node has a link that stays up, and whether it has one that goes down.
+func (im *impact) links(n *fabric.Node) (keeps, loses bool) {
+	for p := range n.Ports() {
+		keeps = keeps || p.Peer() != nil && !im.down[p]
+		loses = loses || im.down[p]
+	}
+	return keeps, loses
+}
+
+// cutOff returns the names of nodes that lose their last link.
+func (im *impact) cutOff() (names []string) {
+	for i := range im.f.Nodes() {
+		n := &im.f.Nodes()[i]
+		if keeps, loses := im.links(n); loses && !keeps && !im.gone[n] {
+			names = append(names, n.Name())
+		}
+	}
+	return names
+}
+
+// hosts returns the names of the hosts that lose their last link, and of those that keep another.
+func (im *impact) hosts() (lost, degraded []string) {
+	type state struct{ keeps, loses bool }
+	all := map[string]state{}
+	for i := range im.f.Nodes() {
+		n := &im.f.Nodes()[i]
+		host, ok := fabric.HostName(n.Name())
+		if n.IsSwitch() || !ok {
+			continue
+		}
+		keeps, loses := im.links(n)
+		s := all[host]
+		all[host] = state{s.keeps || keeps, s.loses || loses}
+	}
+	for name, s := range all {
+		switch {
+		case s.loses && s.keeps:
+			degraded = append(degraded, name)
+		case s.loses:
+			lost = append(lost, name)
+		}
+	}
+	slices.SortFunc(lost, fabric.CompareNames)
+	slices.SortFunc(degraded, fabric.CompareNames)
+	return lost, degraded
+}
+
+// jobs returns the jobs that are concerned.
+func (im *impact) jobs(ctx context.Context, live *routes.Routes, list []jobs.Job, lost, degraded []string) (concerned []jobImpact, err error) {
+	t, err := jobs.Measure(ctx, live, list, jobs.AllToAll)
+	if err != nil {
+		return nil, err
+	}
+	for i, j := range t.Jobs {
+		x := jobImpact{Job: list[i], lost: common(j.Hosts, lost), degraded: common(j.Hosts, degraded)}
+		for _, l := range j.Loads {
+			if im.down[live.Graph().ChannelPort(int(l.Channel))] {
+				x.traffic = max(x.traffic, l.Traffic)
+			}
+		}
+		if x.traffic > 0 || len(x.lost)+len(x.degraded) > 0 {
+			concerned = append(concerned, x)
+		}
+	}
+	return concerned, nil
+}
+
+// common returns the elements of a that are in b.
+func common(a, b []string) (both []string) {
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			both = append(both, x)
+		}
+	}
+	return both
+}
