@@ -256,7 +256,7 @@ func (r *reader) compare(after []audit.PortRead, since *audit.Comparison) []audi
 	for gap := range since.Gaps() {
 		x.rate(gap)
 	}
-	rates, recorded := make([]audit.PortRates, len(after)), x.recordedDowns(r.c)
+	rates, recorded := make([]audit.PortRates, len(after)), x.lookUp(r.c).downs
 	for i, p := range after {
 		rates[i] = audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]}
 		if r.values[i] == nil && p.Known() {

@@ -402,6 +402,7 @@ func (x *auditRun) keep(f *topology.Fabric, found []audit.Finding) {
 	if err != nil {
 		x.report.Fail("state", err)
 	}
+	warnUnstored(x.runtime, x.job.state)
 	// Findings about a run are not changes of the fabric.
 	gone = slices.DeleteFunc(gone, func(f audit.Finding) bool { return strings.HasPrefix(f.Check, "audit.") })
 	if len(gone) == 0 {

@@ -55,11 +55,18 @@ type jobRun struct {
 	joined *audit.Read      // all counters of the run
 	window time.Duration    // the longest of the rates
 	// setBack reports that the clock stopped or was set back since the previous run.
-	setBack bool
-	rates   []audit.PortRates
-	rated   map[place]int // index in rates
-	downs   *history.PortDowns
-	looked  bool // for downs
+	setBack  bool
+	rates    []audit.PortRates
+	rated    map[place]int // index in rates
+	recorded recorded
+	looked   bool // for recorded
+}
+
+// recorded is what the history of the subnet has recorded; nothing without a history.
+type recorded struct {
+	downs *history.PortDowns
+	seen  map[history.End]audit.Seen // links of ports, of the last seven days
+	since map[string]time.Time       // findings, by ID
 }
 
 // place identifies a port across sweeps.
@@ -78,6 +85,7 @@ func (x *jobRun) end(clock lang.Clock, f *fabric.Fabric, found []audit.Finding, 
 	}
 	x.state.Align(moment(clock))
 	now := clock.Now()
+	x.state.SetRecorded(x.recorded.since)
 	gone = x.state.SetFindings(found, complete, unjudged, now)
 	if x.ReadOnly {
 		for i := range found {
@@ -253,6 +261,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	if err := saveState(st, env.State, fabric.SubnetOf(f, ""), f.Complete()); err != nil {
 		return nil, overLastError(&StateError{err})
 	}
+	warnUnstored(c.Runtime(), st)
 	return r.rates(after, earlier)
 }
 
@@ -264,6 +273,13 @@ func saveState(st *audit.State, dir string, subnet fabric.Subnet, complete bool)
 		err = audit.RecordSubnet(dir, subnet, complete)
 	}
 	return err
+}
+
+// warnUnstored reports that the history could not be used for a state, which is in a file then.
+func warnUnstored(r *lang.Runtime, st *audit.State) {
+	if st != nil && st.Unstored != nil {
+		r.WarnOnce("the history is not used for the state of audits, and a file is: %v", st.Unstored)
+	}
 }
 
 // open reads the state of the job, once per run.
@@ -330,43 +346,61 @@ func openState(c *lang.Call, dir string, job Job) (*audit.State, *format.FileLoc
 			return nil, nil, &StateError{err}
 		}
 	}
-	if st.Read(); st.Reset != nil {
+	err = c.Block(func(ctx context.Context) error {
+		st.UseStore(history.JobStates(ctx, dir, job.Subnet))
+		st.Read()
+		return nil
+	})
+	if err != nil {
+		held.Release()
+		return nil, nil, err
+	}
+	warnUnstored(c.Runtime(), st)
+	if st.Reset != nil {
 		c.Fiber().Warn("%v", st.Reset)
 	}
 	st.Align(moment(c.Clock()))
 	return st, held, nil
 }
 
-// recordedDowns returns the link-downs in the history of the subnet; nil if it does not exist or cannot be read.
-func (x *jobRun) recordedDowns(c *lang.Call) *history.PortDowns {
-	if x == nil || x.dir == "" || x.looked {
-		if x == nil {
-			return nil
-		}
-		return x.downs
+// lookUp reads what the history of the subnet has recorded, once per run. A history that cannot be read is
+// reported, and the run goes on with what the job has kept.
+func (x *jobRun) lookUp(c *lang.Call) *recorded {
+	if x == nil {
+		return new(recorded)
+	}
+	if x.looked || x.dir == "" {
+		return &x.recorded
 	}
 	x.looked = true
 	if topology.EnvOf(c.Runtime()).Engine == nil || !x.Subnet.IsKnown() || audit.CheckSubnet(x.dir, x.Subnet) != nil {
-		return nil
+		return &x.recorded
 	}
 	path := filepath.Join(x.Subnet.Folder(x.dir), history.FileName)
 	if _, err := os.Stat(path); err != nil {
-		return nil
+		return &x.recorded
 	}
+	now := c.Clock().Now()
 	err := c.Block(func(ctx context.Context) error {
 		h, err := history.Open(ctx, path)
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		x.downs, err = h.Downs(ctx, c.Clock().Now())
+		if x.recorded.downs, err = h.Downs(ctx, now); err != nil {
+			return err
+		}
+		if x.recorded.seen, err = h.LinksSeen(ctx, now.Add(-audit.PastAge)); err != nil {
+			return err
+		}
+		x.recorded.since, err = h.FoundSince(ctx, now.Add(-audit.FlapWindow))
 		return err
 	})
 	if err != nil {
 		c.Runtime().WarnOnce("the history is not used: %v", err)
-		x.downs = nil
+		x.recorded = recorded{}
 	}
-	return x.downs
+	return &x.recorded
 }
 
 // PastType is the type of an audit's parameter past.
@@ -386,11 +420,20 @@ func (x *jobRun) past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, e
 		return starlark.None, nil
 	}
 	var unread error // returned alone, since lang.Operate would name a function of scripts
-	err = lang.Operate(t, "", func(c *lang.Call) error { unread = x.open(c); return nil })
+	var seen map[history.End]audit.Seen
+	err = lang.Operate(t, "", func(c *lang.Call) error {
+		unread = x.open(c)
+		seen = x.lookUp(c).seen
+		return nil
+	})
 	if err = cmp.Or(unread, err); err != nil {
 		return starlark.None, err
 	}
 	h := x.state.History()
+	h.Merge(f, func(p *fabric.Port) (s audit.Seen, ok bool) {
+		s, ok = seen[history.End{Node: p.Node().GUID(), Port: p.Num()}]
+		return s, ok
+	})
 	var down, waits []starlark.Value
 	for _, x := range h.Down(f, lang.FiberOf(t).Clock().Now()) {
 		peer := lang.OrNone(x.Peer != 0, topology.GUIDValue(x.Peer))

@@ -65,7 +65,7 @@ func TestClockHistory(t *testing.T) {
 		if found[0].Since.After(now) {
 			t.Errorf("%s: found since %v, and it is %v", jump.what, found[0].Since, now)
 		}
-		now = now.Add(maxPastAge + time.Second) // since the clock was right
+		now = now.Add(PastAge + time.Second) // since the clock was right
 		st.See(down, now)
 		if n := len(st.History().Down(down, now)); n != 0 {
 			t.Errorf("%s: a port counts as in use for more than a week", jump.what)

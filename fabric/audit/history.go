@@ -23,9 +23,9 @@ type portPast struct {
 	waits    uint16   // bit i: i runs ago its link was up and not active
 }
 
-// maxPastAge is how long a port that is down counts as one that was in use
+// PastAge is how long a port that is down counts as one that was in use
 // (infiniband_exporter of SckyzO, docs/alerts.md: max_over_time over 7 days).
-const maxPastAge = 7 * 24 * time.Hour
+const PastAge = 7 * 24 * time.Hour
 
 // pastRuns is the number of runs for which it is known whether a link was not active (UFM,
 // unhealthy ports: 10 sweeps).
@@ -73,7 +73,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 			old, fresh = old[1:], fresh[1:]
 		}
 		x.up = min(x.up, now.Unix()) // the clock may have been set back
-		if now.Unix()-x.up <= int64(maxPastAge/time.Second) {
+		if now.Unix()-x.up <= int64(PastAge/time.Second) {
 			all = append(all, x)
 		}
 	}
@@ -135,7 +135,7 @@ func (h *History) wasUp(p *fabric.Port, now time.Time) *portPast {
 	if p.Info() == nil || p.Num() == 0 || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
 		return nil
 	}
-	if x := h.of(p); x != nil && x.up != 0 && now.Unix()-x.up <= int64(maxPastAge/time.Second) {
+	if x := h.of(p); x != nil && x.up != 0 && now.Unix()-x.up <= int64(PastAge/time.Second) {
 		return x
 	}
 	return nil

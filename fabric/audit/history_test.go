@@ -78,7 +78,7 @@ func TestHistory(t *testing.T) {
 		see(up)
 	}
 	want(up, "")
-	now = now.Add(maxPastAge)
+	now = now.Add(PastAge)
 	want(down, "")
 	see(down)
 	if n := len(st.History().ports); n != 0 {

@@ -27,6 +27,9 @@ type State struct {
 	// Reset is the reason why the content of the file is ignored; nil: it is used, or there
 	// was no file. It must be reported.
 	Reset error
+	// Unstored is why the store could not be read, or written: the file was used; nil: it was, or there is
+	// none. It must be reported.
+	Unstored error
 
 	path     string // "": there is no file
 	subnet   string // key
@@ -36,6 +39,9 @@ type State struct {
 	history  History
 	agents   Agents
 	at       Moment // all these times are by its clock
+
+	store    Store                // nil: the file alone
+	recorded map[string]time.Time // since when a history has findings, by ID
 }
 
 // OpenState returns the state of a job in a subnet, which is kept below the directory dir.
@@ -60,7 +66,7 @@ func OpenState(dir string, s fabric.Subnet, job string) (*State, error) {
 func (st *State) Read() {
 	st.empty()
 	st.Reset = nil
-	if err := st.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := st.load(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		st.empty()
 		st.Reset = fmt.Errorf("%w; the state starts empty", err)
 	}
@@ -140,6 +146,11 @@ func (st *State) SetFindings(found []Finding, complete bool, unjudged []Unjudged
 	for i := range st.findings {
 		since[st.findings[i].ID()] = st.findings[i].Since
 	}
+	for id, t := range st.recorded {
+		if own, ok := since[id]; !ok || t.Before(own) {
+			since[id] = t
+		}
+	}
 	for i := range found {
 		found[i].Since = now
 		for _, id := range append(found[i].ids(), found[i].Absorbed...) {
@@ -201,8 +212,8 @@ func (st *State) Agents() *Agents { return &st.agents }
 // See keeps what a run has seen of the ports of f.
 func (st *State) See(f *fabric.Fabric, now time.Time) { st.history.see(f, now) }
 
-// Save replaces the file. Whatever happens, the old file or the new one
-// exists, and is complete.
+// Save replaces the state in the store, or the file without one or if the store fails. Whatever
+// happens, the old file or the new one exists, and is complete.
 func (st *State) Save() error {
 	if st.path == "" {
 		return nil
@@ -210,6 +221,9 @@ func (st *State) Save() error {
 	data, err := st.encode()
 	if err != nil {
 		return err
+	}
+	if st.keep(data) {
+		return nil
 	}
 	if err := format.MakeDirectory(filepath.Dir(st.path), 0o755); err != nil {
 		return err
@@ -330,27 +344,16 @@ func CheckJob(text string) error {
 	return nil
 }
 
-// LatestJob returns the job of s whose state below dir is to be used for what a covers: the job
-// whose last run found it; else the job that ran last. "": there is no readable state.
-func LatestJob(dir string, s fabric.Subnet, a *Ack) (job string) {
-	files, _ := os.ReadDir(s.Folder(dir))
+// LatestJob returns the job of s whose state below dir, or in a store, is to be used for what a covers:
+// the job whose last run found it; else the job that ran last. "": there is no readable state. The store may
+// be nil.
+func LatestJob(dir string, s fabric.Subnet, store Store, a *Ack) (job string) {
 	var latest time.Time
 	found := false
-	for _, file := range files {
-		name, ok := strings.CutSuffix(file.Name(), ".state")
-		if !ok {
-			continue
-		}
-		st, err := OpenState(dir, s, name)
-		if err != nil {
-			continue
-		}
-		if st.Read(); st.Reset != nil {
-			continue
-		}
+	for _, st := range States(dir, s, store) {
 		covers := a.CountOf(st.findings) > 0
 		if job == "" || covers && !found || covers == found && st.at.Time.After(latest) {
-			job, latest, found = name, st.at.Time, covers
+			job, latest, found = st.job, st.at.Time, covers
 		}
 	}
 	return job
@@ -452,15 +455,24 @@ func parseSubnet(text string) (*fabric.Subnet, error) {
 	return s, nil
 }
 
-// States returns the states of all jobs of a subnet below dir that can be read, by name.
-func States(dir string, s fabric.Subnet) (list []*State) {
+// States returns the states of all jobs of a subnet below dir, or in a store, that can be read, by name. The
+// store may be nil.
+func States(dir string, s fabric.Subnet, store Store) (list []*State) {
+	var names []string
 	files, _ := os.ReadDir(s.Folder(dir))
 	for _, file := range files {
-		name, ok := strings.CutSuffix(file.Name(), ".state")
-		if !ok {
-			continue
+		if name, ok := strings.CutSuffix(file.Name(), ".state"); ok {
+			names = append(names, name)
 		}
+	}
+	if store != nil {
+		stored, _ := store.Jobs() // an error is reported where a state is read
+		names = append(names, stored...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		if st, err := OpenState(dir, s, name); err == nil {
+			st.UseStore(store)
 			if st.Read(); st.Reset == nil {
 				list = append(list, st)
 			}

@@ -240,7 +240,7 @@ func TestLatestJob(t *testing.T) {
 	}{{"a", nil}, {"b", []Finding{gone}}, {"c", []Finding{gone}}, {"d", nil}, {"e", nil}} {
 		want := map[string][2]string{"a": {"", ""}, "b": {"a", "a"}, "c": {"b", "b"}, "d": {"c", "c"}, "e": {"c", "d"}}[job.name]
 		for k, pattern := range []string{"node.gone:0x0000000000000040", "link.down:*"} {
-			if got := LatestJob(dir, rail, &Ack{Pattern: pattern}); got != want[k] {
+			if got := LatestJob(dir, rail, nil, &Ack{Pattern: pattern}); got != want[k] {
 				t.Errorf("%s before job %s: got %q, want %q", pattern, job.name, got, want[k])
 			}
 		}

@@ -186,9 +186,6 @@ type Recorder struct {
 
 // NewRecorder opens the history at path as its recorder, and makes one of the subnet if the file does not exist.
 func NewRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
-	if IsServer(path) {
-		return newServerRecorder(ctx, path, subnet, now)
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -344,10 +341,6 @@ func (r *Recorder) leave() error {
 // Close closes the history and releases it.
 func (r *Recorder) Close() error {
 	err := r.leave()
-	if r.isServer() { // its lock is a connection
-		r.lock.Release()
-		return cmp.Or(err, r.Store.Close())
-	}
 	err = cmp.Or(err, r.Store.Close())
 	r.lock.Release()
 	return err

@@ -5,6 +5,7 @@ package history
 var (
 	EncodeSample = encodeSample
 	MostStep     = mostStep
+	TableNames   = tableNames
 )
 
 // EncodeHour returns a row of hour with the samples of ports.

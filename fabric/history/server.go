@@ -16,8 +16,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"fabsh/fabric"
 )
 
 // PostgreSQL. A history has a schema of its own in a database, named after the subnet, with the tables of
@@ -176,7 +174,7 @@ func openServer(ctx context.Context, address string) (*Store, error) {
 	return s, nil
 }
 
-// serverLock is the advisory lock of the recorder of a history.
+// serverLock is the advisory lock of the process that fills a history.
 type serverLock struct{ conn *sql.Conn }
 
 // lockServer takes the lock of a subnet: until its connection ends.
@@ -191,7 +189,7 @@ func lockServer(ctx context.Context, db *sql.DB, a *serverAddress) (*serverLock,
 	if err := c.QueryRowContext(ctx, "select pg_try_advisory_lock(?)", int64(h.Sum64())).Scan(&locked); err != nil || !locked {
 		c.Close()
 		if err == nil {
-			err = fmt.Errorf("subnet %s: another process records this history", a.subnet)
+			err = fmt.Errorf("subnet %s: another process fills this history", a.subnet)
 		}
 		return nil, a.failed(err)
 	}
@@ -204,9 +202,8 @@ func (l *serverLock) Release() {
 	l.conn.Close()
 }
 
-// createServer makes the schema of a subnet, unless it exists, and the views over all. fill is called with
-// the transaction of a new one.
-func createServer(ctx context.Context, db *sql.DB, a *serverAddress, fill func(tx *sql.Tx) error) error {
+// createServer makes the schema of a subnet, unless it exists, and the views over all.
+func createServer(ctx context.Context, db *sql.DB, a *serverAddress) error {
 	schemaName := serverSchema(a.subnet)
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -225,13 +222,11 @@ func createServer(ctx context.Context, db *sql.DB, a *serverAddress, fill func(t
 		return nil
 	}
 	statements := append([]string{"create schema " + pgx.Identifier{schemaName}.Sanitize()}, schema...)
+	statements = append(statements, "alter table port alter constraint port_node_fkey deferrable initially deferred") // Replica replaces rows in any order
 	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return a.failed(err)
 		}
-	}
-	if err := fill(tx); err != nil {
-		return a.failed(err)
 	}
 	if err := viewsOverAll(ctx, tx); err != nil {
 		return a.failed(err)
@@ -280,43 +275,6 @@ func viewsOverAll(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// newServerRecorder opens a history in PostgreSQL as its recorder.
-func newServerRecorder(ctx context.Context, address string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
-	a, err := parseServer(address)
-	if err != nil {
-		return nil, err
-	}
-	if a.subnet == "" {
-		a.subnet = subnet.Key()
-	}
-	db := a.open(serverSchema(a.subnet), false)
-	lock, err := lockServer(ctx, db, a)
-	if err == nil {
-		err = createServer(ctx, db, a, func(tx *sql.Tx) error {
-			b := newBatch(ctx, tx)
-			b.begin(a.subnet, now)
-			return b.write()
-		})
-		if err != nil {
-			lock.Release()
-		}
-	}
-	if err != nil {
-		db.Close()
-		return nil, err
-	}
-	r := &Recorder{Store: Store{db: db, path: a.name, gapsOf: new(atomic.Pointer[gapMemo])}, lock: lock}
-	if err = r.checkSchema(ctx); err == nil {
-		err = r.resume(ctx)
-	}
-	if err != nil {
-		lock.Release()
-		db.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
 // copyToServer copies the history into a new schema, by COPY, all of it or nothing.
 func (s *Store) copyToServer(ctx context.Context, address string) error {
 	if s.isServer() {
@@ -347,7 +305,7 @@ func (s *Store) copyToServer(ctx context.Context, address string) error {
 		return err
 	}
 	defer lock.Release()
-	if err := createServer(ctx, db, a, func(*sql.Tx) error { return nil }); err != nil {
+	if err := createServer(ctx, db, a); err != nil {
 		return err
 	}
 	err = s.copyTables(ctx, db, a)
@@ -440,6 +398,7 @@ func tableNames() (names []string) {
 type copySource struct {
 	rows    *sql.Rows
 	columns []string
+	each    func(row []any) // if not nil, is called with each row
 	values  []any
 	err     error
 }
@@ -455,6 +414,9 @@ func (c *copySource) Next() bool {
 	}
 	if c.err = c.rows.Scan(to...); c.err != nil {
 		return false
+	}
+	if c.each != nil {
+		c.each(c.values)
 	}
 	for i, v := range c.values {
 		if text, ok := v.(string); ok {

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
+	"fabsh/mad"
 )
 
-// postgres starts a server of Debian's postgresql on a socket, and returns its address. The programs are
-// those of the machine, or of make peers.
-func postgres(t *testing.T) string {
+// postgres starts a server of Debian's postgresql on a socket, and returns its address, and functions that
+// stop it and start it again. The programs are those of the machine, or of make peers.
+func postgres(t *testing.T) (address string, stop, start func()) {
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
@@ -63,32 +65,43 @@ func postgres(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := run("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30")
-	server.Stdout, server.Stderr = log, log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
+	address = "postgres:///postgres?user=fabsh&sslmode=disable&host=" + dir
+	var server *exec.Cmd
+	stop = func() {
+		if server != nil {
+			server.Process.Signal(syscall.SIGINT)
+			server.Wait()
+			server = nil
+		}
+	}
+	start = func() {
+		server = run("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=30")
+		server.Stdout, server.Stderr = log, log
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Minute); ; {
+			if _, err := history.Subnets(t.Context(), address); err == nil {
+				return
+			} else if time.Now().After(end) {
+				text, _ := os.ReadFile(log.Name())
+				t.Fatalf("%v\n%s", err, text)
+			}
+			time.Sleep(50 * time.Millisecond) // of another process
+		}
 	}
 	t.Cleanup(func() {
-		server.Process.Signal(syscall.SIGINT)
-		server.Wait()
+		stop()
 		log.Close()
 	})
-	address := "postgres:///postgres?user=fabsh&sslmode=disable&host=" + dir
-	for end := time.Now().Add(time.Minute); ; {
-		if _, err := history.Subnets(t.Context(), address); err == nil {
-			return address
-		} else if time.Now().After(end) {
-			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("%v\n%s", err, text)
-		}
-		time.Sleep(50 * time.Millisecond) // of another process
-	}
+	start()
+	return address, stop, start
 }
 
 // TestServer: the same questions have the same answers in PostgreSQL; there is one recorder; a recorder
 // there records what one of a file does.
 func TestServer(t *testing.T) {
-	address := postgres(t)
+	address, stop, start := postgres(t)
 	x := fixture(t)
 	x.exec("insert into event values(?, 7, 'node.name', 1, null, null, ?, '', '')", hour(5), "bad \x00\xff name")
 	x.exec("insert into ber values(1, ?, 60, 1e-6, 1e-9, null, 1)", hour(239))
@@ -181,16 +194,49 @@ func TestServer(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 	}
 
-	// A second subnet, by a recorder.
+	// A second subnet, whose recorder writes a file that is followed.
 	s := newSubnet(t, "fattree:k=4")
-	r, err := history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now)
+	source := filepath.Join(t.TempDir(), history.FileName)
+	r, err := history.NewRecorder(ctx, source, fabric.Subnet{Given: "second"}, s.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now); err == nil || !strings.Contains(err.Error(), "another process records") {
-		t.Errorf("two recorders: %v", err)
+	defer r.Close()
+	replica := func(path string) *history.Replica {
+		x, err := history.NewReplica(path, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(x.Close)
+		return x
 	}
-	s.record(r)
+	follower := replica(source)
+	follow := func() {
+		t.Helper()
+		if err := follower.Sync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		sameRows(t, source, address+"#second")
+	}
+	m := &meters{map[audit.PortKey]*[3]uint64{}, nil}
+	p := s.f.OfType(mad.NodeTypeCA)[3].Port(1)
+	cycle := func() (*fabric.Fabric, *history.Summary) {
+		t.Helper()
+		s.now = s.now.Add(5 * time.Minute)
+		m.of(p)[0]++
+		f := s.sweep()
+		sum, err := r.Record(ctx, history.Cycle{Time: s.now, Fabric: f, Counters: m.read(f, s.now), Traffic: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, sum
+	}
+	follow() // without a cycle
+	cycle()
+	follow()
+	if err := replica(source).Sync(ctx); err == nil || !strings.Contains(err.Error(), "another process fills") {
+		t.Errorf("two at once: %v", err)
+	}
 	for i := range s.f.Ports() {
 		if p := &s.f.Ports()[i]; p.Peer() != nil && p.Node().IsSwitch() && p.Peer().Node().IsSwitch() {
 			if err := s.Cables.Unlink(p.Node().GUID(), p.Num()); err != nil {
@@ -199,17 +245,46 @@ func TestServer(t *testing.T) {
 			break
 		}
 	}
-	f, summary := s.record(r)
-	if len(summary.Events) != 1 || summary.Events[0].Kind != history.LinkDown {
-		t.Errorf("%v", summary.Events)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if r, err = history.NewRecorder(ctx, address, fabric.Subnet{Given: "second"}, s.now); err != nil { // the lock was released, and it resumes
+	cycle()
+	err = history.Contribute(ctx, source, s.now.AddDate(0, 0, -3), func(c *history.Contributor) { // a row of a day before
+		c.Change("apply", "tables", "me", "confirmed", 0, -1)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	r.Close()
+	follow()
+	stop() // the server is away for a day, which is said; nothing is lost
+	for i := range 30 {
+		s.now = s.now.Add(45 * time.Minute)
+		cycle()
+		if i%10 == 0 {
+			if err := follower.Sync(ctx); err == nil || strings.Contains(err.Error(), "password") {
+				t.Errorf("without a server: %v", err)
+			}
+		}
+	}
+	start()
+	follow()
+	s.now = s.now.AddDate(0, 0, 40) // errors by 5 minutes are removed
+	f, _ := cycle()
+	follow()
+	if err := follower.Sync(ctx); err != nil { // nothing has changed
+		t.Error(err)
+	}
+	follower.Close()
+	follower = replica(source)
+	cycle()
+	follow()
+	follower.Close()
+	other := filepath.Join(t.TempDir(), history.FileName) // a history of the same name, begun later
+	o, err := history.NewRecorder(ctx, other, fabric.Subnet{Given: "second"}, s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if err := replica(other).Sync(ctx); err == nil || !strings.Contains(err.Error(), "has another history of subnet second") {
+		t.Errorf("another history: %v", err)
+	}
 	if list, err := history.Subnets(ctx, address); err != nil || !slices.Equal(list, []string{"second", "test"}) {
 		t.Errorf("%v, %v", list, err)
 	}
@@ -232,6 +307,45 @@ func TestServer(t *testing.T) {
 	}
 	if q, err := second.Query(ctx, "select subnet, count(*) from fabsh_all.event group by subnet order by 1", 10); err != nil || len(q.Rows) != 2 || fmt.Sprint(q.Rows[0]) != "[second 1]" {
 		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// sameRows compares the tables of two histories, but for what the next recorder goes on with.
+func sameRows(t *testing.T, a, b string) {
+	t.Helper()
+	var all [2]map[string][]string
+	for i, path := range []string{a, b} {
+		h, err := history.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if v, err := h.Check(t.Context()); err != nil || len(v.Damage) > 0 {
+			t.Errorf("%s: %v, %v", path, v, err)
+		}
+		all[i] = map[string][]string{}
+		for _, name := range history.TableNames() {
+			where := ""
+			if name == "checksum" {
+				where = " where name <> 'pending'"
+			}
+			if name == "pending" {
+				continue
+			}
+			q, err := h.Query(t.Context(), "select * from "+name+where, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range q.Rows {
+				all[i][name] = append(all[i][name], fmt.Sprint(row))
+			}
+			slices.Sort(all[i][name])
+		}
+	}
+	for name, rows := range all[0] {
+		if !slices.Equal(rows, all[1][name]) {
+			t.Errorf("table %s: %d and %d rows, which differ", name, len(rows), len(all[1][name]))
+		}
 	}
 }
 

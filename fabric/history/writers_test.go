@@ -471,7 +471,7 @@ func TestStates(t *testing.T) {
 	defer r.Close()
 	s.record(r)
 	for range 2 {
-		if err := r.States(t.Context(), audit.States(dir, subnet)); err != nil {
+		if err := r.States(t.Context(), audit.States(dir, subnet, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/history"
 	"fabsh/mad"
 	"fabsh/shell/session"
 )
@@ -322,7 +323,7 @@ func findingsOf(ctx context.Context, s *session.Session, names []string, subnet 
 	if err != nil {
 		return nil, false, err
 	}
-	job := audit.LatestJob(s.StateDir, subnet, ack)
+	job := audit.LatestJob(s.StateDir, subnet, history.JobStates(ctx, s.StateDir, subnet), ack)
 	report, err := all.Run(ctx, s.Interpreter, audits.RunOptions{Subnet: subnet.Given, Job: cmp.Or(job, all.Job), ReadOnly: true, Once: true})
 	if err != nil {
 		return nil, false, err

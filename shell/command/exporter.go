@@ -50,8 +50,11 @@ requests:
 --families only selects what the pages show.
 
 --history adds each cycle to the history of the subnet (fabsh help history), from what the
-cycle has read: no request more. Errors are merged to 5 minutes. A failure to write it
-is logged, and does not fail the cycle.
+cycle has read. Besides, of devices of NVIDIA that have registers, it reads bit error rates
+once an hour and modules once a day, as "fabsh history record" does: one or two requests
+for each port with a link. Errors are merged to 5 minutes. A failure to write it is
+logged, and does not fail the cycle. --history=postgres://USER@HOST/DATABASE also copies the
+history to PostgreSQL after each cycle (fabsh help history record).
 
 Pages: /metrics; /-/healthy, always; /-/ready, as soon as there is a result.
 /metrics?shard=3/8 has the third of eight parts of the nodes, by their GUIDs, so that
@@ -125,7 +128,7 @@ func (o *exporterOptions) params() params {
 		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (see fabsh audit --list)"},
 		{name: "families", to: &o.families, doc: "export only the metrics `NAMES`, separated by commas; * matches any text"},
 		{name: "read", to: &o.reads, values: namesRead(), doc: "also read the metrics `NAMES`, separated by commas, which cost requests in each cycle: " + strings.Join(namesRead(), ", ")},
-		{name: "history", to: &o.history, alone: historyOfSubnet, doc: "add each cycle to the history in `FILE` (default: that of the subnet in --state)"},
+		{name: "history", to: &o.history, alone: historyOfSubnet, doc: "add each cycle to the history in `FILE` (default: that of the subnet in --state), or copy it to postgres://USER@HOST/DATABASE"},
 		{name: "nonzero", to: &o.nonzero, doc: "leave out error counters that are 0"},
 		{name: "web.config.file", to: &o.config, file: true, doc: "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit"},
 		{name: "web.systemd-socket", to: &o.systemd, doc: "use the sockets that systemd passes, and listen nowhere else"},
@@ -204,6 +207,9 @@ func checkExporter(p *session.Program, o exporterOptions) error {
 		if err != nil {
 			return fmt.Errorf("--listen %q: %w; give an address such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
 		}
+	}
+	if err := checkHistory(o.history); err != nil {
+		return err
 	}
 	if err := exporter.CheckConfig(o.config); err != nil {
 		return fmt.Errorf("--web.config.file: %w", format.FileError(err))

@@ -1,13 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
 	"fabsh/shell/session"
@@ -18,9 +17,12 @@ const historyOfSubnet = "auto"
 
 // exporterHistory adds the cycles of an exporter to a history.
 type exporterHistory struct {
-	file     string // or historyOfSubnet; "": none
+	file     string // an address of PostgreSQL, or historyOfSubnet; "": none
 	log      func(text string)
 	recorder *history.Recorder
+	copied   *replication // to PostgreSQL; nil: it is not
+	slow     slowReads
+	cycles   int
 	said     string // the last failure
 }
 
@@ -37,11 +39,17 @@ func (x *exporterHistory) add(ctx context.Context, s *session.Session, o *export
 		x.log(said)
 	}
 	x.said = said
+	if x.copied != nil {
+		if text := x.copied.news(); text != "" {
+			x.log(text)
+		}
+		x.copied.cycle()
+	}
 }
 
 func (x *exporterHistory) record(ctx context.Context, s *session.Session, o *exporterOptions, report *audit.Report, read *audit.Read) (err error) {
 	if x.recorder == nil {
-		if x.recorder, err = x.open(ctx, s, o, report.Model); err != nil {
+		if x.recorder, x.copied, err = openHistory(ctx, s, report.Model, x.file, o.subnet); err != nil {
 			return err
 		}
 	}
@@ -49,36 +57,25 @@ func (x *exporterHistory) record(ctx context.Context, s *session.Session, o *exp
 	if read != nil && !read.Began.Before(report.Began) {
 		c.Counters = read
 	}
+	var unread error
+	if x.cycles++; x.cycles > 1 { // the first result is not delayed
+		unread = x.slow.read(ctx, s, x.recorder, report.Model, &c)
+	}
 	sum, err := x.recorder.Record(ctx, c)
 	if err != nil {
 		return err
 	}
-	err = history.Contribute(ctx, x.recorder.Path(), sum.Time, func(c *history.Contributor) {
+	if err = unread; err != nil {
+		err = fmt.Errorf("bit error rates and modules were not read: %w", err)
+	}
+	err = cmp.Or(err, history.Contribute(ctx, x.recorder.Path(), sum.Time, func(c *history.Contributor) {
 		found, judged := findingsIn(report, true)
 		c.Findings("exporter", found, judged)
-	})
+	}))
 	if err == nil && len(sum.Notes) > 0 {
 		err = errors.New(strings.Join(sum.Notes, "; "))
 	}
 	return err
-}
-
-func (x *exporterHistory) open(ctx context.Context, s *session.Session, o *exporterOptions, f *fabric.Fabric) (*history.Recorder, error) {
-	if x.file != historyOfSubnet {
-		subnet := fabric.SubnetOf(f, o.subnet)
-		if !subnet.IsKnown() {
-			return nil, errors.New("the subnet has no name; give --subnet NAME")
-		}
-		path, err := filepath.Abs(x.file)
-		if err != nil {
-			return nil, err
-		}
-		return history.NewRecorder(ctx, path, subnet, s.Clock.Now())
-	}
-	if s.StateDir == "" {
-		return nil, fmt.Errorf("no directory for state; give --state DIR")
-	}
-	return openRecorder(ctx, s, f, o.subnet)
 }
 
 func (x *exporterHistory) close() {
@@ -87,5 +84,11 @@ func (x *exporterHistory) close() {
 			x.log("history: " + err.Error())
 		}
 		x.recorder = nil
+	}
+	if x.copied != nil {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		x.copied.close(ended)
+		x.copied = nil
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 // recordOptions are the flags of history record.
 type recordOptions struct {
-	subnet                  string
+	history, subnet         string // history: a file, or an address of PostgreSQL; "": that of the subnet
 	every                   time.Duration
 	once, noTraffic, routes bool
 }
@@ -47,14 +47,24 @@ free, traffic and errors by 5 minutes are not kept, which is reported; events ar
 A counter that grows at more than 2 % of the ports is kept by hour, rounded to 10 %.
 On the first sweep of a day (UTC), rows that are too old are removed.
 
-With -F file:FILE, the fabric of FILE is added, with the time of now.`,
+With -F file:FILE, the fabric of FILE is added, with the time of now.
+
+--history postgres://USER@HOST/DATABASE copies the history of the subnet to PostgreSQL after
+each sweep, also what audits and other commands have added: in one transaction, the rows
+that differ. The file stays the original. While the server cannot be reached, which is
+reported, sweeps go on, and the copy catches up later. One process copies the history of a
+subnet. The password comes from PGPASSFILE or ~/.pgpass.`,
 		Example: `  fabsh history record
+  fabsh history record --history postgres://fabsh@db.example.com/fabrics
   fabsh history record --once
   fabsh history record --every 15m --no-traffic`,
 		Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if o.every < time.Second || o.every > 24*time.Hour {
 				return errors.New("--every must be between 1s and 24h")
+			}
+			if err := checkHistory(o.history); err != nil {
+				return err
 			}
 			return onFabric(p, func(ctx context.Context, s *session.Session) error {
 				if o.once {
@@ -64,6 +74,8 @@ With -F file:FILE, the fabric of FILE is added, with the time of now.`,
 			})
 		},
 	}
+	c.Flags().StringVar(&o.history, "history", "", "write the history in `FILE` (default: that of the subnet in --state); postgres://USER@HOST/DATABASE: also copy that of the subnet to PostgreSQL")
+	c.MarkFlagFilename("history")
 	c.Flags().DurationVar(&o.every, "every", o.every, "sweep again after `TIME`")
 	c.Flags().BoolVar(&o.once, "once", false, "sweep once")
 	c.Flags().BoolVar(&o.noTraffic, "no-traffic", false, "do not keep the traffic of ports, which is most of the file")
@@ -71,6 +83,47 @@ With -F file:FILE, the fabric of FILE is added, with the time of now.`,
 	c.MarkFlagsMutuallyExclusive("every", "once")
 	params{subnetParam(&o.subnet)}.addTo(c)
 	return c
+}
+
+// checkHistory returns an error if --history is an invalid address of PostgreSQL.
+func checkHistory(file string) error {
+	if !history.IsServer(file) {
+		return nil
+	}
+	if err := history.CheckServer(file); err != nil {
+		return fmt.Errorf("--history: %w", err)
+	}
+	return nil
+}
+
+// openHistory opens the history that --history names, and begins to copy it if that is an address of
+// PostgreSQL; else copied is nil.
+func openHistory(ctx context.Context, s *session.Session, f *fabric.Fabric, file, given string) (r *history.Recorder, copied *replication, err error) {
+	if file != "" && file != historyOfSubnet && !history.IsServer(file) {
+		subnet := fabric.SubnetOf(f, given)
+		if !subnet.IsKnown() {
+			return nil, nil, errors.New("the subnet has no name; give --subnet NAME")
+		}
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r, err = history.NewRecorder(ctx, path, subnet, s.Clock.Now()); err != nil {
+			err = &session.HostError{Err: err}
+		}
+		return r, nil, err
+	}
+	if s.StateDir == "" {
+		return nil, nil, errors.New("no directory for state; give --state DIR")
+	}
+	if r, err = openRecorder(ctx, s, f, given); err != nil || !history.IsServer(file) {
+		return r, nil, err
+	}
+	if copied, err = replicate(ctx, r.Path(), file); err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return r, copied, nil
 }
 
 // openRecorder opens the history of the subnet of f, which must have a name.
@@ -95,9 +148,6 @@ func openRecorder(ctx context.Context, s *session.Session, f *fabric.Fabric, giv
 
 // recordHistory adds a cycle, or one every so often until ctx ends.
 func recordHistory(ctx context.Context, s *session.Session, o recordOptions) (err error) {
-	if s.StateDir == "" {
-		return errors.New("no directory for state; give --state DIR")
-	}
 	if s.Engine == nil {
 		o.every = 0
 	}
@@ -105,13 +155,19 @@ func recordHistory(ctx context.Context, s *session.Session, o recordOptions) (er
 	if err != nil {
 		return err
 	}
-	r, err := openRecorder(ctx, s, f, o.subnet)
+	r, copied, err := openHistory(ctx, s, f, o.history, o.subnet)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if failure := r.Close(); failure != nil && err == nil {
 			err = &session.HostError{Err: failure}
+		}
+		if copied != nil {
+			copied.close(ctx)
+			if text := copied.news(); text != "" {
+				s.Warn("history record: %s", text)
+			}
 		}
 	}()
 	x := &recording{session: s, options: o, recorder: r}
@@ -126,9 +182,12 @@ func recordHistory(ctx context.Context, s *session.Session, o recordOptions) (er
 		}
 		s.Print(recordLine(sum, f))
 		if x.cycles++; x.cycles == 1 {
-			if err := r.States(ctx, audit.States(s.StateDir, fabric.SubnetOf(f, o.subnet))); err != nil {
+			if err := r.States(ctx, audit.States(s.StateDir, fabric.SubnetOf(f, o.subnet), nil)); err != nil {
 				s.Warn("history record: the findings of earlier runs were not added: %v", err)
 			}
+		}
+		if copied != nil {
+			copied.cycle()
 		}
 		if o.every == 0 {
 			return nil
@@ -138,6 +197,11 @@ func recordHistory(ctx context.Context, s *session.Session, o recordOptions) (er
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-time.After(o.every):
+			}
+			if copied != nil {
+				if text := copied.news(); text != "" {
+					s.Warn("history record: %s", text)
+				}
 			}
 			if f, err = topology.SweepQuietly(ctx, s.Runtime); err != nil {
 				s.Warn("history record: %v", err)
@@ -167,7 +231,36 @@ type recording struct {
 	recorder *history.Recorder
 	poller   audits.Poller
 	cycles   int
-	hour     time.Time // in which bit error rates were read last
+	slow     slowReads
+}
+
+// slowReads is what is read seldom, of devices that have registers.
+type slowReads struct {
+	hour time.Time // in which bit error rates were read last
+}
+
+// read reads bit error rates once an hour, and modules once a day.
+func (x *slowReads) read(ctx context.Context, s *session.Session, r *history.Recorder, f *fabric.Fabric, c *history.Cycle) error {
+	now := s.Clock.Now()
+	if hour := now.Truncate(time.Hour); !hour.Equal(x.hour) {
+		x.hour = hour
+		rates, err := device.ReadErrorRates(ctx, topology.EnvOf(s.Runtime).SA, f)
+		if err != nil {
+			return err
+		}
+		c.Rates = history.RatesOf(f.Bare().With(fabric.Reading{Answers: rates.Answers}))
+	}
+	if !r.WantsModules(now) {
+		return nil
+	}
+	registers, err := device.ReadRegisters(ctx, topology.EnvOf(s.Runtime).SA, f)
+	if err != nil {
+		return err
+	}
+	if c.Modules = history.ModulesOf(f.Bare().With(fabric.Reading{Answers: registers.Answers})); c.Modules == nil {
+		c.Modules = []history.Module{} // none has the registers: they are read tomorrow again
+	}
+	return nil
 }
 
 // read returns the cycle of a sweep.
@@ -190,24 +283,8 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 		}
 		c.Counters = x.poller.Last()
 	}
-	now := s.Clock.Now()
-	if hour := now.Truncate(time.Hour); !hour.Equal(x.hour) {
-		x.hour = hour
-		rates, err := device.ReadErrorRates(ctx, topology.EnvOf(s.Runtime).SA, f)
-		if err != nil {
-			return c, err
-		}
-		c.Rates = history.RatesOf(f.Bare().With(fabric.Reading{Answers: rates.Answers}))
-	}
-	if x.recorder.WantsModules(now) {
-		registers, err := device.ReadRegisters(ctx, topology.EnvOf(s.Runtime).SA, f)
-		if err != nil {
-			return c, err
-		}
-		c.Modules = history.ModulesOf(f.Bare().With(fabric.Reading{Answers: registers.Answers}))
-		if c.Modules == nil {
-			c.Modules = []history.Module{} // none has the registers: they are read tomorrow again
-		}
+	if err := x.slow.read(ctx, s, x.recorder, f, &c); err != nil {
+		return c, err
 	}
 	if x.options.routes {
 		live, err := audits.ReadRoutes(ctx, s.Runtime, f, false)

@@ -21,6 +21,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
+	"fabsh/fabric/history"
 	"fabsh/fabric/remedy"
 	"fabsh/fabric/routing/opensm"
 	"fabsh/shell/session"
@@ -282,9 +283,9 @@ func lastFaults(ctx context.Context, r *lang.Runtime, dir string, o remedyOption
 	if err := audit.CheckSubnet(dir, subnet); err != nil {
 		return nil, &session.HostError{Err: err}
 	}
-	job := o.job
+	job, store := o.job, history.JobStates(ctx, dir, subnet)
 	if job == "" {
-		job = audit.LatestJob(dir, subnet, new(audit.Ack))
+		job = audit.LatestJob(dir, subnet, store, new(audit.Ack))
 	}
 	if job == "" {
 		return nil, errors.New("--last: no run of audits has kept findings; run fabsh audit --over last --job NAME, or leave --last out")
@@ -293,6 +294,7 @@ func lastFaults(ctx context.Context, r *lang.Runtime, dir string, o remedyOption
 	if err != nil {
 		return nil, fmt.Errorf("--last: %w", err)
 	}
+	st.UseStore(store)
 	if st.Read(); st.Reset != nil {
 		return nil, &session.HostError{Err: fmt.Errorf("--last: %w", st.Reset)}
 	}
