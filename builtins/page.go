@@ -67,7 +67,7 @@ func ReportPage(ctx context.Context, rt *lang.Runtime, r *audit.Report, o PageOp
 		p.NoRoutes = "the forwarding tables of a live fabric are read only with --deep"
 		return p, lang.StatusClean, nil
 	case env.Engine == nil && !f.HasLFTs():
-		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot stores them"
+		p.NoRoutes = env.NoTables()
 		return p, lang.StatusClean, nil
 	}
 	tables, err := audits.ReadRoutes(ctx, rt, f, true)

@@ -297,7 +297,9 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 		return r, err
 	}
 	e, err := topology.EngineOf(c)
-	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
+	if env := topology.EnvOf(c.Runtime()); err != nil && env.History != nil {
+		return nil, lang.Errorf("%w", notInFile(env.NoTables()+"; load_routes(path) and verify --lfts FILE read them from a file"))
+	} else if err != nil && env.Loaded != nil {
 		return nil, lang.Errorf("%w", noTables)
 	}
 	if err != nil {

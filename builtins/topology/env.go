@@ -94,6 +94,14 @@ type Facts struct {
 	BesideManager bool
 }
 
+// NoTables states that the file or the history of the session has no forwarding tables.
+func (f *Facts) NoTables() string {
+	if f.History != nil {
+		return "forwarding tables are not in the history at " + f.History.Time.Local().Format(time.RFC3339) + "; fabsh history record --routes keeps them"
+	}
+	return "the file has no forwarding tables; fabsh snapshot stores them"
+}
+
 // HistorySource is a history, and a time of it.
 type HistorySource struct {
 	Path string

@@ -229,10 +229,19 @@ func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...st
 // EventsOf returns the events of a node, or, where num is not negative, of one of its ports and the
 // links that it had.
 func (s *Store) EventsOf(ctx context.Context, node mad.GUID, num int) ([]Event, error) {
-	if num < 0 {
-		return s.events(ctx, "n.guid = ? or m.guid = ? or o.guid = ?", node.String(), node.String(), node.String())
+	if num >= 0 {
+		port, err := s.portID(ctx, node, num)
+		if err != nil || port == 0 {
+			return nil, err
+		}
+		return s.events(ctx, "e.port = ? or e.peer = ?", port, port)
 	}
-	return s.events(ctx, "(m.guid = ? and p.num = ?) or (o.guid = ? and q.num = ?)", node.String(), num, node.String(), num)
+	id, err := s.nodeID(ctx, node)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	const ports = "(select id from port where node = ?)"
+	return s.events(ctx, "e.node = ? or e.port in "+ports+" or e.peer in "+ports, id, id, id)
 }
 
 func (s *Store) events(ctx context.Context, where string, args ...any) (list []Event, err error) {
@@ -249,7 +258,7 @@ func (s *Store) events(ctx context.Context, where string, args ...any) (list []E
 			return nil, s.failed(err)
 		}
 		if len(list) == maxEvents {
-			return nil, fmt.Errorf("%s: more than %d events; ask for less time", s.path, maxEvents)
+			return nil, s.tooMany()
 		}
 		e.Time = at(t)
 		if e.Node, err = s.guid(node); err != nil {
@@ -276,9 +285,13 @@ func (s *Store) guid(text string) (mad.GUID, error) {
 
 // Lives returns the links that a port had, the oldest first.
 func (s *Store) Lives(ctx context.Context, node mad.GUID, num int) (list []Life, err error) {
+	port, err := s.portID(ctx, node, num)
+	if err != nil || port == 0 {
+		return nil, err
+	}
 	rows, err := s.db.QueryContext(ctx, `select n.guid, p.num, m.guid, q.num, l.t, l.till from link l
 		join port p on p.id = l.a join node n on n.id = p.node join port q on q.id = l.b join node m on m.id = q.node
-		where (n.guid = ? and p.num = ?) or (m.guid = ? and q.num = ?) order by l.t`, node.String(), num, node.String(), num)
+		where l.a = ? or l.b = ? order by l.t`, port, port)
 	if err != nil {
 		return nil, s.failed(err)
 	}
@@ -319,37 +332,93 @@ type Flap struct {
 // between two sweeps that both found the link.
 func (s *Store) Flaps(ctx context.Context, times int, since, until time.Time) ([]Flap, error) {
 	from, to := span(since, until)
-	events, err := s.events(ctx, "e.t >= ? and e.t < ? and e.kind in (?, ?)", from, to, LinkDown, LinkFlap)
+	type link struct{ port, peer int64 }
+	index := map[link]int{}
+	type found struct {
+		Flap
+		port int64
+	}
+	var links []found
+	const query = "select t, kind, coalesce(port, 0), coalesce(peer, 0), subject, now from event where t >= ? and t < ? and kind in (?, ?) order by t, n limit ?"
+	n := 0
+	err := s.each(ctx, query, []any{from, to, LinkDown, LinkFlap, maxEvents + 1}, func(scan func(...any) error) error {
+		var t int64
+		var l link
+		var e Event
+		if err := scan(&t, &e.Kind, &l.port, &l.peer, &e.Subject, &e.Now); err != nil {
+			return err
+		}
+		if n++; n > maxEvents {
+			return s.tooMany()
+		}
+		downs := downsOf(&e)
+		if downs == 0 {
+			return nil
+		}
+		i, ok := index[l]
+		if !ok {
+			i = len(links)
+			index[l] = i
+			links = append(links, found{Flap{First: at(t)}, l.port})
+		}
+		f := &links[i]
+		f.Downs += downs
+		f.Subject, f.Last = e.Subject, at(t)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	index := map[[2]portKey]int{}
 	var list []Flap
-	for _, e := range events {
-		downs := downsOf(&e)
-		if downs == 0 {
+	for _, f := range links {
+		if f.Downs < times {
 			continue
 		}
-		k := [2]portKey{{e.Node, e.Port}, {e.PeerNode, e.PeerPort}}
-		i, ok := index[k]
-		if !ok {
-			i = len(list)
-			index[k] = i
-			list = append(list, Flap{Node: e.Node, Port: e.Port, First: e.Time})
+		e, err := s.endOf(ctx, f.port)
+		if err != nil {
+			return nil, err
 		}
-		f := &list[i]
-		f.Downs += downs
-		f.Subject, f.Last = e.Subject, e.Time
+		f.Node, f.Port = e.Node, e.Port
+		list = append(list, f.Flap)
 	}
-	list = slices.DeleteFunc(list, func(f Flap) bool { return f.Downs < times })
 	slices.SortStableFunc(list, func(a, b Flap) int { return b.Downs - a.Downs })
 	return list, nil
 }
 
-// At returns the fabric as the last cycle at or before t found it, and the time of that cycle. Tables
-// and counters are not in it. If nothing was recorded around t, that is a problem of the fabric, which
-// is then not complete.
+// endOf returns the port of an id; port -1: the history does not have it.
+func (s *Store) endOf(ctx context.Context, port int64) (e End, err error) {
+	var guid string
+	err = s.db.QueryRowContext(ctx, "select n.guid, p.num from port p join node n on n.id = p.node where p.id = ?", port).Scan(&guid, &e.Port)
+	if errors.Is(err, sql.ErrNoRows) {
+		return End{Port: -1}, nil
+	}
+	if err != nil {
+		return End{}, s.failed(err)
+	}
+	e.Node, err = s.guid(guid)
+	return e, err
+}
+
+func (s *Store) tooMany() error {
+	return fmt.Errorf("%s: more than %d events; ask for less time", s.path, maxEvents)
+}
+
+// At returns the fabric as the last cycle at or before t found it, and the time of that cycle. It has the
+// forwarding tables if they were recorded then, and no counters. If nothing was recorded around t, that is a
+// problem of the fabric, which is then not complete.
 func (s *Store) At(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time, error) {
+	f, cycle, err := s.sweepAt(ctx, t)
+	if err == nil {
+		f, err = s.withTables(ctx, f, cycle.Unix())
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return f, cycle, nil
+}
+
+// sweepAt is At without tables.
+func (s *Store) sweepAt(ctx context.Context, t time.Time) (*fabric.Fabric, time.Time, error) {
 	var cycle, keyframe int64
 	var latest int64
 	err := s.db.QueryRowContext(ctx, "select t, keyframe, (select max(t) from cycle where t <= ?) from cycle where t <= ? and keyframe in (select t from keyframe) order by t desc limit 1", t.Unix(), t.Unix()).Scan(&cycle, &keyframe, &latest)

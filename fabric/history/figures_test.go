@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,8 +151,8 @@ func TestFigures(t *testing.T) {
 	now := begin.AddDate(0, 0, days)
 	measure := func(name string, limit time.Duration, do func() error) {
 		t.Helper()
-		best := time.Hour
-		for range 3 {
+		var took []time.Duration
+		for range 5 {
 			h = x.open() // which has answered nothing but this
 			if _, err := h.Gaps(t.Context(), now, now); err != nil {
 				t.Fatal(err)
@@ -160,11 +161,13 @@ func TestFigures(t *testing.T) {
 			if err := do(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			best = min(best, cpuTime()-before)
+			took = append(took, cpuTime()-before)
 		}
-		t.Logf("%s: %v of CPU", name, best)
-		if soak && best > limit {
-			t.Errorf("%s: %v of CPU, limit %v", name, best, limit)
+		slices.Sort(took)
+		median := took[len(took)/2]
+		t.Logf("%s: %v of CPU, median of %d, at least %v", name, median, len(took), took[0])
+		if soak && median > limit {
+			t.Errorf("%s: %v of CPU, limit %v", name, median, limit)
 		}
 	}
 	measure("fabric at T", 300*time.Millisecond, func() error {

@@ -181,6 +181,8 @@ type Recorder struct {
 	loadedHours        bool            // in this cycle
 	grades             map[int64]int64 // of bit error rates, by port
 	purged, modulesDay int64           // the days on which old rows were removed, and modules recorded, last
+	routes             *fabric.Fabric  // forwarding tables that were kept last; nil: not known
+	routesT            int64           // of the row that has them
 	guard              func(path string) string
 }
 

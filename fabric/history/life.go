@@ -381,7 +381,7 @@ func (s *Store) Names(ctx context.Context) (*Named, error) {
 	if err != nil || last.IsZero() {
 		return n, err
 	}
-	if n.Fabric, _, err = s.At(ctx, last); err != nil {
+	if n.Fabric, _, err = s.sweepAt(ctx, last); err != nil {
 		return nil, err
 	}
 	return n, nil

@@ -49,7 +49,7 @@ func (s *Store) Offenders(ctx context.Context, q OffenderQuery) ([]Offender, err
 	if !slices.Contains(OffenderOrders, q.By) {
 		return nil, fmt.Errorf("offenders by %q: want %s", q.By, strings.Join(OffenderOrders, ", "))
 	}
-	c := &count{Store: s, ctx: ctx, of: q.Of, groups: map[string]*offender{}, spans: map[int64][]portSpan{}, ends: map[int64]portEnd{}}
+	c := &count{Store: s, ctx: ctx, of: q.Of, groups: map[string]*offender{}, spans: map[int64][]*portSpan{}, ends: map[int64]portEnd{}}
 	faults, err := c.faults(q.Since, q.Until)
 	if err != nil {
 		return nil, err
@@ -65,6 +65,7 @@ func (s *Store) Offenders(ctx context.Context, q OffenderQuery) ([]Offender, err
 	var list []Offender
 	for _, o := range c.groups {
 		o.Days, o.Links, o.IsCable = len(o.days), len(o.links), q.Of == "cable"
+		o.First, o.Last = at(o.first), at(o.last)
 		list = append(list, o.Offender)
 	}
 	slices.SortFunc(list, func(a, b Offender) int { return CompareOffenders(q.By, &a, &b) })
@@ -97,6 +98,8 @@ type portSpan struct {
 	t, till int64
 	a, b    int64 // b 0: not known
 	serial  string
+	ends    []End
+	groups  []*offender // that have its faults; nil: not known
 }
 
 type portEnd struct {
@@ -107,8 +110,11 @@ type portEnd struct {
 
 type offender struct {
 	Offender
-	days  map[int64]bool
-	links map[[2]int64]bool
+	days        map[int64]bool
+	links       map[[2]int64]bool
+	first, last int64
+	day         int64     // that was added last
+	span        *portSpan // that was added last
 }
 
 // count adds up faults.
@@ -117,9 +123,10 @@ type count struct {
 	ctx    context.Context
 	of     string
 	groups map[string]*offender
-	spans  map[int64][]portSpan
+	spans  map[int64][]*portSpan
 	ends   map[int64]portEnd
-	down   int64 // the counter of link-downs
+	down   int64       // the counter of link-downs
+	found  []*portSpan // scratch space of add
 }
 
 // faults returns the faults of a time.
@@ -128,14 +135,8 @@ func (c *count) faults(since, until time.Time) (list []fault, err error) {
 		return nil, err
 	}
 	from, to := span(since, until)
-	err = c.each(c.ctx, "select t, port, sum(n) from err_day where t >= ? and t < ? and counter <> ? group by t, port order by t, port", []any{from - from%daySeconds, to, c.down}, func(scan func(...any) error) error {
-		var f fault
-		var n float64
-		if err := scan(&f.t, &f.port, &n); err != nil {
-			return err
-		}
-		f.errors = uint64(max(0, n))
-		list = append(list, f)
+	err = c.eachInts(c.ctx, "select t, port, cast(sum(n) as bigint) from err_day where t >= ? and t < ? and counter <> ? group by t, port order by t, port", []any{from - from%daySeconds, to, c.down}, func(row []int64) error {
+		list = append(list, fault{t: row[0], port: row[1], errors: uint64(max(0, row[2]))})
 		return nil
 	})
 	if err != nil {
@@ -169,11 +170,16 @@ func (c *count) load(faults []fault) error {
 	if c.of == "cable" {
 		query = "select a, b, t, till, serial from cable where %s in (%s)"
 	}
+	type spanKey struct {
+		a, b, t int64
+		serial  string
+	}
+	known := map[spanKey]*portSpan{} // both ports of a link may have faults
 	others := map[int64]bool{}
 	for _, some := range chunks(ids) {
 		for _, column := range []string{"a", "b"} {
 			err := c.each(c.ctx, fmt.Sprintf(query, column, some), nil, func(scan func(...any) error) error {
-				x := portSpan{till: 1 << 62}
+				x := &portSpan{till: 1 << 62}
 				var b, till sql.NullInt64
 				if err := scan(&x.a, &b, &x.t, &till, &x.serial); err != nil {
 					return err
@@ -181,6 +187,11 @@ func (c *count) load(faults []fault) error {
 				if x.b = b.Int64; till.Valid {
 					x.till = till.Int64
 				}
+				k := spanKey{x.a, x.b, x.t, x.serial}
+				if old := known[k]; old != nil {
+					x = old
+				}
+				known[k] = x
 				others[x.a] = true
 				if x.b != 0 {
 					others[x.b] = true
@@ -198,7 +209,7 @@ func (c *count) load(faults []fault) error {
 		}
 	}
 	for _, list := range c.spans {
-		slices.SortFunc(list, func(a, b portSpan) int { return cmp.Or(cmp.Compare(a.t, b.t), strings.Compare(a.serial, b.serial)) })
+		slices.SortFunc(list, func(a, b *portSpan) int { return cmp.Or(cmp.Compare(a.t, b.t), strings.Compare(a.serial, b.serial)) })
 	}
 	for _, some := range chunks(others) {
 		err := c.each(c.ctx, "select p.id, p.node, n.guid, p.num, n.type from port p join node n on n.id = p.node where p.id in ("+some+")", nil, func(scan func(...any) error) error {
@@ -244,8 +255,8 @@ func (c *count) add(f fault) error {
 	if f.errors > 0 {
 		length = daySeconds
 	}
-	var found []portSpan
-	for _, port := range []int64{f.port, f.peer} {
+	found := c.found[:0]
+	for _, port := range [2]int64{f.port, f.peer} {
 		for _, x := range c.spans[port] {
 			if port == 0 || x.t > f.t+length || x.till < f.t || length > 0 && x.till == f.t {
 				continue
@@ -255,29 +266,25 @@ func (c *count) add(f fault) error {
 			}
 		}
 	}
+	c.found = found
 	if f.flaps > 0 { // the link was there until then: not one that began then
-		c.share(slices.DeleteFunc(found, func(x portSpan) bool { return x.t >= f.t }), f)
+		c.share(slices.DeleteFunc(found, func(x *portSpan) bool { return x.t >= f.t }), f)
 		return nil
 	}
-	cut := func(x portSpan) bool { return x.t > f.t || x.till < f.t+length }
-	if !slices.ContainsFunc(found, cut) || !slices.ContainsFunc(found, func(x portSpan) bool { return c.key(x) != c.key(found[0]) }) {
+	cut := func(x *portSpan) bool { return x.t > f.t || x.till < f.t+length }
+	if !slices.ContainsFunc(found, cut) || !slices.ContainsFunc(found, func(x *portSpan) bool { return !c.isSame(x, found[0]) }) {
 		c.share(found, f)
 		return nil
 	}
 	// The port had several on that day: by the hour.
-	return c.each(c.ctx, "select t, sum(n) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t order by t", []any{f.port, f.t, f.t + daySeconds, c.down}, func(scan func(...any) error) error {
-		hour := fault{port: f.port}
-		var n float64
-		if err := scan(&hour.t, &n); err != nil {
-			return err
-		}
-		hour.errors = uint64(max(0, n))
+	return c.eachInts(c.ctx, "select t, cast(sum(n) as bigint) from err60 where port = ? and t >= ? and t < ? and counter <> ? group by t order by t", []any{f.port, f.t, f.t + daySeconds, c.down}, func(row []int64) error {
+		hour := fault{port: f.port, t: row[0], errors: uint64(max(0, row[1]))}
 		middle := hour.t + hourSeconds/2
-		then := slices.DeleteFunc(slices.Clone(found), func(x portSpan) bool { return x.t > middle || x.till <= middle })
+		then := slices.DeleteFunc(slices.Clone(found), func(x *portSpan) bool { return x.t > middle || x.till <= middle })
 		if len(then) == 0 { // between two: of the one before
 			for _, x := range found {
 				if x.t <= middle {
-					then = []portSpan{x}
+					then = []*portSpan{x}
 				}
 			}
 		}
@@ -286,30 +293,51 @@ func (c *count) add(f fault) error {
 	})
 }
 
-// key is what of a span has the faults of links and cables.
-func (c *count) key(x portSpan) string {
+// isSame reports whether the faults of two spans are of the same link or cable.
+func (c *count) isSame(x, y *portSpan) bool {
 	if c.of == "cable" {
-		return x.serial
+		return x.serial == y.serial
 	}
-	return fmt.Sprint(x.a, " ", x.b)
+	return x.a == y.a && x.b == y.b
 }
 
 // share adds a fault to each of the links or cables: that of a link may be in either of its modules.
-func (c *count) share(list []portSpan, f fault) {
+func (c *count) share(list []*portSpan, f fault) {
 	for i, x := range list {
-		if !slices.ContainsFunc(list[:i], func(y portSpan) bool { return c.key(y) == c.key(x) }) {
-			c.fault(x, f.t, f.errors, f.flaps)
+		if !slices.ContainsFunc(list[:i], func(y *portSpan) bool { return c.isSame(x, y) }) {
+			c.fault(x, f)
 		}
 	}
 }
 
 // fault adds a fault of a span.
-func (c *count) fault(x portSpan, t int64, errors uint64, flaps int) {
+func (c *count) fault(x *portSpan, f fault) {
+	if x.groups == nil {
+		c.group(x, f.t)
+	}
+	for _, o := range x.groups {
+		if c.of == "link" || c.of == "cable" {
+			o.Ends = x.ends
+		}
+		if day := f.t / daySeconds; day != o.day || len(o.days) == 0 {
+			o.days[day], o.day = true, day
+		}
+		if o.span != x {
+			o.links[[2]int64{x.a, x.b}], o.span = true, x
+		}
+		o.Flaps += f.flaps
+		o.Errors += f.errors
+		o.first, o.last = min(o.first, f.t), max(o.last, f.t)
+	}
+}
+
+// group finds what has the faults of a span, the first of which is of time t.
+func (c *count) group(x *portSpan, t int64) {
 	a, b := c.ends[x.a], c.ends[x.b]
 	var keys []string
-	ends := []End{a.End}
+	x.groups, x.ends = []*offender{}, []End{a.End}
 	if x.b != 0 {
-		ends = append(ends, b.End)
+		x.ends = append(x.ends, b.End)
 	}
 	switch c.of {
 	case "link":
@@ -327,21 +355,12 @@ func (c *count) fault(x portSpan, t int64, errors uint64, flaps int) {
 	for _, key := range keys {
 		o := c.groups[key]
 		if o == nil {
-			o = &offender{Offender: Offender{Key: key, First: at(t)}, days: map[int64]bool{}, links: map[[2]int64]bool{}}
+			o = &offender{Offender: Offender{Key: key}, days: map[int64]bool{}, links: map[[2]int64]bool{}, first: t, last: t}
 			c.groups[key] = o
+			if g, ok := parseGUID(key); ok && c.of != "cable" {
+				o.Ends = []End{{g, -1}}
+			}
 		}
-		if o.Ends = ends; c.of == "host" || c.of == "switch" {
-			g, _ := parseGUID(key)
-			o.Ends = []End{{g, -1}}
-		}
-		o.days[t/daySeconds] = true
-		o.links[[2]int64{x.a, x.b}] = true
-		o.Flaps += flaps
-		if o.Errors += errors; at(t).Before(o.First) {
-			o.First = at(t)
-		}
-		if at(t).After(o.Last) {
-			o.Last = at(t)
-		}
+		x.groups = append(x.groups, o)
 	}
 }

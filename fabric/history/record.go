@@ -26,7 +26,7 @@ type Cycle struct {
 	Traffic  bool           // keep the traffic of ports by hour
 	Modules  []Module       // nil: not read
 	Rates    []BER          // bit error rates of ports; nil: not read
-	Routes   *fabric.Fabric // with its tables alone; nil: not read
+	Routes   *fabric.Fabric // whose forwarding tables are kept; nil: not read
 }
 
 // Summary is what a cycle added.
@@ -106,7 +106,7 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 		return nil, err
 	}
 	if c.Routes != nil {
-		if err := w.routes(c.Routes); err != nil {
+		if err := w.tables(c.Routes); err != nil {
 			return nil, err
 		}
 	}
@@ -559,21 +559,6 @@ func cableAt(p *fabric.Port) (cable, bool) {
 
 func comparePorts(a, b portKey) int {
 	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.num, b.num))
-}
-
-// routes keeps the tables of a fabric, if they are not those that were kept last.
-func (w *writer) routes(f *fabric.Fabric) error {
-	var now bytes.Buffer
-	if err := format.WriteSnapshot(&now, f); err != nil {
-		return err
-	}
-	for _, row := range w.rows(tableRoutes, "t = (select max(t) from routes)") {
-		if was, _ := row[1].([]byte); bytes.Equal(was, now.Bytes()) {
-			return nil
-		}
-	}
-	w.insert(tableRoutes, w.t, now.Bytes())
-	return nil
 }
 
 func timeText(t int64) string { return time.Unix(t, 0).UTC().Format(time.RFC3339) }

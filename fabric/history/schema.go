@@ -40,7 +40,7 @@ var schema = []string{
 	`create table ack(pattern text not null, t bigint not null, until bigint not null, who text not null, reason text not null, till bigint, primary key(pattern, t))`,
 	// change: plans, remedies and their outcome; action: plan, apply, confirm, revert, remedy, restore, log.
 	`create table change(t bigint not null, n bigint not null, action text not null, subject text not null, who text not null, outcome text not null, node bigint, port bigint, primary key(t, n))`,
-	// routes: a snapshot with tables, where they are recorded and have changed.
+	// routes: of cycles with forwarding tables, a snapshot with them, or the time of the row that has the same (8 bytes).
 	`create table routes(t bigint primary key, data bytea not null)`,
 	// pending: what the next recorder goes on with: the counters that were read last, and the samples of the hour.
 	`create table pending(name text primary key, t bigint not null, data bytea not null)`,
@@ -49,4 +49,4 @@ var schema = []string{
 }
 
 // withoutRowid are the tables of small rows, which SQLite keeps in their primary key alone.
-var withoutRowid = []string{"err5", "err60", "err_day", "checksum", "word"}
+var withoutRowid = []string{"err5", "err60", "err_day", "checksum", "word", "link"}

@@ -414,6 +414,15 @@ func (s *Store) portID(ctx context.Context, node mad.GUID, num int) (id int64, e
 	return id, s.failed(err)
 }
 
+// nodeID returns the id of a node; 0: the history does not have it.
+func (s *Store) nodeID(ctx context.Context, node mad.GUID) (id int64, err error) {
+	err = s.db.QueryRowContext(ctx, "select id from node where guid = ?", node.String()).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return id, s.failed(err)
+}
+
 // words returns the names of a kind, by id.
 func (s *Store) words(ctx context.Context, kind string) (map[int64]string, error) {
 	names := map[int64]string{}
@@ -470,6 +479,36 @@ func (s *Store) each(ctx context.Context, query string, args []any, use func(sca
 	defer rows.Close()
 	for rows.Next() {
 		if err := use(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return s.failed(rows.Err())
+}
+
+// eachInts is each for rows of integers, of which there may be many: 0 where a column is null.
+func (s *Store) eachInts(ctx context.Context, query string, args []any, use func(row []int64) error) error {
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return s.failed(err)
+	}
+	// Scan into an integer goes by its text.
+	cells, to, row := make([]any, len(names)), make([]any, len(names)), make([]int64, len(names))
+	for i := range cells {
+		to[i] = &cells[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(to...); err != nil {
+			return s.failed(err)
+		}
+		for i, v := range cells {
+			row[i] = number(v)
+		}
+		if err := use(row); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ subnet. The password comes from PGPASSFILE or ~/.pgpass.`,
 	c.Flags().DurationVar(&o.every, "every", o.every, "sweep again after `TIME`")
 	c.Flags().BoolVar(&o.once, "once", false, "sweep once")
 	c.Flags().BoolVar(&o.noTraffic, "no-traffic", false, "do not keep the traffic of ports, which is most of the file")
-	c.Flags().BoolVar(&o.routes, "routes", false, "keep the forwarding tables too, when they change: one datagram for 64 LIDs of each switch in each sweep")
+	c.Flags().BoolVar(&o.routes, "routes", false, "keep the forwarding tables too, for verify and diff of a past fabric: one datagram for 64 LIDs of each switch in each sweep")
 	c.MarkFlagsMutuallyExclusive("every", "once")
 	params{subnetParam(&o.subnet)}.addTo(c)
 	return c
@@ -268,6 +268,9 @@ func (x *recording) read(ctx context.Context, f *fabric.Fabric) (c history.Cycle
 	s := x.session
 	c = history.Cycle{Every: x.options.every, Source: s.Name, Fabric: f, Traffic: !x.options.noTraffic}
 	if s.Engine == nil {
+		if x.options.routes && f.HasLFTs() {
+			c.Routes = f
+		}
 		c.Time = s.Clock.Now()
 		return c, nil
 	}
@@ -336,7 +339,8 @@ func historyImportCommand(p *session.Program) *cobra.Command {
 		Long: `Add snapshots (fabsh snapshot) to the history of their subnet, in the order of their
 times: when their counters were read (snapshot --all), else when the file was modified.
 Each must be later than the last sweep of the history: import before the first
-"fabsh history record". Errors between snapshots with counters are added too.`,
+"fabsh history record". Errors between snapshots with counters are added too, and
+forwarding tables.`,
 		Example: `  fabsh history import may.fab june.fab`,
 		Args: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
@@ -398,6 +402,9 @@ func importSnapshots(ctx context.Context, s *session.Session, paths []string, gi
 			return fmt.Errorf("%s: %w", x.path, err)
 		}
 		c := history.Cycle{Time: x.when, Source: "import " + filepath.Base(x.path), Fabric: x.f, Modules: history.ModulesOf(x.f)}
+		if x.f.HasLFTs() {
+			c.Routes = x.f
+		}
 		if read, err := audit.ReadOf(x.f); err == nil {
 			c.Counters = read
 		}
