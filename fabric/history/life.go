@@ -320,6 +320,11 @@ func (s *Store) findings(ctx context.Context, where string, args ...any) (list [
 	return list, err
 }
 
+// FoundAt returns the findings that were open at a time.
+func (s *Store) FoundAt(ctx context.Context, t time.Time) ([]Found, error) {
+	return s.findings(ctx, "t <= ? and (till is null or till > ?)", t.Unix(), t.Unix())
+}
+
 // acks returns the acknowledgements of findings.
 func (s *Store) acks(ctx context.Context, found []Found) (list []Acked, err error) {
 	if len(found) == 0 {

@@ -77,8 +77,17 @@ const MaxShifts = 60
 //go:embed page.html
 var html string
 
+// Tokens is the part of the style sheet that the report and the pages of a fabric share: colours, which
+// mean states, and type.
+//
+//go:embed tokens.css
+var Tokens string
+
 //go:embed page.css
-var style string
+var ownStyle string
+
+// style is the style sheet of the report.
+var style = Tokens + ownStyle
 
 //go:embed page.js
 var script string

@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric/export"
 	"fabsh/fabric/format"
 	"fabsh/shell/exporter"
+	"fabsh/shell/serve"
 	"fabsh/shell/session"
 )
 
@@ -72,7 +73,7 @@ errors, audit, run, exporter.`,
 			if err := checkExporter(p, *o); err != nil {
 				return err
 			}
-			return p.Profiled(func() (int, error) { return runExporter(p, *o) })
+			return p.Profiled(func() (int, error) { return runExporter(p, *o, nil) })
 		},
 	}
 }
@@ -145,10 +146,14 @@ func commaSeparated(text string) []string {
 }
 
 // exportedAudits returns the audits that --audits names.
-func exportedAudits(words parsedWords) (list []script.Program) {
-	names, ok := words.flags["audits"]
-	if !ok {
-		names = newExporterOptions().audits
+func exportedAudits(words parsedWords) []script.Program {
+	return namedAudits(words, newExporterOptions().audits)
+}
+
+// namedAudits returns the audits that --audits names, or those of names.
+func namedAudits(words parsedWords, names string) (list []script.Program) {
+	if given, ok := words.flags["audits"]; ok {
+		names = given
 	}
 	for _, name := range commaSeparated(names) {
 		p := auditProgram(name)
@@ -227,8 +232,8 @@ func (o *exporterOptions) isRead(name string) bool {
 	return slices.Contains(commaSeparated(o.reads), name)
 }
 
-// runExporter serves until it is stopped.
-func runExporter(p *session.Program, o exporterOptions) (status int, err error) {
+// runExporter serves until it is stopped: metrics, and unless pages is nil, pages.
+func runExporter(p *session.Program, o exporterOptions, pages *serving) (status int, err error) {
 	if len(o.listen) == 0 {
 		o.listen = []string{"127.0.0.1:9315"}
 	}
@@ -244,13 +249,22 @@ func runExporter(p *session.Program, o exporterOptions) (status int, err error) 
 	}()
 	settings := *p.Settings
 	settings.ReadOnly = true // a simulated fabric, too
-	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State), history: exporterHistory{file: o.history}}
+	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State), history: exporterHistory{file: o.history}, pages: pages}
 	r.history.log = r.log
 	first, err := r.open(context.Background())
 	if err != nil {
 		return 0, err
 	}
 	r.session = first // on which the following is evaluated
+	if pages != nil {
+		pages.opened(first)
+		if first.Engine == nil {
+			r.history.file = "" // it is of the past
+		}
+		defer func() {
+			status = session.Worse(status, p.Fail(errors.Join(pages.site.Close(), pages.close())))
+		}()
+	}
 	defer func() {
 		r.history.close()
 		if r.session != first {
@@ -276,6 +290,7 @@ type fabricReader struct {
 	memory  int64           // the limit of the session; 0: unknown
 	failed  map[string]bool // failures of audits in the previous cycle
 	history exporterHistory
+	pages   *serving // nil: metrics alone
 }
 
 // open opens the fabric.
@@ -284,7 +299,7 @@ func (r *fabricReader) open(ctx context.Context) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Engine == nil {
+	if s.Engine == nil && r.pages == nil {
 		return nil, errors.Join(s.NoLive("a live fabric is needed, and this session has none; choose one with -F"), s.Close())
 	}
 	return s, nil
@@ -299,8 +314,16 @@ func (r *fabricReader) close() {
 
 // load loads the audits in the current session.
 func (r *fabricReader) load(ctx context.Context) (err error) {
-	r.audits, err = audits.LoadAudits(ctx, r.session.Interpreter, append(commaSeparated(r.options.audits), r.options.words...), session.FlagNames(r.options.params().flags()), false)
+	r.audits, err = audits.LoadAudits(ctx, r.session.Interpreter, append(commaSeparated(r.options.audits), r.options.words...), r.flagNames(), false)
 	return err
+}
+
+// flagNames returns the options of the command, which audits must not have.
+func (r *fabricReader) flagNames() []string {
+	if r.pages != nil {
+		return session.FlagNames(r.pages.options.params().flags())
+	}
+	return session.FlagNames(r.options.params().flags())
 }
 
 // serve reads and serves until ctx ends.
@@ -309,12 +332,24 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 		return err
 	}
 	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version, Families: r.options.selection().Families, Nonzero: r.options.nonzero}
+	what := "/metrics"
+	if r.pages != nil {
+		e.Pages, what = r.pages.site.Handler(), "pages and /metrics"
+		if r.pages.options.acks {
+			e.MaxBody = serve.MaxBody
+		}
+		e.Cycle = func(ctx context.Context) (exporter.Result, error) {
+			result, err := r.cycle(ctx)
+			r.pages.cycled(err)
+			return result, err
+		}
+	}
 	scheme := "http"
 	if r.options.config != "" {
 		scheme = "http or https, as " + r.options.config + " defines"
 	}
 	for _, l := range listeners {
-		r.log(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
+		r.log(fmt.Sprintf("listening at %v, %s (%s)", l.Addr(), what, scheme))
 	}
 	level := slog.LevelError
 	if r.program.Settings.Verbose > 0 {
@@ -356,8 +391,13 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 		}
 	}
 	s := r.session
+	if r.pages != nil && r.pages.once != nil {
+		return r.pages.once, nil // a fabric of the past does not change
+	}
 	d := session.StartDeadline(r.program.Settings.Deadline.Value, nil)
-	d.Limit(s.Engine, s.Activity)
+	if s.Engine != nil {
+		d.Limit(s.Engine, s.Activity)
+	}
 	var report *audit.Report
 	err := d.Run(ctx, func(ctx context.Context) (err error) {
 		report, err = r.audits.Run(ctx, s.Interpreter, audits.RunOptions{
@@ -366,7 +406,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 				return audits.RunAcks(s.Runtime, s.StateDir, subnet), nil
 			},
 		})
-		if err != nil {
+		if err != nil || s.Engine == nil {
 			return err
 		}
 		adaptive, err := audits.AdaptiveMetrics(ctx, s.Runtime, r.options.isRead)
@@ -375,9 +415,11 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	})
 	d.Stop()
 	s.Runtime.Progress("serving; waiting for the next cycle")
-	if lost := s.Engine.Failed(); lost != nil && ctx.Err() == nil {
-		r.close()
-		return nil, &exporter.LostError{Err: lost}
+	if s.Engine != nil {
+		if lost := s.Engine.Failed(); lost != nil && ctx.Err() == nil {
+			r.close()
+			return nil, &exporter.LostError{Err: lost}
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -385,13 +427,22 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	if err := r.failures(report); err != nil {
 		return nil, err
 	}
+	if r.pages != nil {
+		r.pages.after(s, report, &r.history)
+	}
 	r.history.add(ctx, s, &r.options, report, r.kept.Last())
+	if r.pages != nil {
+		r.pages.recorded(&r.history)
+	}
 	dialect, _ := r.program.Settings.Output().Dialect()
 	r.totals = r.totals.After(report)
 	result := &reading{export.Dialect(dialect), report, export.PortsOf(report), r.totals}
 	r.limitMemory(len(report.Rates))
 	report.Rates = nil // they hold earlier reads; the ports of result do not
 	// Metrics of scripts may contradict each other.
+	if r.pages != nil && s.Engine == nil {
+		r.pages.once = result
+	}
 	return result, result.dialect.Metrics(new(export.MetricSet), report.Metrics)
 }
 

@@ -71,6 +71,7 @@ func scriptLines() map[string]scriptLine {
 		"fabsh route":       {named: firstOf(script.Policies), help: true},
 		"fabsh topology":    {named: firstOf(script.Topologies, script.TopologyEntry), help: true},
 		"fabsh exporter":    {named: exportedAudits, defaults: true},
+		"fabsh serve":       {named: servedAudits, defaults: true},
 		"fabsh change plan": {named: plannedScript, yields: []string{"exact", "static", "sl", "sl-out"}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,10 @@ type Exporter struct {
 	Nonzero  bool
 	// Version is the version of the program, for the metric fabsh_build_info.
 	Version string
+	// Pages answers all requests but those of metrics and of the state of the exporter; nil: a page that
+	// links to these. MaxBody is how many bytes the body of a request may have.
+	Pages   http.Handler
+	MaxBody int64
 
 	last   atomic.Pointer[pages]
 	render chan struct{} // held while a page is made

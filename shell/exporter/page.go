@@ -239,6 +239,12 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Handler serves /metrics, /-/healthy, /-/ready, and a page that links to them.
 func (e *Exporter) Handler() (http.Handler, error) {
+	mux := http.NewServeMux()
+	if e.Pages != nil {
+		mux.Handle("/", e.Pages)
+		e.handle(mux)
+		return mux, nil
+	}
 	front, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "fabsh exporter",
 		Description: "Metrics of an InfiniBand fabric, read periodically",
@@ -253,8 +259,13 @@ func (e *Exporter) Handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", front)
+	e.handle(mux)
+	return mux, nil
+}
+
+// handle adds metrics and the state of the exporter.
+func (e *Exporter) handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /metrics", e.metrics)
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
@@ -264,7 +275,6 @@ func (e *Exporter) Handler() (http.Handler, error) {
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	return mux, nil
 }
 
 // metrics answers a scrape: the last complete result, then the exporter itself.

@@ -90,7 +90,7 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 	var servers []*http.Server // one server each: the toolkit installs its own handler in front
 	for _, l := range listeners {
 		s := &http.Server{
-			Handler:           requested(h),
+			Handler:           requested(h, e.MaxBody),
 			ConnContext:       withConnection,
 			ConnState:         answered,
 			ReadHeaderTimeout: headerTime,
@@ -274,11 +274,11 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// requested notes that a request is complete, and passes it to h. It refuses one with a body: that
-// is not complete.
-func requested(h http.Handler) http.Handler {
+// requested notes that a request is complete, and passes it to h. It refuses one with a body, which
+// is not complete, unless it has a length of at most most: h reads it within the time for requests.
+func requested(h http.Handler, most int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
+		if r.ContentLength < 0 || r.ContentLength > most {
 			w.Header().Set("Connection", "close")
 			http.Error(w, "requests with a body are not supported", http.StatusBadRequest)
 			return

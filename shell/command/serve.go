@@ -1,0 +1,308 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fabsh"
+	"fabsh/builtins"
+	"fabsh/builtins/audits"
+	"fabsh/builtins/help"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/script"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
+	"fabsh/fabric/history"
+	"fabsh/shell/exporter"
+	"fabsh/shell/serve"
+	"fabsh/shell/session"
+)
+
+// serveOptions are the options behind serve on the command line: those of the exporter, and its own.
+type serveOptions struct {
+	exporterOptions
+	noHistory, acks bool
+	hosts           []string
+}
+
+// serveCapability serves pages and metrics.
+func serveCapability(p *session.Program, root func() *cobra.Command) *capability[*serveOptions] {
+	return &capability[*serveOptions]{command: &cobra.Command{
+		Use:   "serve [audits' options]",
+		Short: "Watch a fabric: pages for a browser, metrics and a history",
+		Long: `Watch a fabric, and serve pages for a browser at http://127.0.0.1:9315: what is wrong now
+and since when; a map that folds and opens; each node, link and cable with its course over
+hours to a year; what was at an earlier time, and how two times differ; changes; this help.
+Pages need no script to be read, and load nothing from elsewhere.
+
+One process sweeps the fabric and runs the audits once in each period. Pages, /metrics and
+the history are made from that: a request of a browser or a scrape sends nothing to the
+fabric, changes nothing, and reads no file. /metrics, /-/healthy and /-/ready are those of
+fabsh exporter, with its options; both use port 9315, so run one of them.
+/api/audit_report has the findings as JSON (fabsh help schemas).
+
+Each cycle is added to the history of the subnet in --state; --no-history keeps none, and
+pages then do not know since when. If the disk is full, the device is lost, another subnet
+answers or the clock is set back, all pages state it. A lost device is opened again.
+
+Anyone who reaches the address can read all pages and metrics: the site listens only on this
+host unless --listen is given. --web.config.file sets TLS and passwords, for pages and
+metrics alike. Browsers may use addresses, localhost, the name of this host and those of
+--host; requests with another name, and those from pages of other sites, are refused.
+
+--acks lets users of the password file acknowledge findings on a page: the only thing that a
+page writes. The acknowledgement has the name of the user.
+
+-F sim shows a simulated fabric, -F file:FILE and -F history:@TIME a past one, read once.
+For practice with faults: fabsh sim SPEC --listen NAME --scenario flap, and here
+-F ibsim:NAME.`,
+		Example: `  fabsh serve
+  fabsh -F sim:fattree:k=8,levels=3,remove_links=2 serve
+  fabsh serve --listen :9315 --host fabric.example.org --web.config.file web.yml --acks
+  fabsh -F history:@2026-05-01 serve`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	},
+		options: newServeOptions,
+		line:    func(o *serveOptions, c *cobra.Command, words []string) error { return o.take(c, words) },
+		start: func(o *serveOptions, _ *cobra.Command, _ func(context.Context, *session.Session) error) error {
+			if err := checkServe(p, o); err != nil {
+				return err
+			}
+			return p.Profiled(func() (int, error) { return runExporter(p, o.exporterOptions, newServing(p, o, root)) })
+		},
+	}
+}
+
+// servedAuditNames are the audits of fabsh serve.
+const servedAuditNames = "counters,links,sm"
+
+func newServeOptions() *serveOptions {
+	o := &serveOptions{exporterOptions: *newExporterOptions()}
+	o.audits = servedAuditNames
+	return o
+}
+
+// servedAudits returns the audits that --audits names.
+func servedAudits(words parsedWords) []script.Program { return namedAudits(words, servedAuditNames) }
+
+// params declares the parameters.
+func (o *serveOptions) params() params {
+	list := o.exporterOptions.params()
+	return append(list,
+		param{name: "no-history", to: &o.noHistory, doc: "keep no history"},
+		param{name: "host", to: &o.hosts, doc: "also answer browsers that call this host `NAME` (repeatable)"},
+		param{name: "acks", to: &o.acks, doc: "let users of the password file acknowledge findings"},
+	)
+}
+
+// checkServe finds contradictions before anything is opened.
+func checkServe(p *session.Program, o *serveOptions) error {
+	if o.noHistory && o.history != "" {
+		return errors.New("--history and --no-history exclude each other")
+	}
+	if o.history == "" && !o.noHistory {
+		o.history = historyOfSubnet
+	}
+	for _, name := range o.hosts {
+		if !fabric.IsDNSName(name) {
+			return fmt.Errorf("--host %q: want a name such as fabric.example.org, without a port", fabric.Clip(name))
+		}
+	}
+	if err := checkExporter(p, o.exporterOptions); err != nil {
+		return err
+	}
+	if !o.acks {
+		return nil
+	}
+	if o.config == "" {
+		return errors.New("--acks: needs --web.config.file FILE with basic_auth_users: who acknowledges must be known")
+	}
+	switch n, err := exporter.Users(o.config); {
+	case err != nil:
+		return fmt.Errorf("--web.config.file: %w", format.FileError(err))
+	case n == 0:
+		return fmt.Errorf("--acks: %s has no basic_auth_users; add a user and the hash of a password (htpasswd -nBC 10 NAME)", o.config)
+	}
+	return nil
+}
+
+// serving is what fabsh serve adds to the exporter.
+type serving struct {
+	options *serveOptions
+	program *session.Program
+	site    *serve.Site
+	library *help.Library
+	close   func() error
+
+	path    atomic.Pointer[string] // of the history; nil: not known yet
+	subnet  *fabric.Subnet         // of the last cycle
+	last    time.Time              // when it ended
+	stateAt atomic.Pointer[ackPlace]
+	once    exporter.Result // of a fabric that is not live
+}
+
+// ackPlace is where acknowledgements of the subnet are.
+type ackPlace struct {
+	file, dir string
+	subnet    fabric.Subnet
+	complete  bool
+}
+
+func newServing(p *session.Program, o *serveOptions, root func() *cobra.Command) *serving {
+	x := &serving{options: o, program: p, close: func() error { return nil }}
+	explained := map[string]string{}
+	for _, c := range help.Checks() {
+		explained[c.Name] = c.Text + "\n\nAudit: fabsh audit " + c.Audit + "\n"
+	}
+	x.site = &serve.Site{
+		Version: fabsh.Version, Every: o.every.Value, Now: time.Now,
+		Explain: func(check string) string { return explained[check] },
+		History: x.history,
+		Report: func(r *audit.Report) ([]byte, error) {
+			return lang.EncodeJSON(audits.WrapReport(r, lang.FormatJSON, false))
+		},
+		Topic:  func(name string) (string, error) { return x.library.Find(name, textWidth) },
+		Search: func(words string) (string, error) { return x.library.Search(words, textWidth) },
+	}
+	for _, name := range o.hosts {
+		x.site.Hosts = append(x.site.Hosts, strings.ToLower(name))
+	}
+	if name, err := os.Hostname(); err == nil {
+		x.site.Hosts = append(x.site.Hosts, strings.ToLower(name))
+	}
+	if o.acks {
+		x.site.User = func(r *http.Request) string { return exporter.User(o.config, r) }
+		x.site.Acknowledge = x.acknowledge
+	}
+	if s, err := builtins.NewSession(builtins.SessionOptions{}); err == nil { // for help
+		x.close = s.Close
+		x.library = &help.Library{Globals: s.Interpreter.Globals, More: Pages(p, root()), Shell: true}
+		for _, k := range []struct {
+			kind help.PageKind
+			name string
+		}{{help.KindGuide, "Guides"}, {help.KindAudit, "Audits"}, {help.KindCheck, "Checks"}, {help.KindCommand, "Commands"}, {help.KindReport, "Reports"}} {
+			for _, page := range x.library.Pages() {
+				if page.Kind == k.kind {
+					x.site.Topics = append(x.site.Topics, serve.Topic{Group: k.name, Name: page.Name, Summary: page.Summary})
+				}
+			}
+		}
+	}
+	return x
+}
+
+// textWidth is the width of help in a browser, in columns.
+const textWidth = 96
+
+// opened takes what the session has. A fabric that is not live is read once.
+func (x *serving) opened(s *session.Session) {
+	if s.Engine != nil {
+		return
+	}
+	x.site.Every, x.options.history = 0, ""
+	if h := topology.EnvOf(s.Runtime).History; h != nil {
+		x.path.Store(&h.Path)
+	}
+}
+
+// history opens the history for questions.
+func (x *serving) history(ctx context.Context) (*history.Store, error) {
+	path := x.path.Load()
+	if path == nil {
+		return nil, history.ErrNone
+	}
+	return history.Open(ctx, *path)
+}
+
+// after takes the report of a cycle, before its rates are forgotten.
+func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory) {
+	now := time.Now()
+	if !x.last.IsZero() {
+		// The difference of the readings of two clocks: one of them is not set.
+		if back := now.Sub(x.last) - now.Round(0).Sub(x.last.Round(0)); back > 2*time.Second {
+			x.site.Note("clock", fmt.Sprintf("The clock of this host was set back by %v: times of before and after overlap.", back.Round(time.Second)))
+		}
+	}
+	x.last = now
+	if r.Model != nil {
+		subnet := fabric.SubnetOf(r.Model, x.options.subnet)
+		if x.subnet != nil && !subnet.Is(*x.subnet) {
+			x.site.Note("subnet", fmt.Sprintf("Another subnet answers since then: %v; before it was %v. Its history is another one.", subnet, *x.subnet))
+			h.close()
+			x.path.Store(nil)
+			if err := x.site.Close(); err != nil {
+				h.log("history: " + err.Error())
+			}
+		}
+		x.subnet = &subnet
+		if s.StateDir != "" {
+			x.stateAt.Store(&ackPlace{audit.AckFile(s.StateDir, subnet), s.StateDir, subnet, r.Model.Complete()})
+		}
+	}
+	x.site.Add(r)
+}
+
+// recorded takes the state of the history after a cycle.
+func (x *serving) recorded(h *exporterHistory) {
+	if h.recorder != nil && x.path.Load() == nil {
+		path := h.recorder.Path()
+		x.path.Store(&path)
+	}
+	text := ""
+	if h.said != "" {
+		text = "This reading is not kept: " + h.said
+	}
+	x.site.Note("history", text)
+}
+
+// cycled takes the error of a cycle.
+func (x *serving) cycled(err error) {
+	text := ""
+	if err != nil {
+		text = "The last try to read the fabric failed: " + err.Error() + ". It is tried again; what is shown is older."
+	}
+	x.site.Note("reading", text)
+}
+
+// acknowledge adds an acknowledgement of a page.
+func (x *serving) acknowledge(a serve.Ack) error {
+	at := x.stateAt.Load()
+	if at == nil {
+		return errors.New("no directory for state; start fabsh serve with --state DIR")
+	}
+	if err := audit.CheckSubnet(at.dir, at.subnet); err != nil {
+		return err
+	}
+	now := time.Now()
+	ack, err := audit.NewAck(a.ID, a.Name, a.Until.Format(time.DateOnly), a.By, a.Reason, now)
+	if err != nil {
+		return err
+	}
+	if err := format.MakeDirectory(filepath.Dir(at.file), 0o755); err != nil {
+		return format.FileError(err)
+	}
+	if err := audit.AddAck(at.file, ack); err != nil {
+		return err
+	}
+	if err := audit.RecordSubnet(at.dir, at.subnet, at.complete); err != nil {
+		return err
+	}
+	if path := x.path.Load(); path != nil {
+		acks, _ := audit.ReadAcks(at.file, now)
+		if err := history.Contribute(context.Background(), *path, now, func(c *history.Contributor) { c.Acks(acks) }); err != nil {
+			x.site.Note("acks", "An acknowledgement is not in the history: "+err.Error())
+		}
+	}
+	return nil
+}
