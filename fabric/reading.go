@@ -82,8 +82,11 @@ func (f *Fabric) With(r Reading) *Fabric {
 	return g
 }
 
-// Bare returns f without tables, answers and sections: what a sweep finds.
+// Bare returns f without tables, answers and sections: what a sweep finds. It is f itself if f has none.
 func (f *Fabric) Bare() *Fabric {
+	if f.lfts == nil && f.adaptive == nil && f.answers == nil && f.sections == nil && f.labels == nil && f.countersRead.IsZero() {
+		return f
+	}
 	g := f.clone()
 	g.lfts, g.adaptive, g.answers, g.sections, g.labels, g.countersRead = nil, nil, nil, nil, nil, time.Time{}
 	return g

@@ -164,14 +164,13 @@ func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, u
 	}
 	// From the last cycle that is not after from, to the first one that is not before to.
 	was := int64(-1)
-	err = s.each(ctx, "select t from cycle where t >= coalesce((select max(t) from cycle where t <= ?), 0) and t <= coalesce((select min(t) from cycle where t >= ?), ?) order by t", []any{from, to, last.Int64}, func(scan func(...any) error) error {
-		var t int64
-		err := scan(&t)
+	err = s.eachInts(ctx, "select t from cycle where t >= coalesce((select max(t) from cycle where t <= ?), 0) and t <= coalesce((select min(t) from cycle where t >= ?), ?) order by t", []any{from, to, last.Int64}, func(row []int64) error {
+		t := row[0]
 		if was >= 0 && t-was > longest {
 			gaps = append(gaps, Gap{at(was), at(t)})
 		}
 		was = t
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, 0, err

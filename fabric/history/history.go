@@ -62,12 +62,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, path, "mode=ro&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
+	s, err := open(ctx, path, "mode=ro&"+readerOptions)
 	if err != nil && !exists(path+"-wal") { // in a folder that this user cannot write
-		s, err = open(ctx, path, "mode=ro&immutable=1&_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)")
+		s, err = open(ctx, path, "mode=ro&immutable=1&"+readerOptions)
 	}
 	return s, err
 }
+
+// Questions read most pages once: what a page costs is its memory, which a small cache uses again.
+const readerOptions = "_pragma=query_only(1)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=cache_size(-1024)"
 
 // checkFile returns an error unless path is a file.
 func checkFile(path string) error {
@@ -94,7 +97,7 @@ func open(ctx context.Context, path, options string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?_pragma=busy_timeout(10000)&_pragma=cache_size(-8192)&"+options)
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: absolute}).EscapedPath()+"?_pragma=busy_timeout(10000)&"+options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -207,7 +210,7 @@ func NewRecorder(ctx context.Context, path string, subnet fabric.Subnet, now tim
 	return r, nil
 }
 
-const recorderOptions = "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)"
+const recorderOptions = "_txlock=immediate&_pragma=cache_size(-8192)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)"
 
 func newRecorder(ctx context.Context, path string, subnet fabric.Subnet, now time.Time) (*Recorder, error) {
 	if !exists(path) {

@@ -177,6 +177,9 @@ func TestServer(t *testing.T) {
 		}
 		return snapshotOf(t, f), nil
 	})
+	same("events of a port", func(h *history.Store) (any, error) { return h.EventsOf(ctx, guid(1), 3) })
+	same("events of a node", func(h *history.Store) (any, error) { return h.EventsOf(ctx, guid(1), -1) })
+	same("lives", func(h *history.Store) (any, error) { return h.Lives(ctx, guid(1), 3) })
 	same("growth", func(h *history.Store) (any, error) { return h.Growth(ctx, hour(4), 2*time.Hour) })
 	same("overview", func(h *history.Store) (any, error) {
 		o, err := h.Overview(ctx)
@@ -237,6 +240,22 @@ func TestServer(t *testing.T) {
 	if err := replica(source).Sync(ctx); err == nil || !strings.Contains(err.Error(), "another process fills") {
 		t.Errorf("two at once: %v", err)
 	}
+	swept := s.sweep()
+	for range 2 { // the second time, the tables are those of the first
+		s.now = s.now.Add(5 * time.Minute)
+		if _, err := r.Record(ctx, history.Cycle{Time: s.now, Every: 5 * time.Minute, Fabric: swept, Routes: withPort(swept, 3)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follow()
+	routed, err := history.Open(ctx, address+"#second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, _, err := routed.At(ctx, s.now); err != nil || !f.HasLFTs() || f.OfType(mad.NodeTypeSwitch)[0].LFT()[5] != 3 {
+		t.Errorf("forwarding tables: %v", err)
+	}
+	routed.Close()
 	for i := range s.f.Ports() {
 		if p := &s.f.Ports()[i]; p.Peer() != nil && p.Node().IsSwitch() && p.Peer().Node().IsSwitch() {
 			if err := s.Cables.Unlink(p.Node().GUID(), p.Num()); err != nil {
