@@ -128,7 +128,7 @@ acknowledgements, changes; and of samples one row for each port and hour or day,
 files by kind and month. Times are seconds since 1970. Texts that a spreadsheet could
 run as formulas have an apostrophe before them, except with --csv-raw.`,
 		Example: `  fabsh history export history-2026
-  duckdb -c "select guid, port, sum(count) from 'history-2026/errors_day.csv' group by all order by 3 desc limit 10"`,
+  duckdb -c "select printf('0x%016x', guid), port, sum(count) from 'history-2026/errors_day.csv' group by all order by 3 desc limit 10"`,
 		Args: oneWord("DIR that does not exist"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			return onHistory(p, &o, func(ctx context.Context, s *session.Session, h *history.Store) error {
