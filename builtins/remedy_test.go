@@ -245,7 +245,7 @@ func TestRemedyFlap(t *testing.T) {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		o.once()
-	}, "--uplinks=0.5")
+	}, "isolate", "restore", "--uplinks=0.5")
 }
 
 // TestRemedyRepaired: a link is repaired, tested, and stays; when the fault returns, one run is
@@ -287,7 +287,7 @@ func TestRemedyRepaired(t *testing.T) {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		o.once()
-	}, "--repaired=/work/repaired", "--after=0", "--uplinks=0.5")
+	}, "isolate", "restore", "--repaired=/work/repaired", "--after=0", "--uplinks=0.5")
 }
 
 // TestRemedyForeign: a port that another enables is no longer fabsh's, and one that another
@@ -341,7 +341,7 @@ func TestRemedyForeign(t *testing.T) {
 				t.Errorf("%s is %g, want %g", m.Name, m.Value, want)
 			}
 		}
-	}, "--uplinks=0.5")
+	}, "isolate", "restore", "--uplinks=0.5")
 }
 
 // TestRemedyDeclined: a link of a host that runs a job, and one outside of the maintenance
@@ -551,4 +551,83 @@ func TestRemedyPast(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRemedyRepair: a bad link gets one step of repair at a time, and the next after one was done:
+// not within its test, unless the errors are newer than the step; an isolated link is tested after
+// a step.
+func TestRemedyRepair(t *testing.T) {
+	operate(t, "fattree:k=4", func(o *operator) {
+		p := o.port("leaf-2/4")
+		path := ""
+		proposed := func() string {
+			var words []string
+			for _, d := range o.run() {
+				word := string(d.Step)
+				if d.Step == "" {
+					word = string(d.Kind)
+				}
+				if d.Rule != "" {
+					word += " " + d.Rule
+				}
+				words = append(words, word)
+			}
+			path = remedy.LogFile(o.dir, fabric.SubnetOf(o.now(), ""))
+			return strings.Join(words, ", ")
+		}
+		done := func(step remedy.Step) {
+			if err := remedy.AddStep(path, o.now().NodeByName("leaf-2")[0].Port(4), step, "me", "", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, x := range []struct {
+			wait time.Duration
+			step remedy.Step // done before
+			bad  bool
+			want string
+		}{
+			{time.Hour, "", false, ""},
+			{time.Hour, "", true, "reset"},
+			{time.Hour, "", true, "reset week"},
+			{10 * time.Minute, remedy.StepReset, false, "ticket"},
+			{10 * time.Minute, "", true, "reseat"},             // errors of the last 10 minutes
+			{2 * time.Hour, remedy.StepReseat, true, "clean"},  // in the test
+			{10 * time.Minute, remedy.StepClean, true, "swap"}, // the test of clean: errors at once
+			{8 * 24 * time.Hour, "", true, "reset"},
+		} {
+			if x.step != "" {
+				done(x.step)
+				time.Sleep(time.Minute)
+				o.run() // the next window begins after the step
+			}
+			time.Sleep(x.wait)
+			if x.bad {
+				o.fails(p, "SymbolErrorCounter", 1000)
+			}
+			if got := proposed(); got != x.want {
+				t.Errorf("%d: proposed %q, want %q", i, got, x.want)
+			}
+		}
+	}, "repair", "restore")
+	operate(t, "fattree:k=4", func(o *operator) {
+		p := o.port("leaf-2/4")
+		for range 2 {
+			time.Sleep(time.Hour)
+			o.fails(p, "SymbolErrorCounter", 1000)
+			o.run()
+		}
+		path := remedy.LogFile(o.dir, fabric.SubnetOf(o.now(), ""))
+		if past := o.log.State.Of(p); past == nil || past.Isolated.IsZero() {
+			t.Fatalf("not isolated\n%s", o.summary())
+		}
+		time.Sleep(time.Hour)
+		if err := remedy.AddStep(path, o.now().NodeByName("leaf-2")[0].Port(4), remedy.StepReseat, "me", "", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		list := o.run()
+		if len(list) != 1 || list[0].Kind != remedy.Restore || !strings.HasPrefix(list[0].Reason, "reseat was done 10 min ago; test of 126 min: no link down") {
+			t.Errorf("got %v", list)
+		}
+	}, "isolate", "restore", "--runs=1", "--after=0", "--uplinks=0.5")
 }

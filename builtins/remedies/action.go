@@ -118,6 +118,7 @@ var Ticket = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "subject", Kind: lang.KindAny, Doc: `the fabric, a node, a port or a link; or "GUID" or "GUID/PORT"`},
 		{Name: "text", Kind: lang.KindText, Doc: "what to do, for people"},
+		{Name: "step", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "the step of repair of the link that it proposes: " + stepWords + ". It is declined if it was proposed or done within the last week"},
 	},
 	Doc: `Returns an action of a remedy: work for people, such as a cable to replace.
 fabsh reports and logs it, and sends it nowhere: "fabsh -o jsonl remedy" and "fabsh -o jsonl remedy log" have it for programs. Only a remedy may call it: see isolate().`,
@@ -126,8 +127,8 @@ fabsh reports and logs it, and sends it nowhere: "fabsh -o jsonl remedy" and "fa
 "ticket: only a remedy makes actions: define remedy(fabric, findings), and run it with fabsh remedy FILE.star"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
-		Subject starlark.Value
-		Text    string
+		Subject    starlark.Value
+		Text, Step string
 	}) (starlark.Value, error) {
 		if err := checkAction(c, a.Text); err != nil {
 			return nil, err
@@ -136,7 +137,16 @@ fabsh reports and logs it, and sends it nowhere: "fabsh -o jsonl remedy" and "fa
 		if err != nil {
 			return nil, lang.ParamError("subject", "%w", err)
 		}
-		return newAction(remedy.Action{Kind: remedy.Ticket, Subject: subject, Reason: a.Text}, starlark.None), nil
+		action := remedy.Action{Kind: remedy.Ticket, Subject: subject, Reason: a.Text}
+		if a.Step != "" {
+			if action.Step, err = remedy.ParseStep(a.Step); err != nil {
+				return nil, lang.ParamError("step", "%w", err)
+			}
+			if len(subject.Ends) == 0 || subject.Ends[0].Num == audit.NoPort {
+				return nil, lang.ParamError("step", "a step of repair needs a link or a port as subject")
+			}
+		}
+		return newAction(action, starlark.None), nil
 	}),
 }
 
@@ -182,6 +192,7 @@ var ActionType = &lang.ResultType{
 		{Name: "action", Type: "string", Doc: `"isolate", "restore", "reset" or "ticket"`},
 		{Name: "subject", Type: "string", Doc: "name of the port, or of the subject of a ticket"},
 		{Name: "port", Doc: "a port of the link; None for a ticket"},
+		{Name: "step", Doc: "the step of repair that a ticket proposes: " + stepWords + "; None without one"},
 		{Name: "reason", Type: "string", Doc: "why; the text of a ticket"},
 		{Name: "declined", Doc: "the rule of the remedy by which it does not do this; None if it wants it"},
 	},
@@ -195,7 +206,7 @@ type action struct {
 
 // newAction returns the value of a, an action on port, which is None for a ticket.
 func newAction(a remedy.Action, port starlark.Value) *action {
-	return &action{lang.NewResult(ActionType, starlark.String(a.Kind), starlark.String(a.Subject.Name()), port, starlark.String(a.Reason), lang.TextOrNone(a.Declined)), a}
+	return &action{lang.NewResult(ActionType, starlark.String(a.Kind), starlark.String(a.Subject.Name()), port, lang.TextOrNone(string(a.Step)), starlark.String(a.Reason), lang.TextOrNone(a.Declined)), a}
 }
 
 // actionOf returns the action of a value; false: it is another value.
@@ -214,14 +225,16 @@ var DecisionType = &lang.ResultType{
 	Important: []string{"at", "decision", "subject", "action", "reason", "why"},
 	Members: []lang.ResultMember{
 		{Name: "at", Doc: "time, in RFC 3339"},
-		{Name: "decision", Type: "string", Doc: `"planned", "declined", "kept" (a link passed its test), "ticket"; in the log also "applied" (a plan was applied) and "released" (another changed the port)`},
-		{Name: "action", Doc: `"isolate", "restore", "reset", "ticket"; None if another changed the port`},
+		{Name: "decision", Type: "string", Doc: `"planned", "declined", "kept" (a link passed its test), "ticket"; in the log also "applied" (a plan was applied), "done" (a step of repair) and "released" (another changed the port)`},
+		{Name: "action", Doc: `"isolate", "restore", "reset", "ticket"; None if another changed the port, and for a step that was done`},
+		{Name: "step", Doc: "the step of repair that a ticket proposes, or that was done: " + stepWords + "; None without one"},
 		{Name: "subject", Type: "string", Doc: "name of the link, or of the subject of a ticket"},
-		{Name: "remedy", Doc: "name of the remedy; None if another changed the port"},
-		{Name: "reason", Doc: "why the remedy wants it, or the text of the ticket"},
+		{Name: "remedy", Doc: "name of the remedy; None if another changed the port, and for a step that was done"},
+		{Name: "by", Doc: "who did the step; None if unknown, and for decisions"},
+		{Name: "reason", Doc: "why the remedy wants it, the text of the ticket, or the note about a step that was done"},
 		{Name: "rule", Doc: "the rule by which it is declined; None if it is not"},
 		{Name: "why", Doc: "why the rule applies; None if none does"},
-		{Name: "port", Doc: "GUID and number of the port that is changed; None for a ticket"},
+		{Name: "port", Doc: "GUID and number of the port that is changed; or of the step; None for other tickets"},
 		{Name: "cost", Doc: "the predicted effect of the plan with this action and those before it; None if unknown"},
 	},
 }
@@ -312,6 +325,8 @@ func decisionWord(e *remedy.Entry) string {
 	switch {
 	case e.Kind == remedy.KindApplied:
 		return "applied"
+	case e.Kind == remedy.KindStep:
+		return "done"
 	case e.Kind == remedy.KindReleased:
 		return "released"
 	case e.Rule != "":
@@ -330,8 +345,8 @@ func decisionOf(e *remedy.Entry, cost string) starlark.Value {
 	if e.Port != (remedy.Place{}) {
 		port = e.Port.String()
 	}
-	return lang.NewResult(DecisionType, starlark.String(e.At.UTC().Format(time.RFC3339)), starlark.String(decisionWord(e)), lang.TextOrNone(string(e.Action)), starlark.String(e.Name),
-		lang.TextOrNone(e.Remedy), lang.TextOrNone(e.Reason), lang.TextOrNone(e.Rule), lang.TextOrNone(e.Why), lang.TextOrNone(port), lang.TextOrNone(cost))
+	return lang.NewResult(DecisionType, starlark.String(e.At.UTC().Format(time.RFC3339)), starlark.String(decisionWord(e)), lang.TextOrNone(string(e.Action)), lang.TextOrNone(string(e.Step)), starlark.String(e.Name),
+		lang.TextOrNone(e.Remedy), lang.TextOrNone(e.By), lang.TextOrNone(e.Reason), lang.TextOrNone(e.Rule), lang.TextOrNone(e.Why), lang.TextOrNone(port), lang.TextOrNone(cost))
 }
 
 // WrapLog returns the decisions of a log as a list, the oldest first.

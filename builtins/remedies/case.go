@@ -27,7 +27,7 @@ func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, 
 		return nil, err
 	}
 	f := input.Fabric
-	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0]}
+	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0], Now: r.Clock.Now()}
 	if topology.EnvOf(r).Engine == nil && !f.HasLFTs() {
 		return c, nil // the effect is unknown
 	}
@@ -154,6 +154,7 @@ var PastType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "known", Doc: "links with a past: a list of remedy_link"},
 		{Name: "runs", Type: "int", Doc: "how many earlier runs are known, at most 32"},
+		{Name: "steps", Doc: "steps of repair that were proposed or done: a list of remedy_step"},
 		{Name: "judged", Doc: "the checks of audits that were done in this run; empty with --last"},
 	},
 }
@@ -178,6 +179,23 @@ var LinkType = &lang.ResultType{
 	},
 }
 
+// StepType is the type of a step of repair.
+var StepType = &lang.ResultType{
+	Name: "remedy_step",
+	Doc:  "A step of repair of a link that a ticket proposed, or that was done (fabsh remedy log add).",
+	Members: []lang.ResultMember{
+		{Name: "name", Type: "string", Doc: "name of the link when the step was last proposed or done"},
+		{Name: "port", Doc: "the port at an end; None if it is not in the fabric"},
+		{Name: "other", Doc: "the port at the other end; None if it is not in the fabric"},
+		{Name: "step", Type: "string", Doc: stepWords},
+		{Name: "since_proposed", Doc: "seconds since it was last proposed; None if it was not"},
+		{Name: "since_done", Doc: "seconds since it was last done; None if it was not"},
+	},
+}
+
+// stepWords lists the steps for help.
+const stepWords = `"reset", "reseat", "clean", "swap", "replace" or "support"`
+
 // pastOf returns the decisions of earlier runs as a value for remedies.
 func pastOf(input *Input, now time.Time) starlark.Value {
 	s := input.State
@@ -194,7 +212,10 @@ func pastOf(input *Input, now time.Time) starlark.Value {
 		return lang.NewResult(LinkType, starlark.String(p.Port.String()), starlark.String(p.Name), portValue(p.Port, input.Fabric), portValue(p.Peer, input.Fabric),
 			lang.TextOrNone(phase), secondsSince(at, now), starlark.NewList(bad), lang.TextOrNone(p.Declined), starlark.MakeInt(p.Times), secondsSince(p.Last, now), secondsSince(p.Restored, now))
 	})
-	return lang.NewResult(PastType, links, starlark.MakeInt(len(runs)), lang.Texts(input.Judged))
+	steps := lang.List(s.Steps, func(x *remedy.PastStep) starlark.Value {
+		return lang.NewResult(StepType, starlark.String(x.Name), portValue(x.Port, input.Fabric), portValue(x.Peer, input.Fabric), starlark.String(x.Step), secondsSince(x.Proposed, now), secondsSince(x.Done, now))
+	})
+	return lang.NewResult(PastType, links, starlark.MakeInt(len(runs)), steps, lang.Texts(input.Judged))
 }
 
 // phaseOf returns the phase of a link, and when it began.

@@ -38,6 +38,8 @@ type Action struct {
 	Port *fabric.Port
 	// Subject is what a ticket is about.
 	Subject audit.Subject
+	// Step is the step of the repair ladder that a ticket proposes; "": none.
+	Step Step
 	// Reason is why, or the text of a ticket.
 	Reason string
 	// Declined is the rule of the remedy itself by which it does not want the action, with the

@@ -28,6 +28,8 @@ type Case struct {
 	// Host is the port of this host, and Manager the port of the subnet manager; nil: unknown,
 	// or missing.
 	Host, Manager *fabric.Port
+	// Now is the time of the decisions.
+	Now time.Time
 	// Effect predicts what happens if links go down, of each of which ports has an end: why
 	// they must not ("": they may), and what it costs. Nil: it is unknown.
 	Effect func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error)
@@ -54,18 +56,22 @@ type decider struct {
 	down  map[*fabric.Port]bool // both ends of links that go down
 	order []*fabric.Port        // their first ends
 	taken map[*fabric.Port]bool // both ends of links with an action
+	steps map[stepKey]bool      // that tickets propose
 	cost  string
 }
 
 // Decide judges actions in their order. An action that is declined does not affect later ones.
 func Decide(ctx context.Context, c *Case, actions []Action) ([]Decision, error) {
-	x := &decider{Case: c, down: map[*fabric.Port]bool{}, taken: map[*fabric.Port]bool{}}
+	x := &decider{Case: c, down: map[*fabric.Port]bool{}, taken: map[*fabric.Port]bool{}, steps: map[stepKey]bool{}}
 	rules := Rules()
 	list := make([]Decision, 0, len(actions))
 	for _, a := range actions {
 		d := Decision{Action: a}
 		if a.Kind == Ticket {
 			d.Name = a.Subject.Name()
+			if d.Why = x.week(c.Now, &a); d.Why != "" {
+				d.Rule = weekRule
+			}
 			list = append(list, d)
 			continue
 		}
@@ -83,7 +89,7 @@ func Decide(ctx context.Context, c *Case, actions []Action) ([]Decision, error) 
 		}
 		x.kind, x.cost = a.Kind, ""
 		for _, r := range rules {
-			if !slices.Contains(r.Kinds, a.Kind) {
+			if !slices.Contains(r.Kinds, a.Kind) { // tickets are judged above: they have no port
 				continue
 			}
 			why, err := r.judge(x, ctx, d.Port)
@@ -158,11 +164,14 @@ func Entries(list []Decision, now, of time.Time) []Entry {
 	entries := []Entry{{At: now, Kind: KindRun, Of: of}}
 	for i := range list {
 		d := &list[i]
-		e := Entry{At: now, Kind: KindDecision, Remedy: d.Remedy, Action: d.Kind, Name: d.Name, Reason: d.Reason, Rule: d.Rule, Why: d.Why, Kept: d.Kept}
+		e := Entry{At: now, Kind: KindDecision, Remedy: d.Remedy, Action: d.Kind, Name: d.Name, Step: d.Step, Reason: d.Reason, Rule: d.Rule, Why: d.Why, Kept: d.Kept}
 		if d.Port != nil {
 			if e.Port = PlaceOf(d.Port); d.Port.Peer() != nil {
 				e.Peer = PlaceOf(d.Port.Peer())
 			}
+		}
+		if d.Step != "" {
+			e.Port, e.Peer = placesOf(&d.Action)
 		}
 		if d.Kind == Ticket && d.Subject.Kind != audit.KindFabric {
 			e.Subject = d.Subject.Key()
@@ -179,10 +188,14 @@ type Rule struct {
 	// Kinds are the kinds of actions that it judges.
 	Kinds []ActionKind
 	// judge returns why the action is declined; "": it is not.
+	// It is nil for tickets.
 	judge func(x *decider, ctx context.Context, p *fabric.Port) (string, error)
 }
 
 var down = []ActionKind{Isolate, Reset} // these take a link down
+
+// weekRule is the rule about steps of repair.
+const weekRule = "week"
 
 // Rules returns all rules, in the order in which they are judged.
 func Rules() []Rule {
@@ -196,6 +209,7 @@ func Rules() []Rule {
 		{"limit", "A plan takes down at most 10 links, or 0.5 % of the ports with a link if that is more.", down, (*decider).limit},
 		{"effect", "No link goes down if ports of hosts would lose a path, as that at the link of a host does, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
 		{"foreign", "Only ports that fabsh isolated are enabled, never one that another disabled.", []ActionKind{Restore}, (*decider).foreign},
+		{weekRule, "No ticket proposes a step of repair that was proposed or done for the link within the last week.", []ActionKind{Ticket}, nil},
 	}
 }
 

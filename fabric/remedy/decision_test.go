@@ -34,6 +34,11 @@ func uplinks(n *fabric.Node) (list []*fabric.Port) {
 	return list
 }
 
+// step returns a ticket that proposes a step for the link of p.
+func step(p *fabric.Port, s Step) Action {
+	return Action{Kind: Ticket, Subject: audit.OfLink(p, p.Peer()), Step: s, Reason: "x"}
+}
+
 // TestRules: each rule declines what it names, and a declined action does not count for later
 // ones.
 func TestRules(t *testing.T) {
@@ -75,6 +80,7 @@ func TestRules(t *testing.T) {
 		{"isolated at the other end", Case{Fabric: f, Effect: fine, State: foreign}, []Action{{Kind: Restore, Port: up[0].Peer()}, {Kind: Restore, Port: up[0]}}, "kept, twice"},
 		{"tested", Case{Fabric: f, Effect: fine, State: testing1}, []Action{{Kind: Restore, Port: up[0]}}, "kept"},
 		{"declined by the remedy", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: up[0], Declined: "budget: 3 links"}, {Kind: Isolate, Port: up[0], Remedy: "mine", Declined: "later"}, {Kind: Isolate, Port: up[0], Remedy: "mine", Declined: " : later"}, {Kind: Isolate, Port: up[0]}}, "budget, mine, mine, -"},
+		{"step", Case{Fabric: f}, []Action{step(up[0], StepReset), step(up[0].Peer(), StepReset), step(up[0], StepClean), step(up[1], StepReset)}, "-, week, -, -"},
 		{"ticket", Case{Fabric: f}, []Action{{Kind: Ticket, Subject: audit.OfFabric(), Reason: "x"}}, "-"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -319,6 +319,7 @@ const (
 	KindRun      EntryKind = "run"      // a run of remedies; its decisions follow
 	KindDecision EntryKind = "decision" // an action, planned or declined
 	KindApplied  EntryKind = "applied"  // a planned action was applied and confirmed
+	KindStep     EntryKind = "step"     // a step of repair was done
 	KindReleased EntryKind = "released" // another enabled a port that fabsh isolated, or disabled one in its test
 	KindState    EntryKind = "state"    // the state, where older entries were left out
 )
@@ -332,10 +333,12 @@ type Entry struct {
 	// The following are set in decisions and what follows them.
 	Remedy  string     `json:"remedy,omitempty" optional:"not known to which remedy the action belongs"`
 	Action  ActionKind `json:"action,omitempty" when:"kind=decision|applied"`
-	Port    Place      `json:"port,omitzero" when:"kind=applied|released"`                    // of the Set; a ticket has none
+	Port    Place      `json:"port,omitzero" when:"kind=applied|released|step"`               // of the Set, or of a step; other tickets have none
 	Peer    Place      `json:"peer,omitzero" optional:"no link, or its other end is unknown"` // the other end
 	Subject string     `json:"subject,omitempty" optional:"the subject is the port"`
-	Name    string     `json:"name,omitempty" optional:"unnamed"` // of the link, or of the subject of a ticket; untrusted
+	Name    string     `json:"name,omitempty" optional:"unnamed"`           // of the link, or of the subject of a ticket; untrusted
+	Step    Step       `json:"step,omitempty" when:"kind=step"`             // of a ticket, or that was done
+	By      string     `json:"by,omitempty" optional:"it is not known who"` // did the step
 	Reason  string     `json:"reason,omitempty" optional:"no reason was recorded"`
 	Rule    string     `json:"rule,omitempty" optional:"the action is planned"` // by which it is declined
 	Why     string     `json:"why,omitempty" optional:"no further reason"`
@@ -350,7 +353,7 @@ const maxText = 400
 
 // bounded returns e with texts of limited length.
 func (e Entry) bounded() Entry {
-	for _, text := range []*string{&e.Name, &e.Reason, &e.Rule, &e.Why, &e.Remedy, &e.Subject} {
+	for _, text := range []*string{&e.Name, &e.Reason, &e.Rule, &e.Why, &e.Remedy, &e.Subject, &e.By} {
 		if len(*text) > maxText {
 			*text = strings.ToValidUTF8((*text)[:maxText], "")
 		}
@@ -411,7 +414,7 @@ func (l *Log) parseLine(line []byte) (e Entry, err error) {
 		return e, errors.New("it has no time")
 	case (e.Kind == KindState) != (e.State != nil):
 		return e, errors.New("the state is missing")
-	case e.State != nil && (len(e.State.Ports) > 2*maxPorts || len(e.State.Runs) > keptRuns):
+	case e.State != nil && (len(e.State.Ports) > 2*maxPorts || len(e.State.Steps) > 2*maxPorts || len(e.State.Runs) > keptRuns):
 		return e, errors.New("the state is invalid")
 	}
 	return e, nil

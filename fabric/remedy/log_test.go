@@ -241,7 +241,8 @@ func TestEntryMembers(t *testing.T) {
 	var examples [][]byte
 	for _, e := range []Entry{
 		run(1), decision, {At: noon, Kind: KindApplied, Action: Isolate, Port: a}, {At: noon, Kind: KindReleased, Port: a},
-		{At: noon, Kind: KindState, State: &State{Runs: []time.Time{noon}, Ports: []*Past{past}, Refused: 1}, Covers: 1},
+		{At: noon, Kind: KindState, State: &State{Runs: []time.Time{noon}, Ports: []*Past{past}, Steps: []*PastStep{{Port: a, Peer: b, Name: "x", Step: StepClean, Proposed: noon, Done: noon}}, Refused: 1}, Covers: 1},
+		{At: noon, Kind: KindStep, Port: a, Peer: b, Step: StepClean, By: "me"},
 	} {
 		text, err := json.Marshal(e)
 		if err != nil {

@@ -14,7 +14,9 @@ type State struct {
 	Runs []time.Time `json:"runs,omitempty" optional:"no run was recorded"`
 	// Ports are the ports with a past, in the order in which they got one.
 	Ports []*Past `json:"ports,omitempty" optional:"no port has a past"`
-	// Refused is how many actions were declined, ever.
+	// Steps are the steps of repair that were proposed or done.
+	Steps []*PastStep `json:"steps,omitempty" optional:"no step was proposed or done"`
+	// Refused is how many actions were declined, ever; steps of repair do not count.
 	Refused uint64 `json:"refused,omitempty" optional:"0"`
 }
 
@@ -119,6 +121,10 @@ func (s *State) With(entries []Entry) *State {
 		p.Bad = slices.Clone(p.Bad)
 		c.Ports = append(c.Ports, &p)
 	}
+	for _, x := range s.Steps {
+		step := *x
+		c.Steps = append(c.Steps, &step)
+	}
 	for i := range entries {
 		c.Add(&entries[i])
 	}
@@ -131,8 +137,12 @@ func (s *State) Add(e *Entry) {
 		s.run(e)
 		return
 	}
-	if e.Kind == KindDecision && e.Rule != "" {
+	if e.Kind == KindDecision && e.Rule != "" && e.Step == "" {
 		s.Refused++
+	}
+	if e.Step != "" {
+		s.step(e)
+		return
 	}
 	if e.Port == (Place{}) || e.Action == Reset || e.Action == Ticket {
 		return

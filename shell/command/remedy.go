@@ -354,56 +354,6 @@ func completeRemedy(_ *cobra.Command, words []string, typed string) (list []stri
 	return check.Matching(list, typed), cobra.ShellCompDirectiveDefault
 }
 
-// remedyLogCommand shows the log of decisions.
-func remedyLogCommand(p *session.Program) *cobra.Command {
-	var subnet string
-	c := &cobra.Command{
-		Use:   "log",
-		Short: "Show what remedies decided, when and why",
-		Long: `Show what runs of fabsh remedy --out decided, the oldest first: what was planned or
-declined, by which rule, and why; which plans were applied; and which ports another has
-enabled since. The log is the file remedies in the directory of --state, one for each
-subnet. Its oldest entries are left out from 8 MB on; which ports are isolated stays
-known.
-
-Exit status: 0; 2 usage error; 3 fabric or host error, or the log is damaged.`,
-		Example: `  fabsh remedy log
-  fabsh -o jsonl remedy log`,
-		Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			return onFabric(p, func(ctx context.Context, s *session.Session) error { return showRemedyLog(ctx, s, subnet) })
-		},
-	}
-	params{subnetParam(&subnet)}.addTo(c)
-	return c
-}
-
-// showRemedyLog shows the log of the subnet.
-func showRemedyLog(ctx context.Context, s *session.Session, given string) error {
-	if s.StateDir == "" {
-		return errors.New("no directory for state; give --state DIR")
-	}
-	f, err := audits.ReadFabric(ctx, s.Runtime)
-	if err != nil {
-		return err
-	}
-	subnet := fabric.SubnetOf(f, given)
-	path := remedy.LogFile(s.StateDir, subnet)
-	err = audit.CheckSubnet(s.StateDir, subnet)
-	var l *remedy.Log
-	if err == nil {
-		l, err = remedy.Current(path, s.StateDir)
-	}
-	if err != nil {
-		return &session.HostError{Err: err}
-	}
-	if len(l.Entries) == 0 && s.Format == lang.FormatText {
-		s.Print(fmt.Sprintf("no decisions (%s)\n", path))
-		return nil
-	}
-	return s.Show(remedies.WrapLog(l.Entries))
-}
-
 // remedyMetrics returns metrics of the log of the report's subnet; none without a log. A log
 // that cannot be read is among the failures of the report, because its values are unknown.
 func remedyMetrics(s *session.Session, report *audit.Report) []audit.Metric {
