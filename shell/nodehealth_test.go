@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fabsh/fabric/hermetic"
+	"fabsh/fabric/hosts"
 	simrun "fabsh/fabric/sim/run"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -53,8 +54,11 @@ func TestNodeHealth(t *testing.T) {
 		{"healthy, prolog", "ring:n=3", "1xHDR", "prolog.sh", 0, "^$"},
 		{"fault", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7><state=drain><reason=fabsh: host.init:0x[0-9a-f]+/1  ibsim0/1: the link is up, but the state of the port is initialize: no subnet manager has configured it>$"},
 		{"fault, drained by somebody else", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "^[^<]*host.init:[^<]*$"},
+		{"healthy, drained by fabsh", "ring:n=3", "1xHDR", "fabsh_health.sh", 0, "^<update><nodename=node-7><state=undrain>$"},
+		{"healthy, drained by an audit of the fabric", "ring:n=3", "1xHDR", "fabsh_health.sh", 0, "^$"},
+		{"healthy, drained by somebody else", "ring:n=3", "1xHDR", "fabsh_health.sh", 0, "^$"},
 		{"fault, drained by fabsh", "ring:n=3 --bare", "1xHDR", "fabsh_health.sh", 0, "<update><nodename=node-7>"},
-		{"fault, prolog", "ring:n=3 --bare", "1xHDR", "prolog.sh", 1, "error     host.init:"},
+		{"fault, prolog", "ring:n=3 --bare", "1xHDR", "prolog.sh", 1, "(?s)error     host.init:.*<state=drain>"},
 		{"usage", "ring:n=3 --bare", "nofile", "fabsh_health.sh", 0, "nofile: no such file"},
 		{"NHC", "ring:n=3", "", check, 1, "expected: 8 at 4x NDR"},
 	} {
@@ -64,7 +68,11 @@ func TestNodeHealth(t *testing.T) {
 				command = `"` + filepath.Join(folder, command) + `"` // blanks
 			}
 			x := exec.Command("sh", "-c", "exec fabsh sim "+c.subnet+" --run sh -c '"+command+"'")
-			reason := map[string]string{"fault, drained by somebody else": "maintenance", "fault, drained by fabsh": "fabsh: host.down:0x1/1  port"}[c.name]
+			reason := map[string]string{
+				"fault, drained by somebody else": "maintenance", "fault, drained by fabsh": "fabsh: host.down:0x1/1  port",
+				"healthy, drained by fabsh": "fabsh: host.down:0x1/1  port; down", "healthy, drained by somebody else": "host.down:0x1/1 fabsh: host.down:0x1/1",
+				"healthy, drained by an audit of the fabric": "fabsh: host.adapters node-7: one of two adapters is missing",
+			}[c.name]
 			x.Env = append(testEnv(t), "REASON="+reason, "PATH="+dir+":"+os.Getenv("PATH"), "HEALTH_EXPECT="+c.expect, "SLURMD_NODENAME=node-7")
 			out, err := x.CombinedOutput()
 			status := 0
@@ -167,16 +175,47 @@ exit $status
 	judged("0\n0\n") // HealthCheckProgram, as slurmd started; the prolog
 	host("--bare")
 	submit(at("second"))
-	node(`State=IDLE\+DRAIN .* Reason=Prolog error`)
-	stop()
-	s.Shell(t, "scontrol update nodename=node-7 state=resume")
-	s.StartNode(t, "node-7")
 	node(`State=IDLE\+DRAIN .* Reason=fabsh: host\.init:0x[0-9a-f]+/1 +ibsim0/1: the link is up`)
-	judged("0\n0\n1\n1\n")
-	if text, _ := os.ReadFile(at("syslog")); strings.Count(string(text), "host.init:") != 2 {
-		t.Errorf("the log of the system has %q, want the finding twice", text)
+	judged("0\n0\n1\n")
+	if text, _ := os.ReadFile(at("syslog")); strings.Count(string(text), "host.init:") != 1 {
+		t.Errorf("the log of the system has %q, want the finding once", text)
 	}
 	if text, err := os.ReadFile(at("second")); err == nil {
 		t.Errorf("a job ran on a host with a fault: %s", text)
 	}
+	// The host is well again: its own program lifts the drain, and the job runs. slurmd starts the
+	// program when it starts.
+	restart := func() {
+		t.Helper()
+		stop()
+		stop = s.StartNode(t, "node-7")
+	}
+	host("")
+	restart()
+	ibsimtest.Poll(t, "the second job", func() bool {
+		text, _ := os.ReadFile(at("second"))
+		return string(text) == "ran on node-7\n"
+	})
+	node("State=IDLE ")
+	// An audit of the fabric lifts it too; the drain of an administrator stays.
+	host("--bare")
+	restart()
+	node(`State=IDLE\+DRAIN .* Reason=fabsh: host\.init:`)
+	drains := s.Shell(t, "sinfo -a -h -N -o '%N %E'")
+	list, err := hosts.ReadDrained([]byte(drains))
+	if err != nil {
+		t.Fatal(err)
+	}
+	well := &hosts.HealthReport{Hosts: []hosts.HostHealth{{Name: "node-7", State: hosts.OK}}, Judged: []string{"link.init"}}
+	slurm, err := hosts.SchedulerFormatByName("slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := slurm.Write(well, hosts.Output{Drained: list})
+	s.Shell(t, text)
+	node("State=IDLE ")
+	s.Shell(t, "scontrol update nodename=node-7 state=drain reason=maintenance")
+	host("")
+	restart()
+	node(`State=IDLE\+DRAIN .* Reason=maintenance`)
 }

@@ -354,7 +354,7 @@ var HostType = &lang.ResultType{
 	Important: []string{"host", "state", "reasons"},
 	Members: []lang.ResultMember{
 		{Name: "host", Type: "string", Doc: "the first word of the names of its adapters"},
-		{Name: "state", Type: "string", Doc: `"ok", "degraded", "unhealthy", or "unknown": something was not judged, and nothing is known to be wrong`},
+		{Name: "state", Type: "string", Doc: `"ok", "degraded", "unhealthy", "down" (it is not in the fabric, and the ports that it was linked to have no link), or "unknown": something was not judged, and nothing is known to be wrong`},
 		{Name: "reasons", Doc: "the worst first: dicts of state, text, and of a finding id, check and severity, else None"},
 	},
 }

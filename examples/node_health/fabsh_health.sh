@@ -4,24 +4,44 @@
 # fabsh_health.conf beside it, if there is one, such as HEALTH_EXPECT=8xNDR, what the host
 # should have.
 #
-# As HealthCheckProgram it drains the node if a port has a fault, with the first finding as the
-# reason, unless it has the reason of somebody else. As a prolog it fails: then Slurm drains the node and requeues the job. What could not
-# be judged (status 3) does neither. All that was found goes to the system's log, for slurmd
-# discards what a prolog prints.
+# It drains the node if a port has a fault, with the first finding as the reason, and lifts this
+# drain when no port has one. A drain with another reason stays as it is. As a prolog it also fails:
+# then Slurm requeues the job. What could not be judged (status 3) changes nothing. All that was found
+# goes to the system's log, for slurmd discards what a prolog prints.
 conf=$(dirname "$0")/fabsh_health.conf
 [ ! -r "$conf" ] || . "$conf"
 fabsh=${FABSH:-fabsh}
 report=$("$fabsh" -q --deadline 10s audit host ${HEALTH_EXPECT:+--expect "$HEALTH_EXPECT"} 2>&1 </dev/null)
 status=$?
-[ "$status" -eq 0 ] && exit 0
-printf '%s\n' "$report" >&2
-printf '%s\n' "$report" | "${LOGGER:-logger}" -t fabsh_health -p daemon.warning 2>/dev/null
-[ "$status" -eq 1 ] || exit 0
-[ "${1-}" = --prolog ] && exit 1
-# The reason is one argument, without the characters that Slurm or a shell interprets.
-reason=$(printf '%s\n' "$report" | sed -n 's/^\(critical\|error\|warning\)  *//p' | head -n 1 | tr -cd 'A-Za-z0-9 ._:/,-' | cut -c 1-200)
+if [ "$status" -ne 0 ]; then
+	printf '%s\n' "$report" >&2
+	printf '%s\n' "$report" | "${LOGGER:-logger}" -t fabsh_health -p daemon.warning 2>/dev/null
+fi
 node=${SLURMD_NODENAME:-$(uname -n | cut -d . -f 1)}
-# A drain of somebody else stays as it is.
-case $("${SINFO:-sinfo}" -a -h -n "$node" -o %E) in
-none | 'fabsh: host.'*) exec "${SCONTROL:-scontrol}" update nodename="$node" state=drain reason="fabsh: $reason" ;;
+# Who set a reason is known by its form: "fabsh: CHECK:ID text", with a check of audit host.
+mine() {
+	id=${1#fabsh: }
+	case ${id%% *} in
+	"$1") return 1 ;;
+	host.*:*) return 0 ;;
+	esac
+	return 1
+}
+drained() { "${SINFO:-sinfo}" -a -h -n "$node" -o %E | head -n 1; }
+case $status in
+0)
+	[ "${1-}" != --prolog ] || exit 0 # a job starts here: the node is not drained
+	mine "$(drained)" || exit 0
+	exec "${SCONTROL:-scontrol}" update nodename="$node" state=undrain
+	;;
+1)
+	# The reason is one argument, without the characters that a shell interprets in it.
+	reason=$(printf '%s\n' "$report" | sed -n 's/^\(critical\|error\|warning\)  *//p' | head -n 1 | tr -cd 'A-Za-z0-9 ._:;/,-' | cut -c 1-200)
+	old=$(drained)
+	if [ "$old" = none ] || mine "$old"; then
+		"${SCONTROL:-scontrol}" update nodename="$node" state=drain reason="fabsh: $reason"
+	fi
+	[ "${1-}" != --prolog ] || exit 1
+	;;
 esac
+exit 0

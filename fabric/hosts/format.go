@@ -34,6 +34,9 @@ type Output struct {
 	// Subnet is the name of the subnet that was audited; "": unnamed. It is in the reasons of
 	// drains: a run of another subnet does not lift or replace them.
 	Subnet string
+	// Degraded and Absent choose hosts that are drained besides those that are unhealthy or down:
+	// degraded ones, and those that are expected and not in the fabric after complete sweeps.
+	Degraded, Absent bool
 	// Host is the host of an output that is about one.
 	Host string
 }
@@ -60,6 +63,35 @@ func SchedulerFormatByName(name string, others ...string) (*SchedulerFormat, err
 // Write returns the text of a format, and the hosts that it does not contain because of their
 // names.
 func (f *SchedulerFormat) Write(r *HealthReport, o Output) (string, []Refused) { return f.write(r, &o) }
+
+// drained reports whether the host is to be drained.
+func (o *Output) drained(r *HealthReport, h *HostHealth) bool {
+	switch {
+	case h.State >= Unhealthy:
+		return true
+	case h.State == Degraded:
+		return o.Degraded
+	}
+	return o.Absent && h.Absent && r.Incomplete == ""
+}
+
+// brief returns what is wrong with a host in at most n bytes: its messages, and where there is room
+// the subject of a single one.
+func (h *HostHealth) brief(n int) string {
+	var parts []string
+	for _, r := range h.Reasons {
+		text := r.Text
+		if r.Message != "" {
+			text = r.Check + ": " + r.Message
+			where := strings.TrimSuffix(r.Text, ": "+r.Message)
+			if len(h.Reasons) == 1 && len(text)+len(where) <= n-len(" ()") {
+				text += " (" + where + ")"
+			}
+		}
+		parts = append(parts, text)
+	}
+	return printableASCII(strings.Join(parts, "; "), n)
+}
 
 // summary returns the reasons of a host in one line.
 func (h *HostHealth) summary() string {
@@ -123,11 +155,12 @@ func writeNPD(r *HealthReport, o *Output) (string, []Refused) {
 	if h == nil {
 		h = &HostHealth{Name: o.Host, State: Unknown, Reasons: []Reason{{State: Unknown, Text: "not in the fabric"}}}
 	}
+	// The exit status has the state, and the plugin the node: the bytes are for the message.
 	text := h.State.String()
 	if len(h.Reasons) > 0 {
-		text += ": " + h.summary()
+		text = h.brief(maxNPDMessage)
 	}
-	return printableASCII(text, maxNPDMessage) + "\n", nil
+	return text + "\n", nil
 }
 
 // NPDStatus returns the exit status of a custom plugin: OK, NonOK or Unknown
@@ -192,13 +225,13 @@ func writeNVSentinel(r *HealthReport, _ *Output) (string, []Refused) {
 		}
 		e := healthEvent{
 			Version: 1, Agent: "fabsh", ComponentClass: "NIC", CheckName: "InfiniBandFabricCheck",
-			IsFatal: h.State == Unhealthy, IsHealthy: h.State == OK,
+			IsFatal: h.State >= Unhealthy, IsHealthy: h.State == OK,
 			Message: printableASCII(strings.TrimSuffix(h.State.String()+": "+h.summary(), ": "), maxEventMessage), RecommendedAction: "NONE",
 			ErrorCode: []string{}, EntitiesImpacted: []struct{}{}, Metadata: map[string]string{"state": h.State.String()},
 			GeneratedTimestamp: r.Time.UTC().Format(time.RFC3339Nano), NodeName: name, ProcessingStrategy: "EXECUTE_REMEDIATION",
 		}
 		switch h.State {
-		case Unhealthy:
+		case Unhealthy, Down:
 			e.RecommendedAction = "CONTACT_SUPPORT"
 		case Unknown:
 			e.ProcessingStrategy = "STORE_ONLY"

@@ -16,7 +16,7 @@ func sample() *HealthReport {
 		Hosts: []HostHealth{
 			{Name: "Node-1", State: OK},
 			{Name: "node-2", State: Unhealthy, Reasons: []Reason{
-				{State: Unhealthy, ID: "link.width:0x1/1", Check: "link.width", Severity: audit.Error, Text: "leaf/1 - node-2 HCA-1/1: 1x, could be 4x"},
+				{State: Unhealthy, ID: "link.width:0x1/1", Check: "link.width", Severity: audit.Error, Text: "leaf/1 - node-2 HCA-1/1: 1x, could be 4x", Message: "1x, could be 4x"},
 				{State: Degraded, ID: "link.width:0x2/1", Check: "link.width", Severity: audit.Warning, Text: "m"},
 				{State: Unknown, Text: "PortCounters of counters: no answer"},
 			}},
@@ -33,13 +33,16 @@ func TestNPD(t *testing.T) {
 		status     int
 	}{
 		{"Node-1", "ok\n", 0},
-		{"node-2", "unhealthy: link.width leaf/1 - node-2 HCA-1/1: 1x, could be 4x; link.width m;...\n", 1},
-		{"node-3", "unknown: not?in the f?abric\n", 2},
+		{"node-2", "link.width: 1x, could be 4x; m; PortCounters of counters: no answer\n", 1},
+		{"node-3", "not?in the f?abric\n", 2},
 		{"node_4", "degraded\n", 1},
-		{"node-5", "unknown: not in the fabric\n", 2},
+		{"node-5", "not in the fabric\n", 2},
+		{"node-6", "link.width: 1x, could be 4x (leaf-1/3 - node-6 HCA-1/1)\n", 1},
 	} {
-		got, refused := writeNPD(sample(), &Output{Host: test.host})
-		if status := NPDStatus(sample(), test.host); got != test.want || refused != nil || status != test.status || len(got) > 81 {
+		r := sample()
+		r.Hosts = append(r.Hosts, HostHealth{Name: "node-6", State: Unhealthy, Reasons: []Reason{{State: Unhealthy, ID: "x", Check: "link.width", Text: "leaf-1/3 - node-6 HCA-1/1: 1x, could be 4x", Message: "1x, could be 4x"}}})
+		got, refused := writeNPD(r, &Output{Host: test.host})
+		if status := NPDStatus(r, test.host); got != test.want || refused != nil || status != test.status || len(got) > 81 {
 			t.Errorf("%s: %q, %d, %v; want %q, %d", test.host, got, status, refused, test.want, test.status)
 		}
 	}

@@ -22,12 +22,13 @@ const (
 	Unknown                 // nothing is known to be wrong, but something was not judged
 	Degraded                // jobs may run slower
 	Unhealthy               // jobs should not run
+	Down                    // it is not in the fabric, and the ports that it was linked to have no link
 )
 
-var healthWords = []string{"ok", "unknown", "degraded", "unhealthy"}
+var healthWords = []string{"ok", "unknown", "degraded", "unhealthy", "down"}
 
 // HealthNames are all states, the worst first.
-func HealthNames() []Health { return []Health{Unhealthy, Degraded, Unknown, OK} }
+func HealthNames() []Health { return []Health{Down, Unhealthy, Degraded, Unknown, OK} }
 
 func (s Health) String() string { return healthWords[min(int(s), len(healthWords)-1)] }
 
@@ -38,6 +39,7 @@ type Reason struct {
 	Check    string         // of the finding
 	Severity audit.Severity // of the finding; 0 without
 	Text     string         // in one line
+	Message  string         // of the finding: Text without the name of its subject
 }
 
 // HostHealth is a host with its state.
@@ -118,12 +120,16 @@ func Judge(reports []*audit.Report, o JudgeOptions) *HealthReport {
 		j.add(r, unnamed)
 	}
 	if o.Baseline != nil {
-		for name := range hostsOf(o.Baseline, map[mad.GUID]Unnamed{}) {
-			j.expect(name, "in the baseline, but not in the fabric")
+		for name, nodes := range hostsOf(o.Baseline, map[mad.GUID]Unnamed{}) {
+			if r := unplugged(nodes, reports); j.hosts[name] == nil && r.State == Down {
+				j.absent(name, r)
+			} else {
+				j.expect(name, absentWord+" in the fabric, but in the baseline")
+			}
 		}
 	}
 	for _, name := range o.Names {
-		j.expect(name, "not in the fabric")
+		j.expect(name, absentWord+" in the fabric")
 	}
 	for _, h := range j.hosts {
 		for _, why := range o.Missing {
@@ -196,9 +202,51 @@ func (j *judgment) host(name string) *host {
 // expect adds a host that is not in the fabric.
 func (j *judgment) expect(name, why string) {
 	if j.hosts[name] == nil {
-		h := j.host(name)
-		h.absent, h.reasons = true, []Reason{{State: Unknown, Text: why}}
+		j.absent(name, Reason{State: Unknown, Text: why})
 	}
+}
+
+// absent adds a host that is not in the fabric, with the reason.
+func (j *judgment) absent(name string, r Reason) {
+	h := j.host(name)
+	h.absent, h.reasons = true, []Reason{r}
+}
+
+// unplugged returns the state Down with the reason if all ports that the adapters of a host were
+// linked to in the baseline report that they have no link; else no reason.
+func unplugged(nodes []*fabric.Node, reports []*audit.Report) (r Reason) {
+	var ports []string
+	for _, n := range nodes {
+		for p := range n.Ports() {
+			q := p.Peer()
+			if q == nil {
+				continue
+			}
+			if !hasNoLink(q, reports) {
+				return Reason{}
+			}
+			ports = append(ports, q.Name())
+		}
+	}
+	if ports == nil {
+		return Reason{}
+	}
+	text := absentWord + " in the fabric; no link at " + strings.Join(ports, ", ")
+	return Reason{State: Down, Text: text}
+}
+
+// hasNoLink reports whether a port of a switch was read by a run and has no link.
+func hasNoLink(p *fabric.Port, reports []*audit.Report) bool {
+	for _, r := range reports {
+		if r.Model == nil {
+			continue
+		}
+		if nodes := r.Model.NodeByGUID(p.Node().GUID()); len(nodes) == 1 && nodes[0].IsSwitch() {
+			q := nodes[0].Port(p.Num())
+			return q != nil && q.Info() != nil && q.Peer() == nil && q.PhysicalState() != mad.PortPhysicalStateLinkUp
+		}
+	}
+	return false
 }
 
 // add adds the hosts and findings of a report.
@@ -352,7 +400,7 @@ func (p *hostIndex) addFinding(f *audit.Finding) {
 
 // addAt adds a finding to the hosts that one of its subjects concerns.
 func (p *hostIndex) addAt(f *audit.Finding, s audit.Subject) {
-	reason := Reason{ID: f.ID(), Check: f.Check, Severity: f.Severity, Text: f.Subject.Name() + ": " + f.Message}
+	reason := Reason{ID: f.ID(), Check: f.Check, Severity: f.Severity, Text: f.Subject.Name() + ": " + f.Message, Message: f.Message}
 	list := p.affected(s)
 	if s.Kind == audit.KindNode && len(list) == 0 && len(p.f.NodeByGUID(s.Ends[0].Node)) == 0 { // a node that is not in the fabric
 		if name, ok := fabric.HostName(s.Ends[0].Name); ok {
@@ -478,7 +526,7 @@ const silenceChecks = "port.unresponsive node.silent"
 var healthRules = []healthRule{
 	{notOfHosts, anywhere, bySeverity{}, OK, "about inventory, names, keys, counters or management"},
 	{silenceChecks, anyPort, always(Unknown), OK, "it, or what it is linked to, did not answer"},
-	{"node.gone", own, always(Unhealthy), Unknown, "it was there, and no port leads to it now"},
+	{"node.gone", own, always(Down), Unknown, "it was there, and no port leads to it now"},
 	{"*", own, bySeverity{OK, Degraded, Unhealthy, Unhealthy}, OK, "at one of its adapters or their ports"},
 	{"*", link, bySeverity{OK, Degraded, Unhealthy, Unhealthy}, OK, "at the link of one of its ports"},
 	{"*", allFar, bySeverity{OK, OK, Unhealthy, Unhealthy}, OK, "at the other ends of all its links: ports of switches, or the switches"},

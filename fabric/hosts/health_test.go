@@ -140,7 +140,7 @@ func TestJudge(t *testing.T) {
 		{"spine, its links, the fabric", n.report(finding("x.y", node("spine"), audit.Critical), finding("x.y", link("spine", 1), audit.Critical), finding("rt.loop", audit.OfFabric(), audit.Critical)), ok},
 		{"members", n.report(audit.Finding{Check: "x.y", Subject: node("a"), Members: []audit.Subject{node("d")}, Severity: audit.Error}), but("a unhealthy; unhealthy x.y:"+node("a").Key(), "d unhealthy; unhealthy x.y:"+node("a").Key())},
 		{"merged", n.report(audit.Finding{Check: "x.y", Subject: node("spine"), Merged: []audit.Finding{finding("z", port("c", 1), audit.Error)}, Severity: audit.Error}), but("c unhealthy; unhealthy x.y:" + node("spine").Key())},
-		{"gone", n.report(finding("node.gone", gone, audit.Warning)), but("e unhealthy; unhealthy node.gone:" + gone.Key())},
+		{"gone", n.report(finding("node.gone", gone, audit.Warning)), but("e down; down node.gone:" + gone.Key())},
 		{"silent", n.report(finding("node.silent", gone, audit.Error)), but("e unknown; unknown node.silent:" + gone.Key())},
 		{"unresponsive", n.report(finding("port.unresponsive", port("a", 1), audit.Error)), but("a unknown; unknown port.unresponsive:" + port("a", 1).Key())},
 		{"wrong and unknown", func() *audit.Report {
@@ -203,7 +203,7 @@ func TestJudgeHosts(t *testing.T) {
 	}{
 		{"unnamed", run(JudgeOptions{}, n.report()), "a ok|b ok|c ok|d ok|e ok|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
 		{"some", run(JudgeOptions{Names: []string{"c", "z", "-rf"}}, n.report(broken)), "-rf unknown; unknown not in the fabric|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|z unknown; unknown not in the fabric|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
-		{"baseline", run(JudgeOptions{Baseline: n.f}, newHealthNetwork().report()), "a ok|b ok|c ok|d ok|e unknown; unknown in the baseline, but not in the fabric"},
+		{"baseline", run(JudgeOptions{Baseline: n.f}, newHealthNetwork().report()), "a ok|b ok|c ok|d ok|e unknown; unknown not in the fabric, but in the baseline"},
 		{"one name of two systems", run(JudgeOptions{}, same.report(finding("x.y", audit.OfNode(same.nodes["c"]), audit.Error))), "a ok|b ok|c unknown; unknown 0x0000000000000016 at \"leaf-1/3\" and 0x0000000000000018 at \"leaf-1/4\" have the same name: c HCA-1|d ok"},
 		{"rails", run(JudgeOptions{}, newHealthNetwork().report(), n.report(broken)), "a ok|b ok|c unhealthy; unhealthy x.y:" + broken.Subject.Key() + "|d ok|e ok|! \"\" (0x000000000000001a at \"leaf-1/6\") it is empty; \"a b c\" (0x0000000000000019 at \"leaf-1/5\") it is not that of a host and its adapter; \"x;y\" (0x000000000000001b at \"leaf-1/7\") it is not that of a host and its adapter;"},
 		{"a rail that is missing", run(JudgeOptions{Missing: []string{"port mlx5_1/1: not audited"}, Names: []string{"d"}}, newHealthNetwork().report()), "d unknown; unknown port mlx5_1/1: not audited"},
@@ -217,6 +217,42 @@ func TestJudgeHosts(t *testing.T) {
 		}
 		if got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestJudgeDown: a host of the baseline that is not in the fabric is down if the ports that it was
+// linked to have no link, and unknown if another host is there.
+func TestJudgeDown(t *testing.T) {
+	whole := func(state mad.PortPhysicalState, hosts ...string) *fabric.Fabric {
+		b := fabric.NewBuilder()
+		leaf := b.AddNode(fabric.NodeSpec{Name: "leaf-1", Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 4, NodeGUID: 1}})
+		for i := range 4 {
+			b.SetPort(leaf, i+1, &mad.PortInfo{PortPhysicalState: state})
+		}
+		for i, name := range hosts {
+			if name == "" {
+				continue
+			}
+			n := b.AddNode(fabric.NodeSpec{Name: name + " HCA-1", Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: mad.GUID(name[0])}})
+			if err := b.Link(n, 1, leaf, i+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.Build()
+	}
+	before := whole(mad.PortPhysicalStateLinkUp, "a", "b")
+	for _, test := range []struct {
+		now  *fabric.Fabric
+		want string
+	}{
+		{whole(mad.PortPhysicalStatePolling, "a"), "a ok|b down; down not in the fabric; no link at leaf-1/2"},
+		{whole(mad.PortPhysicalStateLinkUp, "a"), "a ok|b unknown; unknown not in the fabric, but in the baseline"},
+		{whole(mad.PortPhysicalStatePolling, "a", "c"), "a ok|b unknown; unknown not in the fabric, but in the baseline|c ok"},
+	} {
+		r := Judge([]*audit.Report{{Model: test.now, Judged: []string{"link.width"}}}, JudgeOptions{Baseline: before})
+		if got := strings.Join(shownHealth(r), "|"); got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }
@@ -269,7 +305,7 @@ func TestRules(t *testing.T) {
 	if want := "at one of its adapters or their ports unhealthy: error, critical; degraded: warning"; !strings.Contains(doc, want) {
 		t.Errorf("want %q in\n%s", want, HealthDoc())
 	}
-	if fmt.Sprint(HealthNames()) != "[unhealthy degraded unknown ok]" {
+	if fmt.Sprint(HealthNames()) != "[down unhealthy degraded unknown ok]" {
 		t.Error(HealthNames())
 	}
 }

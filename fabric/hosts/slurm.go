@@ -38,7 +38,7 @@ func writeSlurm(r *HealthReport, o *Output) (string, []Refused) {
 		h := &r.Hosts[i]
 		guards, change := "", ""
 		switch {
-		case h.State == Unhealthy: // sinfo prints "none" for a node without a reason
+		case o.drained(r, h): // sinfo prints "none" for a node without a reason
 			guards = "none|" + shellQuote(prefix) + "*"
 			change = "State=DRAIN Reason=" + shellQuote(prefix+printableASCII(h.summary(), maxReason-len(prefix)))
 		case h.State == OK && lift[h.Name] != "":
@@ -61,13 +61,41 @@ func writeSlurm(r *HealthReport, o *Output) (string, []Refused) {
 // An audit that declares no checks did all checks that begin with its name.
 func (r *HealthReport) checkOf(reason, prefix string) string {
 	text, _ := strings.CutPrefix(reason, prefix)
-	check, _, _ := strings.Cut(text, " ")
+	word, _, _ := strings.Cut(text, " ")
+	check, _, ofHost := strings.Cut(word, ":")
 	audit, _, _ := strings.Cut(check, ".")
+	switch {
+	case text != reason && ofHost && r.didAll(fromFabric[check]): // an ID: set by fabsh_health.sh
+		return word
+	case text != reason && word == absentWord:
+		return word
+	}
 	if text == reason || !slices.Contains(r.Judged, check) && !slices.Contains(r.Judged, audit) {
 		return ""
 	}
 	return check
 }
+
+// didAll reports whether all checks were done, and there are some.
+func (r *HealthReport) didAll(checks string) bool {
+	for check := range strings.FieldsSeq(checks) {
+		if !slices.Contains(r.Judged, check) {
+			return false
+		}
+	}
+	return checks != ""
+}
+
+// fromFabric are the checks of audits of a fabric that show the same faults as a check of audit
+// host. Other checks of audit host read what only the host knows.
+var fromFabric = map[string]string{
+	"host.down": "link.down", "host.init": "link.init", "host.width": "link.width", "host.speed": "link.speed",
+	"host.lid": "lid.zero lid.dup", "host.dup": "guid.dup lid.dup", "host.flap": "link.flap", "host.downed": "ctr.downed",
+	"host.errors": "ctr.ber ctr.rcv",
+}
+
+// absentWord begins the reasons of hosts that are not in the fabric.
+const absentWord = "not"
 
 // Drained is a node with the reason that Slurm has for its state.
 type Drained struct{ Node, Reason string }

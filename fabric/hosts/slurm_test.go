@@ -1,9 +1,11 @@
 package hosts
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -58,6 +60,51 @@ func slurmFormat(t *testing.T) *SchedulerFormat {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestSlurmWhich: which hosts are drained, and which drains of this and of fabsh_health.sh are lifted.
+func TestSlurmWhich(t *testing.T) {
+	r := &HealthReport{Judged: []string{"link.init", "link.width"}, Hosts: []HostHealth{
+		{Name: "n1", State: Unhealthy, Reasons: []Reason{{State: Unhealthy, Text: "x"}}},
+		{Name: "n2", State: Degraded, Reasons: []Reason{{State: Degraded, Text: "x"}}},
+		{Name: "n3", State: Down, Absent: true, Reasons: []Reason{{State: Down, Text: "x"}}},
+		{Name: "n4", State: Unknown, Absent: true, Reasons: []Reason{{State: Unknown, Text: "x"}}},
+		{Name: "n5", State: Unknown, Reasons: []Reason{{State: Unknown, Text: "x"}}},
+	}}
+	nodes := func(text string) string {
+		var list []string
+		for _, m := range regexp.MustCompile(`NodeName=(\w+) State=(\w+)`).FindAllStringSubmatch(text, -1) {
+			list = append(list, m[1]+" "+m[2])
+		}
+		return strings.Join(list, ", ")
+	}
+	for _, test := range []struct {
+		o    Output
+		cut  string
+		want string
+	}{
+		{Output{}, "", "n1 DRAIN, n3 DRAIN"},
+		{Output{Degraded: true}, "", "n1 DRAIN, n2 DRAIN, n3 DRAIN"},
+		{Output{Absent: true}, "", "n1 DRAIN, n3 DRAIN, n4 DRAIN"},
+		{Output{Absent: true}, "a switch did not answer", "n1 DRAIN, n3 DRAIN"},
+	} {
+		r.Incomplete = test.cut
+		text, _ := slurmFormat(t).Write(r, test.o)
+		if got := nodes(text); got != test.want {
+			t.Errorf("%+v: got %s, want %s", test.o, got, test.want)
+		}
+	}
+	ok := &HealthReport{Judged: r.Judged}
+	var drained []Drained
+	for i, reason := range []string{"fabsh: host.init:0x1/1  mlx5_0/1: not active", "fabsh: host.pcie:0x1  narrow", "fabsh: link.width leaf-1/1: 1x", "fabsh: not in the fabric; no link at leaf-1/2", "fabsh: link.flap x", "not in the fabric", "maintenance"} {
+		name := fmt.Sprintf("n%d", i+1)
+		ok.Hosts = append(ok.Hosts, HostHealth{Name: name, State: OK})
+		drained = append(drained, Drained{name, reason})
+	}
+	text, _ := slurmFormat(t).Write(ok, Output{Drained: drained})
+	if got, want := nodes(text), "n1 UNDRAIN, n3 UNDRAIN, n4 UNDRAIN"; got != want {
+		t.Errorf("got %s, want %s\n%s", got, want, text)
+	}
 }
 
 // TestSlurmHostile: hosts of hostile names are refused by name, and reasons arrive as one

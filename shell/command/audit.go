@@ -537,7 +537,7 @@ func (o *ackOptions) run(p *session.Program, run func(context.Context, *session.
 	return execute(p, t)
 }
 
-const nodesDoc = `-o nodes reports hosts instead of findings: ok, degraded, unhealthy or unknown, with
+const nodesDoc = `-o nodes reports hosts instead of findings: ok, degraded, unhealthy, down or unknown, with
 reasons. A host is the first word of its adapters' names. It is unknown, never ok, if
 an audit did not run, a check that concerns hosts was not done, it or what it is linked
 to did not answer, two adapters in different systems have its name, or the fabric does
@@ -553,6 +553,7 @@ type nodesOptions struct {
 	as      lang.Format            // for people and scripts
 	program *hosts.SchedulerFormat // nil: as
 	resume  string                 // the file of drained nodes
+	drain   []string               // hosts that are drained besides those that are unhealthy or down: of drainable
 	hosts   []string               // nil: all
 
 	drained []hosts.Drained // in that file
@@ -574,6 +575,15 @@ func (o *nodesOptions) params() params {
 			return err
 		}},
 		{name: "resume", to: &o.resume, file: true, withheld: forSchedulers, doc: "with --for slurm: also lift the drains of fabsh, if the host is ok and the check in the reason was done again, of the nodes in `FILE`: sinfo -a -h -N -o '%N %E', or scontrol show node --json; - reads standard input"},
+		{name: "drain", withheld: forSchedulers, doc: "with --for slurm: drain `HOSTS` too: degraded, and absent, those of --baseline or --hosts that a complete sweep did not find; separated by commas (default: hosts that are unhealthy or down)", to: func(text string) error {
+			o.drain = strings.Split(text, ",")
+			for _, word := range o.drain {
+				if !slices.Contains(drainable, word) {
+					return fmt.Errorf("unsupported hosts %.40q; supported: %s", word, strings.Join(drainable, ", "))
+				}
+			}
+			return nil
+		}},
 		{name: "hosts", withheld: forSchedulers, doc: "with -o nodes: report only these hosts: a `LIST` in Slurm's notation, such as node[01-18]; one that is not in the fabric is unknown (with --for npd: one host; default: this one)", to: func(text string) (err error) {
 			if o.hosts, err = hosts.Expand(text); err == nil && len(o.hosts) == 0 {
 				err = errors.New("empty list")
@@ -582,6 +592,9 @@ func (o *nodesOptions) params() params {
 		}},
 	}
 }
+
+// drainable are the values of --drain.
+var drainable = []string{"degraded", "absent"}
 
 // nodesPrograms are the values of --for.
 func nodesPrograms() (names []string) {
@@ -600,14 +613,16 @@ func (o *auditOptions) checkNodes(p *session.Program) error {
 	n.on = p.Settings.TakeNodes()
 	slurm := n.program != nil && n.program.Name == "slurm"
 	switch {
-	case !n.on && (n.program != nil || n.as != "" || n.resume != "" || n.hosts != nil):
-		return errors.New("--for, --resume and --hosts need -o nodes")
+	case !n.on && (n.program != nil || n.as != "" || n.resume != "" || n.drain != nil || n.hosts != nil):
+		return errors.New("--for, --resume, --drain and --hosts need -o nodes")
 	case !n.on:
 		return nil
 	case o.cache != "":
 		return errors.New("--load-cache: not supported with -o nodes, which does not report states of a file as current")
 	case n.resume != "" && !slurm:
 		return errors.New("--resume needs --for slurm")
+	case n.drain != nil && !slurm:
+		return errors.New("--drain needs --for slurm")
 	case n.isNPD() && len(n.hosts) > 1:
 		return errors.New("--hosts: --for npd is about one host")
 	}
@@ -668,7 +683,7 @@ func (r *auditResults) writeNodes(ctx context.Context, p *session.Program, o *au
 	if n.program == nil {
 		text, err = lang.Render(audits.WrapHealth(report, n.as), n.as)
 	} else {
-		out := hosts.Output{Drained: n.drained, Subnet: o.subnet}
+		out := hosts.Output{Drained: n.drained, Degraded: slices.Contains(n.drain, "degraded"), Absent: slices.Contains(n.drain, "absent"), Subnet: o.subnet}
 		if n.isNPD() {
 			out.Host = n.hosts[0]
 			for _, name := range n.hosts { // the short name, if the fabric has only that
