@@ -100,7 +100,11 @@ func (k *TopologyKind) withHost(first starlark.Value) starlark.Tuple {
 // the groups.
 func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *values.HostsFile, error) {
 	if names := g.Hosts(); k.host != "" && !slices.Contains(names, k.host) {
-		return "", nil, fmt.Errorf("%s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
+		name := hosts.NameIn(names, k.host)
+		if name == "" {
+			return "", nil, fmt.Errorf("%s: unknown host %.80q%s", nameOf(k.script), k.host, fabric.DidYouMean(k.host, names))
+		}
+		k.host = name
 	}
 	v, err := k.call(ctx, k.write, k.withHost(values.WrapHostGroups(g)), k.kwargs)
 	if err != nil {

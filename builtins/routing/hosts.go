@@ -61,6 +61,7 @@ var HostGroupsType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "roots", Type: "list of host_group", Doc: "one root for each connected part"},
 		{Name: "leaves", Type: "list of host_group", Doc: "the groups of level 0, in the order of the tree"},
+		{Name: "domains", Type: "bool", Doc: "groups of level 0 are NVLink domains (fabsh topology --domains)"},
 		{Name: "no_tree", Doc: "why there are no groups between leaves and roots, in words; None if there are, or with levels=1"},
 		{Name: "notes", Doc: "remarks about omitted hosts and unusual connections"},
 	},
@@ -100,7 +101,7 @@ func WrapHostGroups(g *hosts.Groups) *HostGroups {
 		})
 	}
 	roots := wrap(g.Roots)
-	return &HostGroups{lang.NewResult(HostGroupsType, roots, starlark.NewList(leaves), lang.TextOrNone(g.NoTree), lang.Texts(g.Notes)), g}
+	return &HostGroups{lang.NewResult(HostGroupsType, roots, starlark.NewList(leaves), starlark.Bool(g.Domains), lang.TextOrNone(g.NoTree), lang.Texts(g.Notes)), g}
 }
 
 // HostListModule is hostlist: lists of names in Slurm's notation.

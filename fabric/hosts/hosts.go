@@ -48,6 +48,8 @@ type Groups struct {
 	// NoTree has the reason why there are no groups between level 0 and the roots, where
 	// Levels asks for them; "" where there are.
 	NoTree string
+	// Domains reports that groups of level 0 are NVLink domains.
+	Domains bool
 	// Notes list what is left out, and what is odd.
 	Notes []string
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,11 +50,18 @@ elsewhere, is inferred to be one of storage or management; if hosts have as many
 there as elsewhere, its role is ambiguous: give the class.
 
 Adapters whose names identify no host, such as "localhost mlx5_0", are left out and listed.
-Hosts with the same name are an error.`,
+Hosts with the same name are an error. HOST may have upper case and a domain: case and
+domain are ignored if one host fits.
+
+--domains makes a group of the hosts of each NVLink domain, such as a rack of GB200 NVL72:
+the blocks of Slurm, and a level below the leaves for the others. Without it, hosts of one
+leaf, or of the leaves that serve the same hosts, are assumed to be one domain where a kind
+writes blocks. "nvidia-smi -q" on each host shows its domain: ClusterUUID and CliqueId.`,
 		Example: `  fabsh topology slurm --class 'storage-leaf*=io' --out /etc/slurm/topology.yaml
   fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
   fabsh -F file:cluster.net topology kueue > kueue.yaml
   fabsh -F file:cluster.net topology slurm-node node-0007
+  pdsh -w 'node[01-18]' nvidia-smi -q > domains; fabsh topology slurm --plugin block --domains domains
   fabsh topology hostfile --slots 8 > hosts`,
 		Annotations:       map[string]string{atPrompt: ""},
 		ValidArgsFunction: completeTopology,
@@ -85,6 +93,7 @@ type topologyOptions struct {
 	rules               []graph.Rule // of --class
 	levels              int
 	baseline, out, diff string
+	domains, label      string // NVLink domains
 	skip                bool
 }
 
@@ -94,6 +103,8 @@ func (o *topologyOptions) params() params {
 		{name: "class", to: (*classRules)(&o.rules), doc: "purpose of adapters by name (with * and ?) or GUID, or by that of their switch, as `NAME=CLASS` (repeatable)"},
 		{name: "baseline", to: &o.baseline, file: true, doc: "keep parts that are absent now in the place that they have in `FILE`, a snapshot or topology"},
 		{name: "levels", to: &o.levels, doc: "at most `N` levels of groups below the root; with 1 the network need not be a tree"},
+		{name: "domains", to: &o.domains, file: true, doc: "group the hosts of each NVLink domain, below their leaves: `FILE` has lines HOSTS ClusterUUID.CliqueID, nvidia-smi -q of the hosts (HOST: LINE, as pdsh and clush write it), or kubectl get nodes -o json"},
+		{name: "domain-label", to: &o.label, doc: "with --domains: the `LABEL` of nodes of Kubernetes that has the domain (default: " + hosts.DomainLabel + ")"},
 		{name: "skip-misplaced", to: &o.skip, doc: "leave out the few hosts that are attached to spines"},
 		{name: "out", to: &o.out, doc: "write to `FILE`, completely or not at all, instead of standard output", withheld: writesFiles},
 		{name: "diff", to: &o.diff, file: true, doc: "compare with `FILE`, such as the one in use; show differences, and exit with 1 if there are any"},
@@ -105,6 +116,9 @@ func (o *topologyOptions) params() params {
 func (o *topologyOptions) take(c *cobra.Command, words []string) error {
 	if len(words) > 0 {
 		o.kind, o.args = words[0], scriptWords(c, words)
+	}
+	if o.label != "" && o.domains == "" {
+		return errors.New("--domain-label needs --domains")
 	}
 	return nil
 }
@@ -163,6 +177,16 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 			return fmt.Errorf("--diff: %s: %w", o.diff, err)
 		}
 	}
+	var domains hosts.Domains
+	if o.domains != "" {
+		data, err := s.Files.ReadNamed(ctx, o.domains)
+		if err == nil {
+			domains, err = hosts.ReadDomains(data, cmp.Or(o.label, hosts.DomainLabel))
+		}
+		if err != nil {
+			return fmt.Errorf("--domains: %s: %w", o.domains, err)
+		}
+	}
 	var baseline *fabric.Fabric
 	if o.baseline != "" {
 		timed, cancel := s.Runner.Deadline.Within(ctx)
@@ -183,6 +207,11 @@ func writeTopology(ctx context.Context, p *session.Program, s *session.Session, 
 	g, err := hosts.Find(f, hosts.GroupOptions{Rules: slices.Concat(o.rules, hosts.ServiceRules(), graph.DefaultRules()), Baseline: baseline, Levels: o.levels, DNS: kind.DNS, SkipMisplaced: o.skip})
 	if err != nil {
 		return &session.HostError{Err: err}
+	}
+	if domains != nil {
+		if err := g.SplitByDomain(domains); err != nil {
+			return fmt.Errorf("--domains: %s: %w", o.domains, err)
+		}
 	}
 	for _, note := range g.Notes {
 		s.Warn("topology: %s", note)
