@@ -449,8 +449,9 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 // Memory of a cycle by the ports whose counters it reads, measured at 70,000 ports with pages
 // in eight shards, and what it needs besides.
 const (
-	portMemory = 1050     // bytes
-	ownMemory  = 32 << 20 // bytes
+	portMemory  = 1050      // bytes
+	ownMemory   = 32 << 20  // bytes
+	pagesMemory = 300 << 20 // bytes, for the pages of a fabric and of the past
 )
 
 // limitMemory makes the collector work harder beyond what the next cycle should need: the
@@ -460,7 +461,11 @@ func (r *fabricReader) limitMemory(ports int) {
 	if r.memory == 0 {
 		r.memory = debug.SetMemoryLimit(-1)
 	}
-	debug.SetMemoryLimit(min(r.memory, ownMemory+portMemory*int64(ports)))
+	limit := ownMemory + portMemory*int64(ports)
+	if r.pages != nil {
+		limit += pagesMemory
+	}
+	debug.SetMemoryLimit(min(r.memory, limit))
 	debug.FreeOSMemory()
 }
 

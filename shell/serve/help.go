@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"unicode"
 
 	"fabsh/fabric"
 )
@@ -24,13 +25,13 @@ type helpGroup struct {
 // help shows a topic, what a search finds, or the list of topics.
 func (s *Site) help(v *view) error {
 	v.Template, v.Tab, v.Title = "help", "help", "Help"
-	d := &helpData{Words: v.query.Get("words")}
+	d := &helpData{Words: clean(v.query.Get("words"))}
 	v.Data = d
 	topic := v.request.PathValue("topic")
 	if check := v.request.PathValue("check"); check != "" {
 		topic = check
 		if text := s.Explain(check); text != "" {
-			d.Topic, d.Text = clean(check), text
+			d.Topic, d.Text = clean(check), printable(text)
 			v.Title = "Check " + d.Topic
 			return nil
 		}
@@ -45,7 +46,7 @@ func (s *Site) help(v *view) error {
 			e.near = []choice{{Text: "Search help for it", URL: template.URL("/help?words=" + template.URLQueryEscaper(topic))}}
 			return e
 		}
-		d.Topic, d.Text = clean(topic), text
+		d.Topic, d.Text = clean(topic), printable(text)
 		v.Title = "Help: " + d.Topic
 		return nil
 	}
@@ -54,7 +55,7 @@ func (s *Site) help(v *view) error {
 		if err != nil {
 			text = clean(err.Error())
 		}
-		d.Text = text
+		d.Text = printable(text)
 	}
 	for _, t := range s.Topics {
 		i := slices.IndexFunc(d.Groups, func(g helpGroup) bool { return g.Name == t.Group })
@@ -65,4 +66,15 @@ func (s *Site) help(v *view) error {
 		d.Groups[i].Items = append(d.Groups[i].Items, choice{Text: t.Name, Note: t.Summary, URL: v.to("help", t.Name)})
 	}
 	return nil
+}
+
+// printable returns text of several lines without characters that steer a terminal or the direction of
+// writing.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c != '\n' && c != '\t' && !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, text)
 }

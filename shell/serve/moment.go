@@ -36,6 +36,7 @@ type moment struct {
 	acked  []*cause
 	marks  map[history.End]mark // the worst finding at ports
 	nodes  map[mad.GUID]mark    // and of nodes
+	slow   int                  // links that are slower than both ends could be
 
 	drawn   sync.Once // makes ladder
 	ladder  *picture.Ladder
@@ -154,6 +155,14 @@ func (m *moment) read() {
 				c.Ack = a.Ack
 				m.acked = append(m.acked, c)
 				m.mark(&a.Finding, a.Ack)
+			}
+		}
+		if m.fabric != nil {
+			ports := m.fabric.Ports()
+			for i := range ports {
+				if q := ports[i].Peer(); q != nil && i < q.ID() && picture.StateOf(&ports[i]) == picture.Slow {
+					m.slow++
+				}
 			}
 		}
 		for _, f := range m.found {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fabsh/fabric/history"
-	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
 )
 
@@ -97,12 +96,7 @@ func (v *view) cause(c *cause) causeView {
 func (d *nowData) verdict(m *moment, v *view, downs int) {
 	hosts, switches, links := m.counts()
 	slow, errors, warnings, fresh := 0, 0, 0, 0
-	for i := range m.fabric.Ports() {
-		p := &m.fabric.Ports()[i]
-		if q := p.Peer(); q != nil && p.ID() < q.ID() && picture.StateOf(p) == picture.Slow {
-			slow++
-		}
-	}
+	slow = m.slow
 	for _, c := range m.causes {
 		switch c.Mark() {
 		case isDown:
@@ -271,14 +265,13 @@ func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 	}
 	t.Lanes = append(t.Lanes, reading)
 	t.Ticks = ticksOf(since, until)
-	for _, e := range events {
+	shown := events[max(0, len(events)-maxItems):]
+	for _, e := range shown {
 		_, k := laneOf(e.Kind)
 		t.Items = append(t.Items, item{Time: e.Time, Mark: k, Text: clean(eventText(&e)), URL: v.eventURL(&e)})
 	}
 	slices.SortStableFunc(t.Items, func(a, b item) int { return b.Time.Compare(a.Time) })
-	if n := len(t.Items) - maxItems; n > 0 {
-		t.Items, t.More = t.Items[:maxItems], n
-	}
+	t.More = len(events) - len(shown)
 	return t, ""
 }
 

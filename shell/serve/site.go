@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -222,6 +221,9 @@ func (s *Site) guard(next http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("host %q: not a name of this site; open it by its address, or start fabsh serve with --host NAME", fabric.Clip(r.Host)), http.StatusMisdirectedRequest)
 		case r.Header.Get("Origin") != "" && !sameOrigin(r):
 			http.Error(w, "request from a page of another site: refused", http.StatusForbidden)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.URL.Path != "/ack" || s.Acknowledge == nil):
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD are supported: pages change nothing", http.StatusMethodNotAllowed)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			http.Error(w, "requests with a body are not supported", http.StatusBadRequest)
 		case len(r.URL.RawQuery) > maxParams*maxParam/4 || len(r.URL.Path) > 1024:
@@ -384,7 +386,7 @@ func (v *view) open() error {
 			return badRequest("parameter %q: too long, or given twice", fabric.Clip(key))
 		}
 	}
-	v.Query = v.query.Get("q")
+	v.Query = clean(v.query.Get("q"))
 	if s.User != nil {
 		v.User = s.User(v.request)
 	}
@@ -540,7 +542,7 @@ func (s *Site) api(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	m := s.last
 	s.mu.Unlock()
-	switch what := path.Base(r.PathValue("what")); {
+	switch what := r.PathValue("what"); {
 	case what != "audit_report":
 		fail(http.StatusNotFound, "unknown value; supported: audit_report")
 	case r.URL.Query().Has("at"):
