@@ -176,7 +176,7 @@ func typeCommand(t *testing.T, root, command string) error {
 	if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(dir, "examples")); err != nil {
 		return err
 	}
-	elsewhere := regexp.MustCompile(`(^| )(change|exporter|mcp|sim|top|lsp|tour|trial|remedy)( |$)|file:|ibsim:|umad:|[ =]/|route ftree`)
+	elsewhere := regexp.MustCompile(`(^| )(change|exporter|serve|mcp|sim|top|lsp|tour|trial|remedy)( |$)|file:|ibsim:|umad:|[ =]/|route ftree`)
 	if !elsewhere.MatchString(strings.Replace(command, "-F sim ", "", 1)) {
 		out := replay(dir, append(testEnv(t), "FABSH_FABRIC=sim"), "$ "+strings.Replace(command, "fabsh ", "fabsh --virtual-time ", 1)+"\n")
 		if regexp.MustCompile(`\[exit status [^1]\]`).MatchString(out) {

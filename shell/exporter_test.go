@@ -46,7 +46,14 @@ func startExporter(t testing.TB, flags []string, words ...string) *exporting {
 func launchExporter(t testing.TB, flags []string, words ...string) *exporting {
 	t.Helper()
 	x := &exporting{log: make(chan string, 1000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
-	x.Cmd = exec.Command("fabsh", append(append(flags, "exporter", "--listen", "127.0.0.1:0"), words...)...)
+	x.launch(t, append(append(flags, "exporter", "--listen", "127.0.0.1:0"), words...))
+	return x
+}
+
+// launch starts fabsh, and waits until it listens.
+func (x *exporting) launch(t testing.TB, words []string) {
+	t.Helper()
+	x.Cmd = exec.Command("fabsh", words...)
 	x.Env = testEnv(t)
 	stderr, err := x.StderrPipe()
 	if err == nil {
@@ -68,7 +75,6 @@ func launchExporter(t testing.TB, flags []string, words ...string) *exporting {
 	}()
 	at := regexp.MustCompile(`listening at (\S+),`).FindStringSubmatch(x.wait(t, "listening at"))
 	x.url = "http://" + at[1]
-	return x
 }
 
 // wait waits for a line with text.

@@ -32,6 +32,7 @@ printf '0101010100000000000000000000000100110000' >hex; for i in $(seq 236); do 
 // notHere are examples, by a part of the line, that need what a test has not.
 var notHere = map[string]string{
 	"exporter":                        "serves until it is interrupted: TestExporter",
+	"serve":                           "serves until it is interrupted: TestServe",
 	"ibsim-run":                       "ibsim's programs: TestPeers",
 	"--listen mysock":                 "serves until it is interrupted",
 	"--watch":                         "runs until it is interrupted",

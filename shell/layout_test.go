@@ -68,7 +68,7 @@ var reserved = map[string][]string{
 	"unsafe":                     {"builtins/lang/dialect.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go", "fabric/sim/run"}, // system calls
 	"log":                        nil,
 	"log/slog":                   {"shell/command/exporter.go", "shell/exporter"}, // what the exporter toolkit logs to
-	"net/http":                   {"shell/exporter"},
+	"net/http":                   {"shell/exporter", "shell/serve", "shell/command/serve.go"},
 	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "fabric/jsonfile/jsonfiletest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcp.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run"},

@@ -146,9 +146,10 @@ func TestPackage(t *testing.T) {
 		{`zsh -fc 'autoload -U compinit; compinit -u -D; autoload +X $_comps[fabsh]; print $_comps[fabsh]'`, `^_fabsh\n$`},
 		{`fish -c 'complete -C"fabsh aud"'`, `^audit\tAudit `},
 		{"getent passwd fabsh; getent group fabsh", `^fabsh:x:\d+:\d+:.*:/var/lib/fabsh:/usr/sbin/nologin\nfabsh:x:\d+:\n$`},
-		{"cd /usr/lib/systemd/system; systemd-analyze verify fabsh-audit.service fabsh-audit.timer fabsh-exporter.service 2>&1", `^$`},
+		{"cd /usr/lib/systemd/system; systemd-analyze verify fabsh-audit.service fabsh-audit.timer fabsh-exporter.service fabsh-serve.service 2>&1", `^$`},
 		{"systemd-analyze security --offline=true --threshold=20 fabsh-audit.service | tail -1", `exposure level .* OK`},
 		{"systemd-analyze security --offline=true --threshold=20 fabsh-exporter.service | tail -1", `exposure level .* OK`},
+		{"systemd-analyze security --offline=true --threshold=20 fabsh-serve.service | tail -1", `exposure level .* OK`},
 		{"systemd-analyze calendar \"$(sed -n 's/^OnCalendar=//p' /usr/lib/systemd/system/fabsh-audit.timer)\"", `Normalized form: \*-\*-\* \*:00/5:00`},
 		// What the service runs, as whom it runs it, with what /etc/fabsh says: twice, for --over=last.
 		{`install -d -o fabsh -g fabsh -m 0750 /var/lib/fabsh

@@ -181,6 +181,8 @@ func TestFileErrors(t *testing.T) {
 		{line: "history port leaf-1/1 --file FILE"},
 		{line: "history sql query --file FILE"},
 		{line: "exporter --web.config.file FILE", mayLack: true},
+		{line: "serve --audits FILE.star"},
+		{line: "serve --web.config.file FILE", mayLack: true},
 	} {
 		words := strings.Fields(tt.line)
 		operation := ""

@@ -160,7 +160,11 @@ func (s *Site) link(v *view) error {
 			d.State = "No link" + v.then() + ": the port is " + st.String() + "."
 		}
 	default:
-		d.State = map[mark]string{isFine: "up", isSeen: "up, with an acknowledged finding", isNone: "not known", isSlow: "slow, or with a warning", isDown: "down, or with an error"}[d.Wire]
+		own := linkMark(p)
+		d.State = map[mark]string{isFine: "up", isNone: "not known", isSlow: "slow", isDown: "not active"}[own]
+		if d.Wire > own {
+			d.State += map[mark]string{isSeen: ", with an acknowledged finding", isNone: ", with a remark", isSlow: ", with a warning", isDown: ", with an error"}[d.Wire]
+		}
 		d.Facts = append(d.Facts, fmt.Sprintf("%s %s", p.Width(), p.Speed()))
 		if best := p.BestWidth() + " " + p.BestSpeed(); linkMark(p) == isSlow {
 			d.Facts = append(d.Facts, "both ends can "+best)

@@ -72,6 +72,8 @@ type opened struct {
 type figure struct {
 	Title, Note string
 	W, H, Left  int
+	Top         int
+	Wide, High  int // as drawn
 	Rows        []label
 	Columns     []label
 	Cells       []linkCell
@@ -214,7 +216,7 @@ func (p *painter) of(ports []*fabric.Port) (class, text string, rank float64) {
 	if worst == isFine {
 		return "ok", "as expected", 0
 	}
-	return class, map[mark]string{isSeen: "acknowledged", isNone: "not known", isSlow: "slow or a warning", isDown: "down or an error"}[worst], float64(worst)
+	return class, map[mark]string{isSeen: "acknowledged", isNone: "not known", isSlow: "slow or a warning", isDown: "not active or an error"}[worst], float64(worst)
 }
 
 const (
@@ -491,7 +493,7 @@ func (v *view) tile(g *group, p *painter) tile {
 			counts[k]++
 		}
 	}
-	counts[isDown] += g.missing()
+	missing := g.missing()
 	t.W, t.H = per*8, (min(len(g.switches), maxTile)+per-1)/per*8
 	switch {
 	case p.by != byState:
@@ -499,10 +501,14 @@ func (v *view) tile(g *group, p *painter) tile {
 		if highest > 0 && p.by != byChanges {
 			t.State = "max " + text
 		}
+	case counts[isDown] > 0 && missing > 0:
+		t.Mark, t.State = isDown, fmt.Sprintf("%d missing, %s", missing, plural.Count(counts[isDown], "error", "errors"))
 	case counts[isDown] > 0:
-		t.Mark, t.State = isDown, fmt.Sprintf("%d down", counts[isDown])
+		t.Mark, t.State = isDown, plural.Count(counts[isDown], "error", "errors")
+	case missing > 0:
+		t.Mark, t.State = isDown, fmt.Sprintf("%d missing", missing)
 	case counts[isSlow] > 0:
-		t.Mark, t.State = isSlow, fmt.Sprintf("%d slow", counts[isSlow])
+		t.Mark, t.State = isSlow, fmt.Sprintf("%d slow or warned", counts[isSlow])
 	case counts[isNone] > 0:
 		t.Mark, t.State = isNone, fmt.Sprintf("%d not known", counts[isNone])
 	case counts[isSeen] > 0:
@@ -540,7 +546,7 @@ func (v *view) opened(g *group, p *painter) *opened {
 					continue
 				}
 				class, text, _ := "down", "no link; others have "+strconv.Itoa(m.Expected), 0.0
-				x := linkCell{cell: cell{X: f.Left + c*cellSize, Y: top + r*cellSize, W: cellSize - 1, H: cellSize - 1}}
+				x := linkCell{cell: cell{X: f.Left + c*cellSize, Y: f.Top + r*cellSize, W: cellSize - 1, H: cellSize - 1}}
 				if len(ports) > 0 {
 					class, text, _ = p.of(ports)
 					x.URL = v.linkURL(worstOf(v.moment, ports))
@@ -572,7 +578,7 @@ func (v *view) opened(g *group, p *painter) *opened {
 				hosts++
 				most = max(most, c+1)
 				class, text, _ := p.of([]*fabric.Port{port})
-				x := linkCell{cell: cell{X: f.Left + c*cellSize, Y: top + r*cellSize, W: cellSize - 1, H: cellSize - 1, Class: class}, URL: v.linkURL(port), Cross: class == "down"}
+				x := linkCell{cell: cell{X: f.Left + c*cellSize, Y: f.Top + r*cellSize, W: cellSize - 1, H: cellSize - 1, Class: class}, URL: v.linkURL(port), Cross: class == "down"}
 				other := "unknown"
 				if q := port.Peer(); q != nil {
 					other = nodeName(q.Node())
@@ -583,6 +589,7 @@ func (v *view) opened(g *group, p *painter) *opened {
 			}
 		}
 		f.W = f.Left + most*cellSize + 4
+		f.scale()
 		o.Figures = append(o.Figures, f)
 		if o.Summary != "" {
 			o.Summary += ", "
@@ -607,12 +614,25 @@ func (f *figure) frame(v *view, rows, columns []*fabric.Node, found string) {
 		longest = max(longest, len([]rune(short(n))))
 	}
 	f.Left = 7*longest + 6
-	f.W, f.H = f.Left+len(columns)*cellSize+4, top+len(rows)*cellSize+2
+	f.Top = 4
+	if len(columns) > 0 {
+		f.Top = top
+	}
+	f.W, f.H = f.Left+len(columns)*cellSize+4, f.Top+len(rows)*cellSize+2
+	f.scale()
 	for i, n := range rows {
-		f.Rows = append(f.Rows, label{f.Left - 5, top + i*cellSize + 11, short(n), v.nodeURL(n)})
+		f.Rows = append(f.Rows, label{f.Left - 5, f.Top + i*cellSize + 11, short(n), v.nodeURL(n)})
 	}
 	for i, n := range columns {
 		f.Columns = append(f.Columns, label{f.Left + i*cellSize + 11, top - 5, short(n), v.nodeURL(n)})
+	}
+}
+
+// scale sets the size in which a figure is drawn: a small one is drawn larger.
+func (f *figure) scale() {
+	f.Wide, f.High = f.W, f.H
+	if f.W <= 24*cellSize && f.H <= 30*cellSize {
+		f.Wide, f.High = f.W*3/2, f.H*3/2
 	}
 }
 
