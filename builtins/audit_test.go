@@ -57,7 +57,7 @@ func idsOf(list []audit.Finding) []string {
 
 // healthy are fabrics of every generator.
 var healthy = []string{
-	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "random",
+	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "dragonfly+", "random",
 }
 
 // healthyLarge are healthy fabrics of 1,000 nodes and more.
@@ -111,7 +111,7 @@ func TestHealthyFabrics(t *testing.T) {
 	}
 }
 
-// healthySpec is a random fabric of 12 kinds without a fault; some have the tables of OpenSM.
+// healthySpec is a random fabric of 13 kinds without a fault; some have the tables of OpenSM.
 func healthySpec(r *rand.Rand) string {
 	two := func() int { return 2 + r.IntN(3) }
 	specs := []string{
@@ -121,6 +121,7 @@ func healthySpec(r *rand.Rand) string {
 		fmt.Sprintf("fattree:k=4,levels=%d,planes=%d,generation=xdr", 2+r.IntN(2), 2+2*r.IntN(2)),
 		fmt.Sprintf("pgft:m=%d/%d,w=1/%d,p=1/%d", two(), 2*two(), two(), 1+r.IntN(2)),
 		fmt.Sprintf("dragonfly:a=%d,p=%d,h=1", two(), two()),
+		fmt.Sprintf("dragonfly+:leaves=%d,spines=%d,p=%d", two(), two(), two()),
 		fmt.Sprintf("torus:dims=%d/%d,hosts=%d", 1+two(), 1+two(), two()),
 		fmt.Sprintf("hyperx:dims=%d/%d,hosts=%d", two(), two(), two()),
 		fmt.Sprintf("mesh:dims=%d/%d,hosts=%d", two(), two(), two()),

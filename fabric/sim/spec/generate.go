@@ -466,16 +466,46 @@ func pairRandomly(r *rand.Rand, n, degree int) (cables [][2]int, paired bool) {
 	return cables, true
 }
 
+// linkGroups links groups evenly, each with so many cables to others: in each round, one cable
+// between each two groups that have one left. end returns the switch and the port of a cable.
+func (d *builder) linkGroups(groups, cables int, end func(g, cable int) (n, port int)) {
+	used := make([]int, groups)
+	for linked := true; linked && groups > 1; {
+		linked = false
+		for g := range groups {
+			for o := g + 1; o < groups; o++ {
+				x, y := used[g], used[o]
+				if x == cables || y == cables {
+					continue
+				}
+				used[g], used[o], linked = x+1, y+1, true
+				n, port := end(g, x)
+				m, far := end(o, y)
+				d.link(n, port, m, far)
+			}
+		}
+	}
+}
+
+// checkGroups returns the number of groups, 0 being the largest, if the cables of each lead to all others.
+func checkGroups(groups, cables int) (int, error) {
+	if groups > cables+1 {
+		return 0, fmt.Errorf("%d groups, but the %d cables of one lead to no more than %d", groups, cables, cables)
+	}
+	if groups == 0 {
+		groups = cables + 1
+	}
+	return groups, nil
+}
+
 // dragonfly makes groups of a switches that are all linked to each other, with
 // p hosts each, and h cables each to other groups (Kim, Dally, Scott, Abts,
 // "Technology-driven, highly-scalable dragonfly topology", 2008). The cables
 // between groups are distributed evenly. groups 0 is the largest number.
 func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
-	if groups == 0 {
-		groups = a*h + 1
-	}
-	if groups > a*h+1 {
-		return nil, fmt.Errorf("%d groups, but the %d cables of one lead to no more than %d", groups, a*h, a*h)
+	groups, err := checkGroups(groups, a*h)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkSize(lidProduct([]int{a, groups}), p, p+a-1+h, 3); err != nil {
 		return nil, err
@@ -495,20 +525,41 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 			}
 		}
 	}
-	// In each round, one cable between each two groups that have one left.
-	used := make([]int, groups)
-	for linked := true; linked && groups > 1; {
-		linked = false
-		for g := range groups {
-			for o := g + 1; o < groups; o++ {
-				x, y := used[g], used[o]
-				if x == a*h || y == a*h {
-					continue
-				}
-				used[g], used[o], linked = x+1, y+1, true
-				d.link(switches[g*a+x/h], p+a+x%h, switches[o*a+y/h], p+a+y%h)
+	d.linkGroups(groups, a*h, func(g, cable int) (n, port int) { return switches[g*a+cable/h], p + a + cable%h })
+	return d.build()
+}
+
+// dragonflyPlus makes groups of leaves with p hosts each and spines, each leaf linked to each spine
+// of its group, and each spine by h cables to spines of other groups (Shpiner, Haramaty, Eliad,
+// Zdornov, Gafni, Zahavi, "Dragonfly+: low cost topology for scaling datacenters", 2017). The
+// cables between groups are distributed evenly. groups 0 is the largest number.
+func dragonflyPlus(leaves, spines, p, h, groups int) (*fabric.Fabric, error) {
+	groups, err := checkGroups(groups, spines*h)
+	if err != nil {
+		return nil, err
+	}
+	// Every switch may have as many LIDs behind it as a leaf.
+	if err := checkSize(lidProduct([]int{leaves + spines, groups}), p, max(p+spines, leaves+h), 5); err != nil {
+		return nil, err
+	}
+	d := &builder{Builder: fabric.NewBuilder()}
+	var low, high []int
+	for g := range groups {
+		for s := range leaves {
+			low = append(low, d.addSwitch(fmt.Sprintf("group-%d leaf-%d", g+1, s+1), p+spines))
+		}
+		for s := range spines {
+			high = append(high, d.addSwitch(fmt.Sprintf("group-%d spine-%d", g+1, s+1), leaves+h))
+		}
+	}
+	d.addHosts(low, p)
+	for g := range groups {
+		for l := range leaves {
+			for s := range spines {
+				d.link(low[g*leaves+l], p+s+1, high[g*spines+s], l+1)
 			}
 		}
 	}
+	d.linkGroups(groups, spines*h, func(g, cable int) (n, port int) { return high[g*spines+cable/h], leaves + 1 + cable%h })
 	return d.build()
 }

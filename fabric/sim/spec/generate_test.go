@@ -57,6 +57,11 @@ func TestCables(t *testing.T) {
 			"group-1 switch-1/2": "group-1 switch-2/2", "group-1 switch-1/3": "group-2 switch-1/3",
 			"group-1 switch-2/3": "group-3 switch-1/3", "group-2 switch-2/3": "group-3 switch-2/3",
 		}},
+		{"dragonfly+", func() (*fabric.Fabric, error) { return dragonflyPlus(2, 2, 1, 1, 0) }, map[string]string{
+			"group-1 leaf-1/1": "node-0001 HCA-1/1", "group-1 leaf-1/2": "group-1 spine-1/1", "group-1 leaf-1/3": "group-1 spine-2/1",
+			"group-1 leaf-2/3": "group-1 spine-2/2", "group-1 spine-1/3": "group-2 spine-1/3", "group-1 spine-2/3": "group-3 spine-1/3",
+			"group-3 spine-2/3": "group-2 spine-2/3",
+		}},
 	} {
 		if diff := cmp.Diff(c.want, peersOf(must(t)(c.build()), c.want)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", c.name, diff)
@@ -115,6 +120,9 @@ func TestLimits(t *testing.T) {
 		{lattice{Dims: []int{32, 32}, Links: 1, Shape: mesh}.Build, "hosts 64 hops apart, more than the 63 of a directed route"},
 		{lattice{Dims: []int{252}, Hosts: 4, Links: 1, Shape: hyperX}.Build, "switches with 255 ports, more than 254"},
 		{func() (*fabric.Fabric, error) { return dragonfly(4, 2, 2, 10) }, "10 groups, but the 8 cables of one lead to no more than 8"},
+		{func() (*fabric.Fabric, error) { return dragonflyPlus(2, 2, 2, 2, 6) }, "6 groups, but the 4 cables of one lead to no more than 4"},
+		{func() (*fabric.Fabric, error) { return dragonflyPlus(4, 200, 55, 1, 1) }, "switches with 255 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return dragonflyPlus(200, 200, 50, 4, 0) }, "more than the 49151 LIDs of a subnet"},
 		{func() (*fabric.Fabric, error) { return randomRegular(4, 4, 0, 1) }, "4 switches, but cables from each to 4 others"},
 		{func() (*fabric.Fabric, error) { return randomRegular(5, 3, 0, 1) }, "5 switches with 3 cables each: the product must be even"},
 		{func() (*fabric.Fabric, error) { return randomRegular(2, 0, 0, 1) }, "switches without ports"},

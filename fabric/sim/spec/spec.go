@@ -181,6 +181,20 @@ var kinds = []TopologyKind{
 		}
 		return dragonfly(a, p, h, groups)
 	}},
+	{"dragonfly+", "groups of leaves and spines, all leaves of a group linked to all its spines, and spines to those of other groups", []Key{
+		{"leaves", "4", "leaves of a group", "leaves=2"},
+		{"spines", "4", "spines of a group", "spines=3"},
+		{"p", "2", "hosts of a leaf", "p=1"},
+		{"h", "1", "cables of a spine to other groups", "h=2"},
+		{"groups", "0", "groups; 0: spines*h+1", "groups=3"},
+	}, func(v *values) (*fabric.Fabric, error) {
+		leaves, spines := v.number("leaves", 1, maxSwitchPorts), v.number("spines", 1, maxSwitchPorts)
+		p, h, groups := v.number("p", 0, maxSwitchPorts), v.number("h", 0, maxSwitchPorts), v.number("groups", 0, maxLIDs)
+		if v.err != nil {
+			return nil, v.err
+		}
+		return dragonflyPlus(leaves, spines, p, h, groups)
+	}},
 	{"random", "switches with random cables, chosen by seed=", []Key{
 		{"n", "16", "switches", "n=8"},
 		{"degree", "4", "cables of each switch to others", "degree=3"},
