@@ -479,20 +479,28 @@ func groups(n, size int) (links []string) {
 	return links
 }
 
-// leafSpineGroups is a dragonfly+: four groups of three leaves and three spines, and a link between each two groups.
-func leafSpineGroups() (links []string) {
-	for g := range 4 {
-		for l := range 3 {
-			links = append(links, fmt.Sprintf("leaf%d-%d/1 node%d_HCA-1/1", g, l, 3*g+l))
-			for s := range 3 {
+// leafSpineGroups is a dragonfly+: n groups of as many leaves as spines, and a link between each two groups.
+func leafSpineGroups(n, size int) (links []string) {
+	for g := range n {
+		for l := range size {
+			links = append(links, fmt.Sprintf("leaf%d-%d/1 node%d_HCA-1/1", g, l, size*g+l))
+			for s := range size {
 				links = append(links, fmt.Sprintf("leaf%d-%d/%d spine%d-%d/%d", g, l, 2+s, g, s, 1+l))
 			}
 		}
 	}
-	for g := range 4 {
+	for g := range n {
 		for h := range g {
-			links = append(links, fmt.Sprintf("spine%d-%d/4 spine%d-%d/4", h, g-h-1, g, 2-(g-h-1)))
+			links = append(links, fmt.Sprintf("spine%d-%d/%d spine%d-%d/%d", h, g-h-1, 1+size, g, size-(g-h), 1+size))
 		}
+	}
+	return links
+}
+
+// circle is a ring of n switches with a host each.
+func circle(n int) (links []string) {
+	for i := range n {
+		links = append(links, fmt.Sprintf("leaf%d/1 node%d_HCA-1/1", i, i), fmt.Sprintf("leaf%d/2 leaf%d/3", i, (i+1)%n))
 	}
 	return links
 }
@@ -536,7 +544,7 @@ func TestRules(t *testing.T) {
 	for h := 1; h <= 8; h++ {
 		planes = append(planes, fmt.Sprintf("leaf1/%d gpu%d_HCA-1/1", h, h), fmt.Sprintf("leaf2/%d gpu%d_HCA-1/2", h, h))
 	}
-	big, fly, pairs, plus := tree(8, 4, 1, 2, "node"), groups(5, 4), groups(5, 2), leafSpineGroups()
+	big, fly, pairs, plus := tree(8, 4, 1, 2, "node"), groups(5, 4), groups(5, 2), leafSpineGroups(4, 3)
 	for _, x := range []struct {
 		name  string
 		links []string
@@ -564,6 +572,16 @@ func TestRules(t *testing.T) {
 		{"a link within a group of two", without(pairs, between(pairs, "leaf2-0", "leaf2-1")), "warning link.uplinks leaf2-0: links to such switches: 2, here and at leaf2-1; most: 3: a cable between the two is missing\n"},
 		{"a link between groups of two", without(pairs, between(pairs, "leaf0-0", "leaf1-1")), "warning link.uplinks leaf0-0: links to such switches: 2, here and at leaf1-1; most: 3: a cable between the two is missing\n"},
 		{"two links of groups of two", without(pairs, between(pairs, "leaf2-0", "leaf2-1"), between(pairs, "leaf0-0", "leaf0-1")), ""}, // not more than three quarters decide
+		{"a ring", circle(12), ""},
+		{"a ring of four", circle(4), ""},
+		{"a link of a ring", without(circle(12), "leaf3/2"), "not judged link.uplinks: leaf3 and leaf4 have a link less than the other 10 switches, which is so in a line, and in a ring without one cable: a cable between the two may be missing\n"},
+		{"a link of a ring of four", without(circle(4), "leaf1/2"), "not judged link.uplinks: leaf1 and leaf2 have a link less than the other 2 switches, which is so in a line, and in a ring without one cable: a cable between the two may be missing\n"},
+		{"two groups of two", append(groups(2, 2), "leaf0-1/3 leaf1-1/3"), ""},
+		{"a link between two groups of two", groups(2, 2), "not judged link.uplinks: leaf0-1 and leaf1-1 have a link less than the other 2 switches, which is so in a line, and in a ring without one cable: a cable between the two may be missing\n"},
+		{"two groups of a dragonfly+", append(leafSpineGroups(2, 2), "spine0-1/3 spine1-0/3"), ""},
+		{"a link between two groups of a dragonfly+", leafSpineGroups(2, 2), "not judged link.uplinks: spine0-1 and spine1-0 have a link less than the other 2 switches, which is too few to know what is usual: a cable between the two may be missing\n"},
+		{"two leaves and two spines", tree(2, 2, 1, 2, "node"), ""},
+		{"a link of two leaves and two spines", without(tree(2, 2, 1, 2, "node"), "leaf2/22"), "not judged link.uplinks: links of leaf2 to spine2: 0; 3 other pairs of switches: 1, which is too few to know what is usual: a cable may be missing\n"},
 		{"a switch of a group is gone", slices.DeleteFunc(slices.Clone(fly), func(l string) bool { return strings.Contains(l, "leaf3-2/") }), "warning link.uplinks leaf3-0: switches of the group of leaf3-0: 3; most such groups: 4\n"},
 		{"groups that differ", without(fly, between(fly, "leaf0-0", "leaf0-1"), between(fly, "leaf1-0", "leaf1-1"), between(fly, "leaf2-0", "leaf2-1"), between(fly, "leaf3-0", "leaf3-1")), ""}, // not more than three quarters decide
 		{"leaves for storage", append(tree(5, 4, 1, 2, "node"), "leaf6/1 disk1_HCA-1/1", "leaf6/21 spine1/30", "leaf7/1 disk2_HCA-1/1", "leaf7/21 spine2/30"), ""},
@@ -592,11 +610,17 @@ func TestRules(t *testing.T) {
 			file := ofFile(t, f)
 			defer file.Close()
 			var got []string
-			for _, f := range audited(t, file, audits.RunOptions{}, "links", "topology").Findings {
+			r := audited(t, file, audits.RunOptions{}, "links", "topology")
+			for _, f := range r.Findings {
 				if f.Check == "topo.parts" { // networks of rails are not connected
 					continue
 				}
 				got = append(got, fmt.Sprintf("%s %s %s: %s\n", f.Severity, f.Check, f.Subject.Name(), f.Message))
+			}
+			for _, u := range r.Unjudged {
+				if u.Check == "link.uplinks" {
+					got = append(got, fmt.Sprintf("not judged %s: %s\n", u.Check, u.Lacked))
+				}
 			}
 			slices.Sort(got)
 			if text := strings.Join(got, ""); text != x.want {
