@@ -96,7 +96,7 @@ func typeCode(t *testing.T, root string, b codeBlock) error {
 	case "yaml":
 		var v any
 		return yaml.Unmarshal([]byte(b.text), &v)
-	case "lua", "toml", "sql": // configurations of editors, and questions to databases
+	case "lua", "toml", "sql", "py", "elisp": // configurations of editors, and questions to databases
 		return nil
 	case "python":
 		path := filepath.Join(t.TempDir(), "x.star")

@@ -107,6 +107,8 @@ func Source(ctx context.Context, in *script.Interpreter, path, src string) ([]Pr
 			c.attribute(n)
 		case *syntax.CallExpr:
 			c.call(n)
+		case *syntax.BinaryExpr:
+			c.sum(n)
 		}
 		return true
 	})
@@ -296,11 +298,15 @@ func (c *checker) call(n *syntax.CallExpr) {
 				id := arg.X.(*syntax.Ident)
 				given[id.Name] = true
 				c.keyword(n, name, params, id)
+				if i := slices.IndexFunc(params, func(p lang.Param) bool { return p.Name == id.Name }); i >= 0 {
+					c.choice(name, params[i], arg.Y)
+				}
 				continue
 			}
 		}
 		if i < len(params) {
 			c.attributeName(params[i], arg)
+			c.choice(name, params[i], arg)
 		}
 		positional++
 	}
@@ -368,6 +374,44 @@ func (c *checker) attributeName(p lang.Param, arg syntax.Expr) {
 	if name, ok := l.Value.(string); ok && mad.ByName(name) == nil {
 		c.report(l.TokenPos, "unknown attribute %q%s", name, fabric.DidYouMean(name, datagrams.AllAttributeNames()))
 	}
+}
+
+// choice checks that a text is one of the words of a parameter that takes a word of a list.
+func (c *checker) choice(callee string, p lang.Param, arg syntax.Expr) {
+	l, ok := arg.(*syntax.Literal)
+	if !ok || p.Kind != lang.KindChoice {
+		return
+	}
+	words := quotedWords(p.Doc)
+	if word, ok := l.Value.(string); ok && len(words) > 0 && !slices.Contains(words, word) {
+		c.report(l.TokenPos, "%s: %s is never %q%s", callee, p.Name, word, fabric.DidYouMean(word, words))
+	}
+}
+
+// sum checks that values of two types can be added.
+func (c *checker) sum(b *syntax.BinaryExpr) {
+	if b.Op != syntax.PLUS {
+		return
+	}
+	x, y := c.plainType(b.X), c.plainType(b.Y)
+	if x == "" || y == "" || x == y || isNumeric(x) && isNumeric(y) {
+		return
+	}
+	c.report(b.OpPos, "%s and %s cannot be added; str() makes a string", x, y)
+}
+
+// plainType returns the type of a text or a number; "": the value is another, or unknown.
+func (c *checker) plainType(e syntax.Expr) string {
+	typ := ""
+	if l, ok := e.(*syntax.Literal); ok {
+		typ = literalType(l)
+	} else {
+		typ = c.inference.Infer(e).TypeName()
+	}
+	if typ == "string" || isNumeric(typ) {
+		return typ
+	}
+	return ""
 }
 
 // callee returns the name and the parameters of a function that is called, nil if unknown.

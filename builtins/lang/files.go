@@ -144,6 +144,9 @@ func (f *Files) Scope() (end func()) {
 	}
 }
 
+// Include makes a directory readable, as one of the command line is.
+func (f *Files) Include(dir string) error { return f.add(dir, true) }
+
 // Forbid prevents scripts from reading a file under any name.
 func (f *Files) Forbid(secret ...fs.FileInfo) { f.secrets = append(f.secrets, secret...) }
 

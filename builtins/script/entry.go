@@ -60,7 +60,7 @@ func ParamType(fn string, i int, param string) string {
 	switch list := passedParams[fn]; {
 	case i < len(list) && list[i][0] == param:
 		return list[i][1]
-	case param == SimParam && strings.HasPrefix(fn, TestPrefix):
+	case param == SimParam && (strings.HasPrefix(fn, TestPrefix) || fn == "scenario"):
 		return "sim"
 	}
 	return ""

@@ -632,9 +632,12 @@ func lspCommand(p *session.Program) *cobra.Command {
 		Use:   "lsp",
 		Short: "Serve an editor: findings, completion and help for scripts (Language Server Protocol)",
 		Long: `Serve an editor by the Language Server Protocol, over standard input and output: the
-findings of check while a script is typed; completion as at the prompt; help on the
-word at the cursor, and the parameters of a call; definitions, also in modules; the
-outline of a script; the format of fmt.
+findings of check while a script is typed, with the correct word as a fix, and unused
+names; completion as at the prompt; help on the word at the cursor, and the parameters
+of a call; definitions, references and new names, also in modules; the outline of a
+script, and names of the workspace; colours and folding; the format of fmt. "fabsh help
+language" has the configuration of editors. A directory of -I is relative to the first
+folder of the workspace.
 
 The editor starts this command. It never runs a script, opens no fabric, and reads only
 the modules beside a script in the editor's workspace, those of -I, and those that are
@@ -649,8 +652,11 @@ Exit status: 0 the editor ended the session; 2 it ended otherwise.`,
 			if p.StdinIsTerminal() {
 				return errors.New("standard input is a terminal; an editor starts this command (fabsh help lsp)")
 			}
-			return withoutFabric(p, func(ctx context.Context, s *session.Session) error {
-				server := &lsp.Server{Interpreter: s.Interpreter, Library: help.Of(s.Runtime), Version: session.Version()}
+			settings := *p.Settings // -I is relative to the workspace, which the editor names later
+			included := settings.Include
+			settings.Include = nil
+			return withoutFabric(p.With(settings), func(ctx context.Context, s *session.Session) error {
+				server := &lsp.Server{Interpreter: s.Interpreter, Library: help.Of(s.Runtime), Version: session.Version(), Include: included}
 				if cache, err := os.UserCacheDir(); err == nil {
 					server.Modules = filepath.Join(cache, "fabsh", "modules")
 				}

@@ -3,9 +3,11 @@ package lsp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf16"
@@ -37,8 +39,13 @@ type document struct {
 	tooLong bool  // the text is not kept
 	starts  []int // offsets of the lines; nil: unknown yet
 	version uint32
-	due     int      // the order of the next check, the largest first; 0: none is due
-	outline *outline // of the last text that had no syntax error
+	due     int // the order of the next check, the largest first; 0: none is due
+
+	outline      *outline // of the text of the last completion that could be parsed
+	replacedText string   // that text, in which the line of the cursor is replaced
+	parsed       *outline // of parsedText; nil: it has a syntax error
+	parsedText   string
+	isParsed     bool
 }
 
 // pathOf returns the path of a file's URI; empty: it is not a file's.
@@ -68,14 +75,6 @@ func (s *Server) didOpen(ctx context.Context, p *protocol.DidOpenTextDocumentPar
 	}
 	s.open[string(uri)] = d
 	return nil, s.change(ctx, d, p.TextDocument.Text, uint32(p.TextDocument.Version))
-}
-
-func (s *Server) didChange(ctx context.Context, p *protocol.DidChangeTextDocumentParams) (any, error) {
-	d, err := s.document(p.TextDocument.URI)
-	if err != nil || len(p.ContentChanges) == 0 {
-		return nil, err
-	}
-	return nil, s.change(ctx, d, p.ContentChanges[len(p.ContentChanges)-1].Text, uint32(p.TextDocument.Version))
 }
 
 func (s *Server) didSave(ctx context.Context, _ *protocol.DidSaveTextDocumentParams) (any, error) {
@@ -118,9 +117,6 @@ func (s *Server) change(ctx context.Context, d *document, text string, version u
 	d.text, d.version, d.starts = text, version, nil
 	if d.dir != "" { // others may load it
 		s.Interpreter.Unsaved[d.path] = text
-	}
-	if o := outlineOf(d.path, text); o != nil {
-		d.outline = o
 	}
 	s.recheck()
 	d.due = 2 // before the others
@@ -245,9 +241,72 @@ func outlineOf(path, text string) *outline {
 	return &outline{file}
 }
 
+// parse returns the outline of a document; nil if it has syntax errors.
+func (d *document) parse() *outline {
+	if !d.isParsed || d.parsedText != d.text {
+		d.parsed, d.parsedText, d.isParsed = outlineOf(d.path, d.text), d.text, true
+	}
+	return d.parsed
+}
+
+// maxRepairs is the number of lines that repaired replaces at most.
+const maxRepairs = 20
+
+// repaired returns the outline of a text in which lines with syntax errors are replaced by statements
+// that do nothing, and the numbers of these lines, from 0; nil: it cannot be repaired. Positions
+// in the other lines are those of the text.
+func repaired(path, text string) (*outline, []int) {
+	if o := outlineOf(path, text); o != nil {
+		return o, nil
+	}
+	fixed, lines := repairedText(path, text)
+	if lines == nil {
+		return nil, nil
+	}
+	return outlineOf(path, fixed), lines
+}
+
+// repairedText is repaired for a text with syntax errors, and returns the text; nil lines: it
+// cannot be repaired.
+func repairedText(path, text string) (string, []int) {
+	if lang.PlainText(path, 1, text) != nil {
+		return "", nil
+	}
+	list := strings.Split(text, "\n")
+	var replaced []int
+	for range maxRepairs {
+		_, err := lang.Dialect.Parse(path, strings.Join(list, "\n"), 0)
+		if err == nil {
+			return strings.Join(list, "\n"), replaced
+		}
+		var wrong syntax.Error
+		if !errors.As(err, &wrong) {
+			return "", nil
+		}
+		at := min(max(int(wrong.Pos.Line)-1, 0), len(list)-1)
+		for at > 0 && (slices.Contains(replaced, at) || strings.TrimSpace(list[at]) == "") {
+			at-- // the error is often noticed after the line that has it
+		}
+		if slices.Contains(replaced, at) {
+			return "", nil
+		}
+		line := strings.TrimRight(list[at], " \t\r")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		list[at] = indent + "pass"
+		if strings.HasSuffix(line, ":") {
+			list[at] = indent + "if True:"
+		}
+		replaced = append(replaced, at)
+	}
+	return "", nil
+}
+
 // around returns the outline of a document without the line of an offset, which is being
 // typed; else the last one without errors; nil: none.
 func (d *document) around(offset int) *outline {
+	if o := d.parse(); o != nil {
+		return o
+	}
 	start := strings.LastIndexByte(d.text[:offset], '\n') + 1
 	end := len(d.text)
 	if n := strings.IndexByte(d.text[offset:], '\n'); n >= 0 {
@@ -255,10 +314,16 @@ func (d *document) around(offset int) *outline {
 	}
 	line := d.text[start:end]
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	for _, text := range []string{d.text, d.text[:start] + indent + "pass" + d.text[end:]} {
-		if o := outlineOf(d.path, text); o != nil {
-			return o
-		}
+	text := d.text[:start] + indent + "pass" + d.text[end:]
+	if d.outline != nil && d.replacedText == text { // while a line is typed, the others are the same
+		return d.outline
+	}
+	if o := outlineOf(d.path, text); o != nil {
+		d.outline, d.replacedText = o, text
+		return o
+	}
+	if o, _ := repaired(d.path, d.text); o != nil {
+		return o
 	}
 	return d.outline
 }
@@ -353,7 +418,7 @@ func (s *Server) symbols(_ context.Context, p *protocol.DocumentSymbolParams) (a
 		return nil, err
 	}
 	list := []protocol.DocumentSymbol{}
-	if o := outlineOf(d.path, d.text); o != nil {
+	if o, _ := repaired(d.path, d.text); o != nil {
 		list = d.symbols(o.file.Stmts, list)
 	}
 	return list, nil

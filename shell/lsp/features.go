@@ -86,10 +86,108 @@ func (s *Server) findings(ctx context.Context, d *document) []check.Problem {
 	}
 	var found []check.Problem
 	err = lang.Protect("lsp", func() (err error) { found, err = check.Source(ctx, in, d.path, d.text); return err })
+	if err == nil {
+		found = append(found, d.repairedFindings(ctx, in)...)
+	}
 	if err != nil && ctx.Err() == nil {
 		found = append(found, check.Problem{Text: err.Error()})
 	}
 	return found
+}
+
+// repairedFindings returns what check finds besides the syntax errors of a document.
+func (d *document) repairedFindings(ctx context.Context, in *script.Interpreter) (list []check.Problem) {
+	if d.parse() != nil {
+		return nil
+	}
+	text, lines := repairedText(d.path, d.text)
+	if lines == nil {
+		return nil
+	}
+	defer func() { in.Sources[d.path] = d.text }()
+	var found []check.Problem
+	if lang.Protect("lsp", func() (err error) { found, err = check.Source(ctx, in, d.path, text); return err }) != nil {
+		return nil
+	}
+	all := strings.Split(d.text, "\n")
+	for _, p := range found {
+		isLost := slices.Contains(lines, int(p.Pos.Line)-1)
+		if name, ok := strings.CutPrefix(p.Text, "undefined: "); ok { // a line that was replaced may define it
+			name, _, _ = strings.Cut(name, " ")
+			isLost = isLost || slices.ContainsFunc(lines, func(i int) bool { return strings.Contains(all[i], name) })
+		}
+		if !isLost {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// unused returns the names of functions and loads that nothing uses.
+func (d *document) unused() (list []*syntax.Ident) {
+	o := d.parse()
+	if o == nil {
+		return nil
+	}
+	uses := map[*syntax.Ident]int{}
+	o.identifiers(func(_, first *syntax.Ident) { uses[first]++ })
+	add := func(id *syntax.Ident, few bool) {
+		if few && !strings.HasPrefix(id.Name, "_") {
+			list = append(list, id)
+		}
+	}
+	for _, stmt := range o.file.Stmts {
+		switch n := stmt.(type) {
+		case *syntax.LoadStmt:
+			for _, to := range n.To {
+				add(to, uses[to] <= 1)
+			}
+		case *syntax.DefStmt:
+			syntax.Walk(n, func(n syntax.Node) bool {
+				if a, ok := n.(*syntax.AssignStmt); ok && a.Op == syntax.EQ {
+					if id, ok := a.LHS.(*syntax.Ident); ok {
+						add(id, uses[id] == 1) // 0: another assignment comes before it
+					}
+				}
+				return true
+			})
+		}
+	}
+	return list
+}
+
+// findingCodes are kinds of findings, by a part of the message, the first that fits; the code of others is
+// check.
+var findingCodes = []struct{ part, code string }{
+	{"undefined: ", "undefined"}, {"unexpected keyword argument", "argument"}, {"missing argument", "argument"}, {"want at most", "argument"},
+	{"is never ", "value"}, {"cannot be added", "type"}, {"unknown attribute", "attribute"}, {"has no attribute", "attribute"}, {"has no .", "attribute"}, {"cannot load", "load"}, {"got ", "syntax"},
+}
+
+// codeOf returns the kind of a finding.
+func codeOf(text string) string {
+	for _, c := range findingCodes {
+		if strings.Contains(text, c.part) {
+			return c.code
+		}
+	}
+	return "check"
+}
+
+// helpPage is what a finding links to: the help of check, as a file that an editor opens.
+func (s *Server) helpPage() protocol.URI {
+	if s.Modules == "" {
+		return ""
+	}
+	s.helpOnce.Do(func() {
+		text := s.page("check")
+		if text == "" {
+			return
+		}
+		if file, err := s.copyOf("@help//check.txt", text+"\n"); err == nil {
+			s.helpURI = protocol.URI(uriOf(file))
+		}
+	})
+	return s.helpURI
 }
 
 // refuse sends the reason that a document is not checked.
@@ -107,7 +205,15 @@ func (s *Server) publish(ctx context.Context, d *document, found []check.Problem
 		for end < len(d.text) && check.IsWordByte(d.text[end]) {
 			end++
 		}
-		list = append(list, protocol.Diagnostic{Range: d.span(start, max(end, min(start+1, len(d.text)))), Severity: protocol.DiagnosticSeverityError, Source: "fabsh", Message: f.Text})
+		one := protocol.Diagnostic{Range: d.span(start, max(end, min(start+1, len(d.text)))), Severity: protocol.DiagnosticSeverityError, Code: codeOf(f.Text), Source: "fabsh", Message: f.Text}
+		if page := s.helpPage(); page != "" {
+			one.CodeDescription = &protocol.CodeDescription{Href: page}
+		}
+		list = append(list, one)
+	}
+	for _, id := range d.unused() {
+		at := d.at(id.NamePos)
+		list = append(list, protocol.Diagnostic{Range: d.span(at, at+len(id.Name)), Severity: protocol.DiagnosticSeverityHint, Code: "unused", Source: "fabsh", Message: id.Name + " is unused", Tags: []protocol.DiagnosticTag{protocol.DiagnosticTagUnnecessary}})
 	}
 	slices.SortStableFunc(list, func(a, b protocol.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))
@@ -269,7 +375,25 @@ func (s *Server) hover(_ context.Context, p *protocol.HoverParams) (any, error) 
 		return nil, nil
 	}
 	over := d.span(start, end)
-	return &protocol.Hover{Contents: protocol.MarkupContent{Kind: protocol.PlainText, Value: text}, Range: &over}, nil
+	if !s.markdown {
+		return &protocol.Hover{Contents: protocol.MarkupContent{Kind: protocol.PlainText, Value: text}, Range: &over}, nil
+	}
+	return &protocol.Hover{Contents: protocol.MarkupContent{Kind: protocol.Markdown, Value: markdownOf(text)}, Range: &over}, nil
+}
+
+// markdownOf returns a page of help in Markdown: its first line, a signature or a name, as code, and
+// the rest as it is.
+func markdownOf(text string) string {
+	first, rest, _ := strings.Cut(text, "\n")
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	out := fence + "python\n" + first + "\n" + fence
+	if rest = strings.Trim(rest, "\n"); rest != "" {
+		out += "\n\n" + fence + "text\n" + rest + "\n" + fence
+	}
+	return out
 }
 
 // help returns help on the word of a text from start to end; empty: none.
@@ -301,6 +425,9 @@ func (s *Server) help(c *check.Completer, text string, start, end int) string {
 		return lang.Prose(lang.ModuleHelp(m), helpWidth)
 	}
 	if typ == "" || !slices.Contains(check.AttrNames(typ), word) && len(check.AttrNames(typ)) == 0 {
+		if inferred := cmp.Or(of.Type, typ); inferred != "" {
+			return word + ": " + inferred
+		}
 		return ""
 	}
 	return word + ": " + typ + "\n\n" + s.page(typ)
@@ -348,7 +475,7 @@ func (s *Server) definition(ctx context.Context, p *protocol.DefinitionParams) (
 	if err != nil {
 		return nil, err
 	}
-	o := outlineOf(d.path, d.text)
+	o := d.parse()
 	if o == nil {
 		return nil, nil // positions are known only without syntax errors
 	}

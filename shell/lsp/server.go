@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,8 @@ type Server struct {
 	// a definition in one; empty: it cannot.
 	Modules string
 	Version string
+	// Include are the directories of -I that are relative to the first folder of the workspace.
+	Include []string
 
 	conn     jsonrpc2.Conn
 	queue    chan *request
@@ -43,12 +46,16 @@ type Server struct {
 	callsMu  sync.Mutex                              // guards calls
 	calls    map[jsonrpc2.ID]*request                // without their responses
 
-	mu      sync.Mutex // held by the method or the check that runs
-	folders []string   // the workspace, absolute
-	open    map[string]*document
-	dirty   chan struct{} // a document has changed
-	stopped bool          // the editor has requested shutdown
-	end     func(error)   // ends the session; nil: as the protocol requires
+	mu       sync.Mutex // held by the method or the check that runs
+	folders  []string   // the workspace, absolute
+	missing  []string   // directories of -I that do not exist
+	markdown bool       // the editor shows Markdown
+	helpOnce sync.Once
+	helpURI  protocol.URI // of the page about findings; "": none
+	open     map[string]*document
+	dirty    chan struct{} // a document has changed
+	stopped  bool          // the editor has requested shutdown
+	end      func(error)   // ends the session; nil: as the protocol requires
 }
 
 // Serve serves the editor at in and out until it ends the session or closes in. The error
@@ -105,7 +112,7 @@ func of[P any](fn func(*Server, context.Context, *P) (any, error)) method {
 // methods are the methods of the protocol that the server has.
 var methods = map[string]method{
 	protocol.MethodInitialize:                         of((*Server).initialize),
-	protocol.MethodInitialized:                        ignored,
+	protocol.MethodInitialized:                        of((*Server).initialized),
 	protocol.MethodShutdown:                           func(s *Server, _ context.Context, _ json.RawMessage) (any, error) { s.stopped = true; return nil, nil },
 	protocol.MethodTextDocumentDidOpen:                of((*Server).didOpen),
 	protocol.MethodTextDocumentDidChange:              of((*Server).didChange),
@@ -120,6 +127,14 @@ var methods = map[string]method{
 	protocol.MethodTextDocumentDefinition:             of((*Server).definition),
 	protocol.MethodTextDocumentDocumentSymbol:         of((*Server).symbols),
 	protocol.MethodTextDocumentFormatting:             of((*Server).formatting),
+	protocol.MethodTextDocumentReferences:             of((*Server).references),
+	protocol.MethodTextDocumentDocumentHighlight:      of((*Server).highlight),
+	protocol.MethodTextDocumentPrepareRename:          of((*Server).prepareRename),
+	protocol.MethodTextDocumentRename:                 of((*Server).rename),
+	protocol.MethodWorkspaceSymbol:                    of((*Server).workspaceSymbols),
+	protocol.MethodTextDocumentFoldingRange:           of((*Server).folding),
+	protocol.MethodSemanticTokensFull:                 of((*Server).semanticTokens),
+	protocol.MethodTextDocumentCodeAction:             of((*Server).codeActions),
 	protocol.MethodSetTrace:                           ignored,
 }
 
@@ -164,6 +179,13 @@ func (s *Server) handle(ctx context.Context, r *request) {
 type initializeParams struct {
 	RootURI          string                     `json:"rootUri"`
 	WorkspaceFolders []protocol.WorkspaceFolder `json:"workspaceFolders"`
+	Capabilities     struct {
+		TextDocument struct {
+			Hover struct {
+				ContentFormat []protocol.MarkupKind `json:"contentFormat"`
+			} `json:"hover"`
+		} `json:"textDocument"`
+	} `json:"capabilities"`
 }
 
 func (s *Server) initialize(_ context.Context, p *initializeParams) (any, error) {
@@ -171,21 +193,57 @@ func (s *Server) initialize(_ context.Context, p *initializeParams) (any, error)
 	for _, f := range append(p.WorkspaceFolders, protocol.WorkspaceFolder{URI: p.RootURI}) {
 		s.addFolder(f)
 	}
+	s.markdown = slices.Contains(p.Capabilities.TextDocument.Hover.ContentFormat, protocol.Markdown)
+	s.addIncluded()
 	return &protocol.InitializeResult{
 		Capabilities: protocol.ServerCapabilities{
-			TextDocumentSync:           protocol.TextDocumentSyncOptions{OpenClose: true, Change: protocol.TextDocumentSyncKindFull, Save: &protocol.SaveOptions{}},
+			TextDocumentSync:           protocol.TextDocumentSyncOptions{OpenClose: true, Change: protocol.TextDocumentSyncKindIncremental, Save: &protocol.SaveOptions{}},
 			CompletionProvider:         &protocol.CompletionOptions{TriggerCharacters: []string{".", `"`, "'", "/"}},
 			HoverProvider:              true,
 			SignatureHelpProvider:      &protocol.SignatureHelpOptions{TriggerCharacters: []string{"(", ","}},
 			DefinitionProvider:         true,
 			DocumentSymbolProvider:     true,
 			DocumentFormattingProvider: true,
+			ReferencesProvider:         true,
+			DocumentHighlightProvider:  true,
+			RenameProvider:             &protocol.RenameOptions{PrepareProvider: true},
+			WorkspaceSymbolProvider:    true,
+			FoldingRangeProvider:       true,
+			CodeActionProvider:         &protocol.CodeActionOptions{CodeActionKinds: []protocol.CodeActionKind{protocol.QuickFix}},
+			SemanticTokensProvider: map[string]any{
+				"legend": map[string]any{"tokenTypes": tokenTypes, "tokenModifiers": []string{}}, "full": true,
+			},
 			Workspace: &protocol.ServerCapabilitiesWorkspace{
 				WorkspaceFolders: &protocol.ServerCapabilitiesWorkspaceFolders{Supported: true, ChangeNotifications: true},
 			},
 		},
 		ServerInfo: &protocol.ServerInfo{Name: "fabsh", Version: s.Version},
 	}, nil
+}
+
+// addIncluded lets scripts load from the directories of -I.
+func (s *Server) addIncluded() {
+	for _, dir := range s.Include {
+		if !filepath.IsAbs(dir) && len(s.folders) > 0 {
+			dir = filepath.Join(s.folders[0], dir)
+		}
+		if err := s.Interpreter.Runtime.Files.Include(dir); err != nil {
+			s.missing = append(s.missing, dir)
+			continue
+		}
+		s.Interpreter.Include = append(s.Interpreter.Include, dir)
+	}
+}
+
+// initialized warns of directories of -I that do not exist.
+func (s *Server) initialized(ctx context.Context, _ *protocol.InitializedParams) (any, error) {
+	for _, dir := range s.missing {
+		err := s.conn.Notify(ctx, protocol.MethodWindowShowMessage, &protocol.ShowMessageParams{Type: protocol.MessageTypeWarning, Message: "fabsh: -I " + dir + ": no such directory; scripts cannot load from it"})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // addFolder adds a folder to the workspace.
@@ -386,6 +444,15 @@ func (s *stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 			return nil, 0, err
 		}
 		length, err := s.header()
+		if errors.Is(err, errFraming) { // the next message begins at the next header
+			if err = s.refuse(nil, jsonrpc2.ParseError, err.Error()); err == nil {
+				err = s.skip()
+			}
+			if err == nil {
+				continue
+			}
+			return nil, 0, err
+		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 				s.refuse(nil, jsonrpc2.ParseError, err.Error())
@@ -431,7 +498,7 @@ func (s *stream) header() (length int64, err error) {
 		line, err := s.in.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return 0, errors.New("message header: line too long; " + framing)
+			return 0, fmt.Errorf("message header: line too long: %w", errFraming)
 		case errors.Is(err, io.EOF) && first && len(line) == 0:
 			return 0, io.EOF
 		case err != nil:
@@ -440,7 +507,7 @@ func (s *stream) header() (length int64, err error) {
 		name, value, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), ":")
 		switch {
 		case name == "" && length < 0:
-			return 0, errors.New("message header: no Content-Length; " + framing)
+			return 0, fmt.Errorf("message header: no Content-Length: %w", errFraming)
 		case name == "":
 			return length, nil
 		case !strings.EqualFold(name, jsonrpc2.HdrContentLength):
@@ -448,14 +515,33 @@ func (s *stream) header() (length int64, err error) {
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		if err != nil || n < 0 || n > maxSkipped || length >= 0 && n != length {
-			return 0, fmt.Errorf("message header: invalid Content-Length %q; %s", strings.TrimSpace(value), framing)
+			return 0, fmt.Errorf("message header: invalid Content-Length %q: %w", strings.TrimSpace(value), errFraming)
 		}
 		length = n
 	}
 }
 
-// framing is the remedy if the begin of the next message is unknown.
-const framing = "restart the server: it cannot find the next message"
+// errFraming is in the error of a header that does not give the length of its message.
+var errFraming = errors.New("skipped until the next Content-Length")
+
+// maxGarbage is how much is skipped to find the next header, in bytes.
+const maxGarbage = 64 << 20
+
+// skip reads until the next header.
+func (s *stream) skip() error {
+	const name = jsonrpc2.HdrContentLength + ":"
+	for range maxGarbage {
+		begin, err := s.in.Peek(len(name))
+		if err != nil {
+			return within(err)
+		}
+		if strings.EqualFold(string(begin), name) {
+			return nil
+		}
+		s.in.Discard(1)
+	}
+	return fmt.Errorf("no message in %d bytes; restart the server", maxGarbage)
+}
 
 // decode returns the message in a text, or its refusal.
 func decode(text []byte) (jsonrpc2.Message, *errorResponse) {

@@ -148,7 +148,7 @@ func (e *editor) at(name, text string) map[string]any {
 func TestSession(t *testing.T) {
 	e := start(t, nil)
 	for _, x := range []struct{ method, want string }{
-		{"textDocument/references", "unsupported method textDocument/references"},
+		{"textDocument/implementation", "unsupported method textDocument/implementation"},
 		{protocol.MethodTextDocumentHover, "lsp: file:///nowhere.star is not open"},
 	} {
 		_, err := e.conn.Call(context.Background(), x.method, map[string]any{"textDocument": map[string]any{"uri": "file:///nowhere.star"}}, nil)
@@ -194,7 +194,7 @@ func framed(messages ...string) string {
 }
 
 // TestMalformed: what is not a message is answered by an error, and the next message is read.
-// Without the length of a message the session ends.
+// Without the length of a message, the next header is searched.
 func TestMalformed(t *testing.T) {
 	const (
 		parse   = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"malformed JSON"}}`
@@ -203,7 +203,6 @@ func TestMalformed(t *testing.T) {
 		call    = `{"jsonrpc":"2.0","id":"last","method":"nothing"}`
 		answer  = `{"jsonrpc":"2.0","error":{"code":-32601,"message":"unsupported method nothing"},"id":"last"}`
 		end     = "lsp: the editor closed the connection without ending the session"
-		lost    = "; restart the server: it cannot find the next message"
 	)
 	numbered := strings.Replace(invalid, "null", "1", 1)
 	for _, x := range []struct{ input, response, err string }{
@@ -226,13 +225,13 @@ func TestMalformed(t *testing.T) {
 		{framed(`{"jsonrpc":"2.0","id":99999999999,"method":"shutdown"}`), badID, end},
 		{framed(`"` + strings.Repeat("x", maxMessage) + `"`), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message of 16777218 bytes, more than 16777216; send less"}}`, end},
 		{"no header\r\ncontent-length: 1\r\nX: y\r\n\r\n7", invalid, end},
-		{"GET / HTTP/1.1\r\n\r\n", "no Content-Length", "lsp: message header: no Content-Length" + lost},
-		{"\r\n", "no Content-Length", "lsp: message header: no Content-Length" + lost},
-		{"Content-Length: -3\r\n\r\n", `"-3\"`, "lsp: message header: invalid Content-Length \"-3\"" + lost},
-		{"Content-Length: x\r\n\r\n", `"x\"`, "lsp: message header: invalid Content-Length \"x\"" + lost},
-		{"Content-Length: 99999999999\r\n\r\n", `"99999999999\"`, "lsp: message header: invalid Content-Length \"99999999999\"" + lost},
-		{"Content-Length: 2\r\nContent-Length: 3\r\n\r\n", `"3\"`, "lsp: message header: invalid Content-Length \"3\"" + lost},
-		{strings.Repeat("x", 5000), "line too long", "lsp: message header: line too long" + lost},
+		{"GET / HTTP/1.1\r\n\r\n", "no Content-Length", end},
+		{"\r\n", "no Content-Length", end},
+		{"Content-Length: -3\r\n\r\n", `"-3\"`, end},
+		{"Content-Length: x\r\n\r\n", `"x\"`, end},
+		{"Content-Length: 99999999999\r\n\r\n", `"99999999999\"`, end},
+		{"Content-Length: 2\r\nContent-Length: 3\r\n\r\n", `"3\"`, end},
+		{strings.Repeat("x", 5000), "line too long", end},
 	} {
 		var out strings.Builder
 		s := &Server{Interpreter: newSession(t).Interpreter}
@@ -240,7 +239,8 @@ func TestMalformed(t *testing.T) {
 		if err == nil || err.Error() != x.err {
 			t.Errorf("%.60q: got %v, want %s", x.input, err, x.err)
 		}
-		if want := framed(x.response, answer); x.err == end && out.String() != want || !strings.Contains(out.String(), x.response) {
+		want := framed(x.response, answer)
+		if isWhole := x.response[0] == '{'; isWhole && out.String() != want || !strings.Contains(out.String(), x.response) || !strings.HasSuffix(out.String(), framed(answer)) {
 			t.Errorf("%.60q: got %s, want %s", x.input, out.String(), want)
 		}
 	}
