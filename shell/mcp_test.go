@@ -111,14 +111,14 @@ func TestMCPProgram(t *testing.T) {
 			t.Errorf("%s: description of %d bytes", tool.Name, len(tool.Description))
 		}
 	}
-	if diff := cmp.Diff("accept audit cabling diff help history plan report route_verify run topology", strings.Join(names, " ")); diff != "" {
+	if diff := cmp.Diff("accept audit cabling diff find help history impact more plan remedy report route_verify run snapshots topology trace", strings.Join(names, " ")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"script": "len(discover().nodes)"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"schema":"mcp_result/1","status":0,"meaning":"clean","fabric_data":{"values":[4]}}`
+	want := `{"schema":"mcp_result/2","status":0,"meaning":"clean","age_s":0,"fabric_data":{"values":[4]}}`
 	if text := got.Content[0].(*mcp.TextContent).Text; text != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
@@ -299,7 +299,7 @@ func TestMCPMemory(t *testing.T) {
 		t.Skip("takes gigabytes")
 	}
 	const message = "memory limit of 200 MiB exceeded by the script"
-	const restarted = "the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory"
+	const restarted = "the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or select in the script"
 	deep := "x = []\nfor _ in range(3000000):\n    x = [x]\n"
 	refused := []struct{ script, want string }{
 		{"x = []\nwhile True:\n    x.append(\"a\" * 1000000 + str(len(x)))", message},

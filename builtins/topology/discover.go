@@ -308,6 +308,13 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Recent != nil && s.Current == nil && o.Around.Hops() == 0 && o.Hops == 0 {
+		if recent := s.Recent(); recent != nil {
+			s.Current, s.swept = NewFabric(recent), true
+			reportProblems(f, recent)
+			return s.Current, nil
+		}
+	}
 	var found *fabric.Fabric
 	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")

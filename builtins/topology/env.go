@@ -77,6 +77,10 @@ type Facts struct {
 	// BeforeSweep is called before each sweep; it may wait, and an error prevents the sweep.
 	// Nil: nothing is called.
 	BeforeSweep func(context.Context) error
+	// Recent returns a whole fabric that the first sweep of the session returns instead of
+	// sweeping; nil, and its result nil: it sweeps. With Recent, a target by name sweeps if no
+	// fabric is known.
+	Recent func() *fabric.Fabric
 
 	// History is where Loaded is from, if it is the fabric at a time of a history; else nil.
 	History *HistorySource

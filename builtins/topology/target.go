@@ -343,6 +343,13 @@ func (r *Resolver) named(name string) Target {
 	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || !hasName(f.Fabric, name)) {
 		return missingTarget(name, "no node is named %q; a LID is a number, %d, not a string (int(%[1]q) converts it)", name, lid)
 	}
+	if env := EnvOf(r.Call.Runtime()); f == nil && env.Recent != nil && env.Engine != nil {
+		found, err := sweep(r.Call, env.SweepOptions())
+		if err != nil {
+			return Target{Label: name, name: name, Port: NoPortGiven, Err: err}
+		}
+		f = found
+	}
 	if f == nil {
 		return missingTarget(name, "unknown name %q: no fabric is known; run discover() first", name)
 	}

@@ -107,6 +107,9 @@ const (
 	smpDataSize  = 64
 )
 
+// IsSnapshot reports whether the begin of a file is that of a snapshot.
+func IsSnapshot(begin []byte) bool { return bytes.HasPrefix(begin, []byte(snapshotMagic)) }
+
 // WriteSnapshot writes f with its tables and answers. The output is deterministic: a fabric always
 // gives equal bytes.
 func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {

@@ -24,6 +24,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 	"fabsh/mad/umad"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
@@ -115,9 +116,9 @@ func auditCapability(p *session.Program) *capability[*auditOptions] {
 			return audits.WrapReport(results.latest, s.Format, false), err
 		},
 		tool: "audit",
-		doc:  "Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
+		doc:  "For \"is anything wrong?\", \"are there bad links or errors?\", \"why is node-0012 slow?\" (with node), \"is the fabric healthy?\" Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
 		words: []mcp.Param{
-			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + docsOf(script.Audits) + "; or .star files below a directory of -I"},
+			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + strings.Replace(docsOf(script.Audits), "host, ", "", 1) + "; or .star files below a directory of -I"},
 			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),
 		},
 		take: agentAudits(),
@@ -131,6 +132,7 @@ type auditOptions struct {
 	deep, eachPort, verbose bool
 
 	baseline, cache, out, job, subnet string
+	node                              string // only findings of it
 	failOn                            audit.Severity
 	nodes                             nodesOptions
 	rail                              string // with --each-port: the port in use
@@ -146,6 +148,7 @@ func (o *auditOptions) params() params {
 	return append(params{
 		{name: "list", to: new(bool), doc: "list the shipped audits", withheld: listsNames},
 		{name: "deep", to: &o.deep, doc: "read whole tables too: in the named audits, or in all"},
+		{name: "node", to: &o.node, doc: "report only findings of the node or host `NAME`, and of its links"},
 		{name: "load-cache", to: &o.cache, file: true, doc: "do not sweep: read the fabric from `FILE`, a snapshot or the cache of ibnetdiscover, as long as its nodes keep their LIDs; for audits of counters", withheld: "each call sweeps"},
 		{name: "baseline", to: &o.baseline, file: true, doc: "report only findings that `FILE`, a snapshot or topology, does not have"},
 		{name: "fail-on", values: audit.Severities, doc: "exit with 1 if a finding has this `SEVERITY` or a higher one: " + strings.Join(audit.Severities, ", ") + " (default: warning)", to: func(text string) (err error) {
@@ -279,6 +282,11 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 	if err != nil {
 		return err
 	}
+	if o.node != "" {
+		if err := onlyOf(report, o.node); err != nil {
+			return err
+		}
+	}
 	report.Rail = o.rail
 	results.latest = report
 	addFindings(ctx, s, options.Job, report, options.Baseline != nil)
@@ -295,6 +303,54 @@ func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *
 		}
 	}
 	return session.Exit(audits.RunStatus(report, o.failOn))
+}
+
+// onlyOf removes the findings that are not of a node or host, or of its links.
+func onlyOf(report *audit.Report, name string) error {
+	f := report.Model
+	if f == nil {
+		return &session.HostError{Err: errors.New("--node: the fabric is unknown")}
+	}
+	var nodes []*fabric.Node
+	n, err := f.FindNode(name)
+	var several *fabric.NameError
+	switch {
+	case err == nil:
+		nodes = append(nodes, n)
+	case errors.As(err, &several) && len(several.Nodes) > 0:
+		nodes = several.Nodes
+	default:
+		return fmt.Errorf("--node: %w", err)
+	}
+	guids := map[mad.GUID]bool{}
+	for _, n := range nodes {
+		guids[n.GUID()] = true
+	}
+	isOf := func(s audit.Subject) bool {
+		return slices.ContainsFunc(s.Ends, func(e audit.End) bool {
+			if guids[e.Node] {
+				return true
+			}
+			for _, far := range f.NodeByGUID(e.Node) {
+				if e.Num <= 0 {
+					continue
+				}
+				// a finding of a link may be at its other end
+				if p := far.Port(e.Num); p != nil && p.Peer() != nil && guids[p.Peer().Node().GUID()] {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	all := len(report.Findings)
+	report.Findings = slices.DeleteFunc(slices.Clone(report.Findings), func(x audit.Finding) bool {
+		return !isOf(x.Subject) && !slices.ContainsFunc(x.Members, isOf)
+	})
+	if left := all - len(report.Findings); left > 0 {
+		report.Note("only of %s: %s of other nodes left out", name, plural.Count(left, "finding", "findings"))
+	}
+	return nil
 }
 
 // loadBaseline reads a fabric from a file that the session may read: the one to compare with, or

@@ -78,7 +78,7 @@ be read; 3 something was not read, or the fabric or this host failed.`,
 			return compareCabling(ctx, p, s, o)
 		},
 		tool:  "cabling",
-		doc:   "The members of an action are those of cabling_action.",
+		doc:   "Is the cabling as planned? The members of an action are those of cabling_action.",
 		words: []mcp.Param{{Name: "plan", Kind: mcp.KindTexts, Required: true, Doc: "the files of the plan of cables" + theFile}},
 		take: func(_ context.Context, _ *session.Session, a mcp.Arguments, o *cablingOptions) error {
 			o.plans = a.Texts("plan")

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +17,7 @@ import (
 	"fabsh/builtins/help"
 	"fabsh/builtins/program"
 	"fabsh/builtins/script"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
@@ -28,51 +27,69 @@ import (
 func mcpCommand(p *session.Program, newRoot func(*session.Program) *cobra.Command) *cobra.Command {
 	o := mcp.ServerOptions{Datagrams: mcp.DefaultDatagrams, SweepInterval: mcp.DefaultSweepInterval, Waiting: mcp.DefaultWaiting}
 	every := session.Duration{Unit: time.Second, Units: "seconds", Value: o.SweepInterval}
-	isWorker := false
+	var served mcpServing
 	c := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve agents over standard input and output (Model Context Protocol), read-only",
+		Short: "Serve agents (Model Context Protocol) over standard input and output, or HTTP; read-only",
 		Long: `Serve agents: programs with a language model that speak the Model Context Protocol
 (MCP). A client starts fabsh mcp and exchanges messages with it over standard input and
-output, a line for each; "fabsh help mcp-server" shows its configuration.
+output, a line for each; "fabsh help mcp-server" shows its configuration. With --listen
+clients connect by streamable HTTP, at /mcp; /metrics has the metrics of the server
+itself. An address other than loopback requires TLS and passwords (--web.config.file),
+and requests of pages of other sites are refused.
 
-Tools: run (a script in Starlark), audit, report, diff, topology, route_verify, plan,
-history and help. Resources: the reference, the schemas of values, the guides, the examples and the
-latest sweep. Prompts: why a link is bad, and what has changed.
+Tools: find (nodes, hosts and ports by name), trace (a path), impact (of a loss), audit,
+report, remedy (a plan only), diff, snapshots, history, topology, cabling, accept,
+route_verify, plan, run (a script in Starlark), more (the rest of an answer) and help. --without removes tools or the sets
+scripts (run), plans (plan, remedy) and files (diff, snapshots, history, cabling, accept).
+Resources: the reference, the schemas of values, the guides, the examples, the latest
+sweep, nodes and help topics by name, and the use of the server. Prompts: the five most
+frequent questions.
 
 Nothing changes the fabric: the engine sends only requests that read, without keys, and
---write is refused. plan returns a plan and its proof; no tool applies it. Scripts and
+--write is refused. plan and remedy return a plan; no tool applies it. Scripts and
 tools read only what is part of fabsh, and files below the directories of -I; nothing is
 written, and no state is kept. All tools use the fabric of -F.
+
+The latest sweep is used again for 60 s, or for max_age of a call; each answer has the
+age of its sweep. An answer has at most 6 KB: lists are shortened to 20 rows, and more
+pages through them.
 
 One call runs at a time. Each is limited in time (--deadline, default 2m), memory
 (--memory), steps of a script (--max-steps, default 200000000) and output (64 KiB).
 If one step of a script takes all memory, or minutes, or the process that serves is
-killed, the server starts again, at most once a minute: the call fails, and the latest
-sweep and the count of --datagrams are lost.
+killed, the server starts again, at most once a minute: the call fails; the latest
+sweep and the count of --datagrams are kept.
 Names and other texts of the fabric are in fabric_data of a result and nowhere else.`,
 		Example: `  fabsh -F sim mcp
-  fabsh -I /srv/fabric/policies -F umad:mlx5_0/1 mcp --sweep-interval 30s`,
+  fabsh -I /srv/fabric/policies -F umad:mlx5_0/1 mcp --sweep-interval 30s --without scripts
+  fabsh mcp --listen 127.0.0.1:9317 --log-calls`,
 		Args: atMost(0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.SweepInterval = every.Value
-			if err := checkMCP(p, o); err != nil {
+			if err := cmp.Or(checkMCP(p, o), served.check()); err != nil {
 				return err
 			}
-			if !isWorker {
-				return superviseMCP(p)
+			if !served.isWorker {
+				return superviseMCP(p, &served)
 			}
 			go leaveWithSupervisor()
-			return serveMCP(p, newRoot(p.Typed(nil)), o)
+			return serveMCP(p, newRoot(p.Typed(nil)), o, &served)
 		},
 	}
 	f := c.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.Datagrams, "datagrams", o.Datagrams, "send at most `N` datagrams per minute; a call that would exceed that is stopped")
 	f.Var(&every, "sweep-interval", "sweep the fabric at most once in `TIME`: seconds, or a duration such as 500ms; a call waits for its turn")
-	f.BoolVar(&isWorker, workerFlag, false, "serve in this process, without a supervisor")
+	f.StringArrayVar(&served.listen, "listen", nil, "serve by streamable HTTP at `ADDRESS` instead of standard input and output, such as 127.0.0.1:9317 (repeatable)")
+	f.StringVar(&served.config, "web.config.file", "", "read TLS, passwords and limits from `FILE`, the \"web configuration\" of Prometheus' exporter-toolkit")
+	f.StringSliceVar(&o.Without, "without", nil, "do not offer the tools `NAMES`, or sets of them: scripts, plans, files")
+	f.BoolVar(&served.logCalls, "log-calls", false, "write a line of JSON for each call to standard error: who, what, status, time, datagrams")
+	f.BoolVar(&served.isWorker, workerFlag, false, "serve in this process, without a supervisor")
 	f.MarkHidden(workerFlag)
 	f.IntVar(&o.Waiting, "queue", o.Waiting, "let `N` calls wait while one runs, and refuse more")
+	c.RegisterFlagCompletionFunc("without", cobra.FixedCompletions(toolSets, cobra.ShellCompDirectiveNoFileComp))
+	c.MarkFlagFilename("web.config.file")
 	return c
 }
 
@@ -111,19 +128,16 @@ func checkMCP(p *session.Program, o mcp.ServerOptions) error {
 	case o.Waiting < 0:
 		return errors.New("--queue: want 0 or more")
 	}
-	return p.Settings.Check()
-}
-
-// serveMCP serves the client at standard input and output. It ends with the input.
-func serveMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) error {
-	server, err := newMCP(p, root, o)
-	if err != nil {
-		return err
+	known := slices.Clone(toolSets)
+	for _, t := range agentTools(p, &cobra.Command{}, nil) {
+		known = append(known, t.Name)
 	}
-	err = p.Interrupts.Run(func(ctx context.Context) error {
-		return server.Serve(ctx, mcp.Stdio(p.Stdin, p.Console.Out()))
-	})
-	return errors.Join(err, server.Close())
+	for _, name := range o.Without {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--without: unknown tool %q%s; supported: %s", fabric.Clip(name), fabric.DidYouMean(name, known), strings.Join(known, ", "))
+		}
+	}
+	return p.Settings.Check()
 }
 
 // leaveWithSupervisor ends the process when its supervisor is gone, even killed: after the time in
@@ -138,6 +152,10 @@ func leaveWithSupervisor() {
 // newMCP returns a server with all that fabsh mcp offers.
 func newMCP(p *session.Program, root *cobra.Command, o mcp.ServerOptions) (server *mcp.Server, err error) {
 	o.Tools = append(o.Tools, agentTools(p, root, func() *mcp.Server { return server })...)
+	o.Topics = sync.OnceValue(func() (list []string) {
+		withLibrary(p, root, func(l *help.Library) error { list = l.Topics(""); return nil })
+		return list
+	})
 	server, err = mcp.New(context.Background(), p, o)
 	return server, err
 }
@@ -154,16 +172,33 @@ const theFile = " (a file below a directory of -I)"
 
 // agentTools returns the tools of fabsh mcp.
 func agentTools(p *session.Program, root *cobra.Command, server func() *mcp.Server) []mcp.Tool {
-	tools := []mcp.Tool{scriptTool(), helpTool(p, root), historyTool(p)}
+	tools := slices.Concat(reportTools(), []mcp.Tool{scriptTool(), helpTool(p, root), historyTool(p), snapshotsTool(p)})
 	for _, t := range commandTools(p, server) {
 		tools = append(tools, t.Tool)
+	}
+	for i := range tools {
+		t := &tools[i]
+		switch t.Name {
+		case "run":
+			t.Set = "scripts"
+		case "plan", "remedy":
+			t.Set = "plans"
+			t.Fresh = true
+		case "diff", "snapshots", "history", "cabling", "accept":
+			t.Set = "files"
+			t.Fresh = t.Name != "history"
+			t.NoFabric = t.Name == "history"
+		}
 	}
 	return tools
 }
 
+// toolSets are the sets of tools that --without removes.
+var toolSets = []string{"scripts", "plans", "files"}
+
 // commandTools are the tools that are commands.
 func commandTools(p *session.Program, server func() *mcp.Server) []*agentTool {
-	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), acceptCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
+	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), remedyCapability().asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), acceptCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
 }
 
 // scriptTool runs a script.
@@ -187,11 +222,10 @@ const scriptName = "<script>"
 
 // helpTool explains topics.
 func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
-	c, _, _ := root.Find([]string{"help"})
 	return mcp.Tool{
 		Name:  "help",
-		Title: c.Short,
-		Doc:   "Without a topic it returns the overview of what scripts can say.",
+		Title: "Explain a function, type, attribute, report, audit, guide or command",
+		Doc:   "Use it before writing a script for run, or if an argument was refused. Without a topic: the overview of what scripts can say. At most 6 KB at a time; from pages.",
 		Params: []mcp.Param{
 			{Name: "topic", Kind: mcp.KindText, Doc: "a function, type, attribute, field, report, audit, guide or command: discover, port, PortInfo.LMC, guides"},
 			{Name: "search", Kind: mcp.KindText, Doc: "words to search all topics for, best match first"},
@@ -228,6 +262,9 @@ func agentAudits() func(context.Context, *session.Session, mcp.Arguments, *audit
 	}
 	return func(ctx context.Context, s *session.Session, a mcp.Arguments, o *auditOptions) error {
 		o.kept = kept
+		if host, _ := hostAudits(a.Texts("audits")); host != nil {
+			return fmt.Errorf("%s: judges the ports of the server's host, not the fabric; leave it out", host[0])
+		}
 		names, err := clientScripts(ctx, s, script.Audits, a.Texts("audits"))
 		if err != nil {
 			return err
@@ -302,93 +339,3 @@ const restartsApart = time.Minute
 // endsWithin is how long the server may go on after a signal: the process ends within 5 s, and a
 // write to a client that does not read never does.
 const endsWithin = 6 * time.Second
-
-// superviseMCP runs the server as a process of its own, which a script may end.
-func superviseMCP(p *session.Program) error {
-	if p.StdinIsTerminal() {
-		p.Warn("mcp: this command is for MCP clients, which send JSON on standard input; see fabsh help mcp-server (Ctrl-D ends it)")
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	words := slices.Clone(p.Words)
-	if n := len(words); n > 0 && words[n-1] == "--" {
-		words = words[:n-1]
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var mu sync.Mutex // guards the next two
-	var running *os.Process
-	var ended syscall.Signal // the signal that ends the server
-	supervisor := &mcp.Supervisor{
-		Start: func() (*mcp.Process, error) {
-			c := exec.Command(program, append(words[:len(words):len(words)], "--"+workerFlag)...)
-			c.Stderr = os.Stderr
-			in, err := c.StdinPipe()
-			if err != nil {
-				return nil, err
-			}
-			out, err := c.StdoutPipe()
-			if err != nil {
-				return nil, err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := c.Start(); err != nil {
-				return nil, err
-			}
-			running = c.Process
-			return &mcp.Process{In: in, Out: out, Wait: func() int {
-				c.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				running = nil
-				return c.ProcessState.ExitCode()
-			}, Kill: func() { c.Process.Kill() }}, nil
-		},
-		Apart: restartsApart,
-	}
-	gone := make(chan struct{})
-	supervisor.Gone = gone
-	go func() {
-		if session.WaitHangup(os.Stdout) {
-			mu.Lock()
-			ended = cmp.Or(ended, syscall.SIGPIPE)
-			mu.Unlock()
-			close(gone)
-		}
-	}()
-	status := 0
-	p.Interrupts.Forward(func(sig os.Signal) {
-		mu.Lock()
-		defer mu.Unlock()
-		if sig == syscall.SIGPIPE { // the client has closed its end; the process cannot notice that
-			ended, sig = syscall.SIGPIPE, syscall.SIGTERM
-		}
-		if running != nil && (sig != syscall.SIGINT || !session.InForeground()) { // else it has got that from the terminal
-			running.Signal(sig)
-		}
-		switch sig {
-		case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-			ended = cmp.Or(ended, sig.(syscall.Signal))
-			cancel()
-			status := 128 + int(ended)
-			time.AfterFunc(endsWithin, func() { p.Interrupts.Force(func() {}, status) })
-		}
-	}, func() { status, err = supervisor.Serve(ctx, p.Stdin, p.Console.Out()) })
-	mu.Lock()
-	defer mu.Unlock()
-	switch {
-	case ended != 0:
-		status = 128 + int(ended)
-	case err != nil:
-		return err
-	case status < 0:
-		return errors.New("a signal has ended the process that serves, such as for lack of memory; start the server again")
-	}
-	return session.Exit(status)
-}

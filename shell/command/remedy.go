@@ -24,6 +24,7 @@ import (
 	"fabsh/fabric/history"
 	"fabsh/fabric/remedy"
 	"fabsh/fabric/routing/opensm"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -71,6 +72,21 @@ func remedyCapability() *capability[*remedyOptions] {
 		run: func(ctx context.Context, s *session.Session, o *remedyOptions) (starlark.Value, error) {
 			return nil, runRemedies(ctx, s, *o)
 		},
+		tool: "remedy",
+		doc:  "For \"what should be done?\": the standard audits run, and rules decide on each finding. Nothing is changed or applied: planned, declined and what is for people are the result.",
+		words: []mcp.Param{
+			{Name: "remedies", Kind: mcp.KindTexts, Doc: "names of remedies (default: all): " + docsOf(script.Remedies) + "; or .star files below a directory of -I"},
+			optionsParam("remedies; help NAME lists them"),
+		},
+		take: func(ctx context.Context, s *session.Session, a mcp.Arguments, o *remedyOptions) error {
+			names, err := clientScripts(ctx, s, script.Remedies, a.Texts("remedies"))
+			if err != nil {
+				return err
+			}
+			options, err := a.Words("options", optionsOf(remediesIn(parsedWords{all: names, plain: names})))
+			o.words = append(names, options...)
+			return err
+		},
 	}
 }
 
@@ -95,12 +111,12 @@ type remedyOptions struct {
 // params declares the parameters.
 func (o *remedyOptions) params() params {
 	return params{
-		{name: "list", to: new(bool), doc: "list the shipped remedies"},
-		{name: "last", to: &o.last, doc: "use the findings of the last run of audits that kept state, instead of a new run"},
-		{name: "out", to: &o.out, doc: "write the plan to `FILE`, which has mode 0600, and the decisions to the log of the subnet"},
+		{name: "list", to: new(bool), doc: "list the shipped remedies", withheld: listsNames},
+		{name: "last", to: &o.last, doc: "use the findings of the last run of audits that kept state, instead of a new run", withheld: keepsState},
+		{name: "out", to: &o.out, doc: "write the plan to `FILE`, which has mode 0600, and the decisions to the log of the subnet", withheld: writesFiles},
 		{name: "audits", to: &o.audits, doc: "run the audits `NAMES`: names or .star files, separated by commas (default: the standard set)"},
 		{name: "over", to: &o.over, doc: "compare counters over `TIME`: the option --over of the audits that have it"},
-		{name: "job", doc: "use the state of the audits' job `NAME` (default: remedy; with --last, the one that ran last)", to: func(name string) error {
+		{name: "job", withheld: keepsState, doc: "use the state of the audits' job `NAME` (default: remedy; with --last, the one that ran last)", to: func(name string) error {
 			o.job = name
 			return audit.CheckJob(name)
 		}},

@@ -51,7 +51,7 @@ credit loops are not judged. --sl alone replaces the path records.`,
 	},
 		options: fresh[verifyOptions],
 		run:     verifyTables,
-		tool:    "route_verify", doc: "The tables are those that the switches have, or those of files.",
+		tool:    "route_verify", doc: "Is the routing correct: are hosts unreachable, are there loops or credit loops (deadlocks)? The tables are those that the switches have, or those of files.",
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
 
 	"fabsh/fabric/format"
 )
@@ -85,21 +87,46 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 	if err != nil {
 		return err
 	}
+	return serve(ctx, listeners, withBody(noted(h), e.MaxBody), config, log, func(s *http.Server) {
+		s.ReadTimeout, s.WriteTimeout = 2*headerTime, writeTime
+	})
+}
+
+// ServeHandler serves h at the listeners as Serve does, but takes requests with bodies, and lets
+// answers take any time.
+func ServeHandler(ctx context.Context, listeners []net.Listener, h http.Handler, config string, log *slog.Logger) error {
+	return serve(ctx, listeners, noted(h), config, log, func(*http.Server) {})
+}
+
+// IsProtected reports whether a file of TLS and passwords requires both of each client.
+func IsProtected(path string) bool {
+	if path == "" || CheckConfig(path) != nil {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	var config struct {
+		TLS   map[string]any    `yaml:"tls_server_config"`
+		Users map[string]string `yaml:"basic_auth_users"`
+	}
+	return err == nil && yaml.Unmarshal(text, &config) == nil && len(config.TLS) > 0 && len(config.Users) > 0
+}
+
+// serve serves h; set changes each server.
+func serve(ctx context.Context, listeners []net.Listener, h http.Handler, config string, log *slog.Logger, set func(*http.Server)) (err error) {
 	failed := make(chan error, len(listeners))
 	open := new(connections)
 	var servers []*http.Server // one server each: the toolkit installs its own handler in front
 	for _, l := range listeners {
 		s := &http.Server{
-			Handler:           requested(h, e.MaxBody),
+			Handler:           h,
 			ConnContext:       withConnection,
 			ConnState:         answered,
 			ReadHeaderTimeout: headerTime,
-			ReadTimeout:       2 * headerTime,
-			WriteTimeout:      writeTime,
 			IdleTimeout:       idleTime,
 			MaxHeaderBytes:    maxHeader,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}
+		set(s)
 		servers = append(servers, s)
 		go func() {
 			failed <- web.Serve(peerListener{l, open}, s, &web.FlagConfig{WebConfigFile: &config}, log)
@@ -274,15 +301,21 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// requested notes that a request is complete, and passes it to h. It refuses one with a body, which
-// is not complete, unless it has a length of at most most: h reads it within the time for requests.
-func requested(h http.Handler, most int64) http.Handler {
+// withBody refuses requests with a body, which are not complete, unless the body has a length of at most most.
+func withBody(h http.Handler, most int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength < 0 || r.ContentLength > most {
 			w.Header().Set("Connection", "close")
 			http.Error(w, "requests with a body are not supported", http.StatusBadRequest)
 			return
 		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// noted notes that the header of a request is complete, and passes it to h.
+func noted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*peerConn); ok {
 			c.requested.Store(true)
 		}

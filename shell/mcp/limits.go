@@ -130,6 +130,23 @@ func (m *meter) giveBack() {
 	}
 }
 
+// state returns the counts for another process.
+func (m *meter) state() state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return state{Counts: m.counts, Second: m.second}
+}
+
+// restore takes over the counts of an earlier process.
+func (m *meter) restore(x state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts, m.second, m.sum = x.Counts, x.Second, 0
+	for _, n := range m.counts {
+		m.sum += n
+	}
+}
+
 // exceeded returns the error of a datagram above the limit. m.mu is held.
 func (m *meter) exceeded() error {
 	wait := int64(len(m.counts))
@@ -139,7 +156,7 @@ func (m *meter) exceeded() error {
 			break
 		}
 	}
-	return &lang.LimitError{Reason: fmt.Sprintf("limit of %s per minute exceeded; call again in %d s and read less, or have the operator raise --datagrams", plural.Count(m.perMinute, "datagram", "datagrams"), wait)}
+	return &lang.LimitError{Reason: fmt.Sprintf("limit of %s per minute exceeded; call again in %d s and read less: fewer ports, or rows of the latest sweep (max_age)", plural.Count(m.perMinute, "datagram", "datagrams"), wait)}
 }
 
 // sent returns the number of datagrams ever sent.

@@ -88,7 +88,7 @@ func TestMeterMessage(t *testing.T) {
 		m := &meter{perMinute: 1}
 		m.take()
 		time.Sleep(20 * time.Second)
-		want := "limit of 1 datagram per minute exceeded; call again in 41 s and read less, or have the operator raise --datagrams"
+		want := "limit of 1 datagram per minute exceeded; call again in 41 s and read less: fewer ports, or rows of the latest sweep (max_age)"
 		if err := m.take(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -191,7 +191,7 @@ func TestShorten(t *testing.T) {
 		{strings.Repeat("1 ", 1000), 20, strings.TrimSpace(strings.Repeat("1 ", 8)), "values 8 of 1000"},
 		{`{"` + strings.Repeat("x", 1000) + `":1}`, 100, `{}`, "values[0] 0 of 1"},
 	} {
-		values, cuts := shorten(x.text, x.maximum)
+		values, cuts := shorten(x.text, x.maximum, allRows)
 		var kept, shortened []string
 		for _, v := range values {
 			kept = append(kept, string(v))
@@ -212,7 +212,7 @@ func FuzzShorten(f *testing.F) {
 	f.Add(`[[[[`, 10)
 	f.Fuzz(func(t *testing.T, text string, maximum int) {
 		maximum = max(0, min(maximum, 1<<12))
-		values, cuts := shorten(text, maximum)
+		values, cuts := shorten(text, maximum, allRows)
 		length := 0
 		for _, v := range values {
 			length += len(v) + 1

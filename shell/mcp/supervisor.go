@@ -40,9 +40,10 @@ const (
 // gone, the process ends, within LeaveTime.
 type Supervisor struct {
 	Start func() (*Process, error)
-	// Apart is the shortest time between two starts after the first. A new process counts datagrams from
-	// 0, so that is also how long a client gets at most twice as many.
+	// Apart is the shortest time between two starts after the first.
 	Apart time.Duration
+	// Serves reports that a session may have begun otherwise than by messages; nil: it has not.
+	Serves func() bool
 	// Gone is closed when the client no longer reads; it may be nil.
 	Gone <-chan struct{}
 
@@ -163,7 +164,7 @@ func (s *Supervisor) leave(p *Process, ended <-chan struct{}) {
 func (s *Supervisor) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.initialize != nil && s.initialized != nil
+	return s.initialize != nil && s.initialized != nil || s.Serves != nil && s.Serves()
 }
 
 // feed passes the messages of the client to the process of the time.
@@ -299,7 +300,7 @@ func (s *Supervisor) responded(r *jsonrpc.Response) {
 	delete(s.pending, r.ID)
 }
 
-var errRestarted = errors.New("the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory")
+var errRestarted = errors.New("the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or select in the script")
 
 // answerPending answers the requests that a process has received and left.
 func (s *Supervisor) answerPending() {

@@ -109,7 +109,7 @@ func callLine(id int, text string) string {
 func TestSupervisor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := supervise(t.Context(), t)
-		const failed = `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"{\"schema\":\"mcp_result/1\",\"status\":2,\"meaning\":\"the call did not run\",\"server\":[\"the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory\"],\"fabric_data\":{\"values\":[]}}"}],"structuredContent":{"schema":"mcp_result/1","status":2,"meaning":"the call did not run","server":["the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or have the operator raise --memory"],"fabric_data":{"values":[]}},"isError":true}}` + "\n"
+		const failed = `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"{\"schema\":\"mcp_result/2\",\"status\":2,\"meaning\":\"the call did not run\",\"server\":[\"the server has started again, because a call took too much memory or time in one step, or failed; keep fewer values at a time, or select in the script\"],\"fabric_data\":{\"values\":[]}}"}],"isError":true}}` + "\n"
 		answer := func(id, process int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"of":"process%d"}}`+"\n", id, process)
 		}

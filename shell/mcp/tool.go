@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,64 @@ type Tool struct {
 	IsText func(a Arguments) bool
 	// Help returns a text that needs no fabric.
 	Help func(a Arguments) (string, error)
+	// Set is the set of tools that can be switched off with it.
+	Set string
+	// NoFabric means that it reads no fabric; Fresh, that it always sweeps.
+	NoFabric, Fresh bool
+
+	more bool // it reads an earlier result
+}
+
+// Parameters that the server adds to tools.
+var (
+	rowsParam = Param{Name: "rows", Kind: KindNumber, Doc: "rows of each list (default 20)"}
+	ageParam  = Param{Name: "max_age", Kind: KindNumber, Doc: "of the sweep, in s (default 60)"}
+	fromParam = Param{Name: "from", Kind: KindNumber, Doc: "the first element or byte, from 0"}
+)
+
+// all returns the parameters of a tool with those that the server adds.
+func (t *Tool) all() []Param {
+	list := slices.Clone(t.Params)
+	switch {
+	case t.more:
+		return list
+	case t.Run == nil:
+		return append(list, fromParam)
+	case !t.NoFabric && !t.Fresh:
+		list = append(list, ageParam)
+	}
+	return append(list, rowsParam)
+}
+
+// moreTool returns what an answer has left out.
+func moreTool() Tool {
+	return Tool{
+		Name: "more", Title: "Show more of an earlier answer", more: true, NoFabric: true,
+		Doc: "Reads nothing again: pages through a list or a text that cut names. Use it instead of calling the tool again.",
+		Params: []Param{
+			{Name: "at", Kind: KindText, Required: true, Doc: "a place of cut: values[0].findings"},
+			{Name: "result", Kind: KindText, Doc: "the result of the answer (default: the latest)"},
+			fromParam, {Name: "rows", Kind: KindNumber, Doc: "how many (default: 20)"},
+		},
+		Run: func(context.Context, *session.Session, Arguments) error { return nil },
+	}
+}
+
+// number returns an argument of KindNumber that is positive, 0 if it is not given.
+func (a Arguments) number(name string) int {
+	x, _ := a[name].(float64)
+	return int(min(max(x, 0), allRows))
+}
+
+// maxAge returns how old a sweep may be that a call uses.
+func (a Arguments) maxAge(t *Tool) time.Duration {
+	switch {
+	case a.Has("max_age"):
+		return time.Duration(a.number("max_age")) * time.Second
+	case t.Fresh:
+		return -1
+	}
+	return DefaultMaxAge
 }
 
 // Param is a parameter of a tool.
@@ -70,12 +129,15 @@ func paramName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 // flagName returns the flag for the name of a parameter.
 func flagName(param string) string { return strings.ReplaceAll(param, "_", "-") }
 
-// maxText is the maximum length of a string in arguments.
-const maxText = 1 << 20
+// Limits of arguments.
+const (
+	maxText  = 1 << 20 // bytes of all
+	maxItems = 1000    // of a list
+)
 
 // schema returns the JSON schema of a parameter.
 func (p *Param) schema() map[string]any {
-	text := map[string]any{"type": "string", "maxLength": maxText}
+	text := map[string]any{"type": "string"}
 	if p.Words != nil {
 		text["enum"] = p.Words
 	}
@@ -86,11 +148,11 @@ func (p *Param) schema() map[string]any {
 	case KindNumber:
 		s = map[string]any{"type": "integer"}
 	case KindTexts:
-		s = map[string]any{"type": "array", "items": text, "maxItems": 1000}
+		s = map[string]any{"type": "array", "items": text}
 	case KindOptions:
 		single := []string{"string", "number", "boolean"}
-		s = map[string]any{"type": "object", "maxProperties": 100, "additionalProperties": map[string]any{
-			"type": slices.Concat(single, []string{"array"}), "maxLength": maxText, "maxItems": 1000, "items": map[string]any{"type": single, "maxLength": maxText},
+		s = map[string]any{"type": "object", "additionalProperties": map[string]any{
+			"type": slices.Concat(single, []string{"array"}), "items": map[string]any{"type": single},
 		}}
 	}
 	s["description"] = p.Doc
@@ -100,14 +162,17 @@ func (p *Param) schema() map[string]any {
 // InputSchema returns the JSON schema of the arguments.
 func (t *Tool) InputSchema() map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for i := range t.Params {
-		p := &t.Params[i]
+	for _, p := range t.all() {
 		properties[p.Name] = p.schema()
 		if p.Required {
 			required = append(required, p.Name)
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
 }
 
 // Arguments are the arguments of a call, which the schema of its tool accepts.
@@ -218,12 +283,8 @@ func word(v any) string {
 func (s *Server) addTool(t *Tool) {
 	doc := t.Title + ".\n\n" + t.Doc
 	offered := &mcp.Tool{
-		Name: t.Name, Title: t.Title, Description: strings.TrimSpace(doc), InputSchema: t.InputSchema(),
-		Annotations: &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)},
-	}
-	if t.Run != nil {
-		offered.Description += "\n\n" + untrusted
-		offered.OutputSchema = resultSchema()
+		Name: t.Name, Description: strings.TrimSpace(doc), InputSchema: brief(t.InputSchema()),
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}
 	schema := resolved(t.InputSchema())
 	s.sdk.AddTool(offered, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -233,6 +294,36 @@ func (s *Server) addTool(t *Tool) {
 		}
 		return s.callTool(ctx, r, t, a)
 	})
+}
+
+// maxParamDoc is the maximum length of the description of a parameter in the list of tools, in
+// bytes: clients give the whole list to a model. help has the whole description.
+const maxParamDoc = 60
+
+// brief returns a schema for the list of tools. Arguments are validated by the whole one.
+func brief(schema map[string]any) map[string]any {
+	properties := map[string]any{}
+	for name, p := range schema["properties"].(map[string]any) {
+		short := map[string]any{}
+		for k, v := range p.(map[string]any) {
+			if k != "additionalProperties" {
+				short[k] = v
+			}
+		}
+		if doc, _ := short["description"].(string); len(doc) > maxParamDoc && short["enum"] == nil && !strings.Contains(doc, " names of ") && !strings.HasPrefix(doc, "the report: ") {
+			doc = doc[:maxParamDoc]
+			short["description"] = strings.ToValidUTF8(doc[:max(strings.LastIndexByte(doc, ' '), 1)], "") + " ..."
+		}
+		properties[name] = short
+	}
+	list := map[string]any{}
+	for k, v := range schema {
+		if k != "additionalProperties" {
+			list[k] = v
+		}
+	}
+	list["properties"] = properties
+	return list
 }
 
 // resolved returns a schema that can be applied.
@@ -257,8 +348,16 @@ func parse(schema *jsonschema.Resolved, text json.RawMessage) (a Arguments, err 
 	if len(text) == 0 || string(text) == "null" {
 		text = json.RawMessage("{}")
 	}
+	if len(text) > maxText {
+		return nil, fmt.Errorf("%d bytes, more than %d", len(text), maxText)
+	}
 	if err = json.Unmarshal(text, &a); err == nil {
 		err = schema.Validate(map[string]any(a))
+	}
+	for name, v := range a {
+		if list, isList := v.([]any); isList && len(list) > maxItems {
+			err = fmt.Errorf("%s: %d elements, more than %d", name, len(list), maxItems)
+		}
 	}
 	if err == nil {
 		return a, nil

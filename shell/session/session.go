@@ -18,6 +18,7 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sa"
@@ -375,6 +376,7 @@ func (s *Session) writePlan(ctx context.Context, what string, result bool) error
 type Serving struct {
 	Transport   func(engine.Transport) engine.Transport // wraps the transport
 	BeforeSweep func(context.Context) error             // called before each sweep
+	Recent      func() *fabric.Fabric                   // returns a sweep to use instead; nil: none
 	Progress    func(string)                            // receives the progress of an evaluation
 }
 
@@ -397,7 +399,7 @@ func (v *Serving) engine(t engine.Transport, o *engine.Options) (engine.Transpor
 // options restricts the options of the builtins.Session.
 func (v *Serving) options(o *builtins.SessionOptions) {
 	o.Confined, o.Sealed, o.Documents = true, true, true
-	o.BeforeSweep, o.Progress = v.BeforeSweep, v.Progress
+	o.BeforeSweep, o.Recent, o.Progress = v.BeforeSweep, v.Recent, v.Progress
 	o.State, o.StartGuard = "", nil
 }
 
