@@ -147,7 +147,7 @@ func TestMCPLines(t *testing.T) {
 			t.Errorf("%.60q: got %.300s, want %s", line, got, want)
 		}
 	}
-	if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `"values":[2]`) {
+	if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `\"values\":[2]`) {
 		t.Error(got)
 	}
 	io.WriteString(m.in, callOf(4, "sleep(3600)")+"\n")
@@ -164,7 +164,7 @@ func TestMCPSignals(t *testing.T) {
 		for _, script := range []string{"", "sleep(3600)", "while True:\n    pass"} {
 			m := startMCP(t, "-F", "sim:ring:n=2", "mcp")
 			m.greet()
-			if got := m.send(callOf(2, "1")); !strings.Contains(got, `"values":[1]`) {
+			if got := m.send(callOf(2, "1")); !strings.Contains(got, `\"values\":[1]`) {
 				t.Error(got)
 			}
 			if script != "" {
@@ -240,7 +240,7 @@ func TestMCPKilled(t *testing.T) {
 			if !begun {
 				m.greet()
 			}
-			if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `"values":[2]`) {
+			if got := m.send(callOf(3, "1 + 1")); !strings.Contains(got, `\"values\":[2]`) {
 				t.Errorf("%v: %s", sig, got)
 			}
 			m.in.Close()
@@ -333,7 +333,7 @@ func TestMCPMemory(t *testing.T) {
 		if got := m.send(callOf(2, script)); !strings.Contains(got, want) && !strings.Contains(got, message) || !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s: %.500s", script, got)
 		}
-		if got := m.send(callOf(3, "len(discover().nodes)")); !strings.Contains(got, `"values":[4]`) {
+		if got := m.send(callOf(3, "len(discover().nodes)")); !strings.Contains(got, `\"values\":[4]`) {
 			t.Errorf("after %s: %s", script, got)
 		}
 	}

@@ -382,7 +382,7 @@ func (s *Server) hover(_ context.Context, p *protocol.HoverParams) (any, error) 
 }
 
 // markdownOf returns a page of help in Markdown: its first line, a signature or a name, as code, and
-// the rest as it is.
+// the rest unchanged.
 func markdownOf(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	fence := "```"

@@ -324,7 +324,7 @@ func (s *Server) rename(ctx context.Context, p *protocol.RenameParams) (any, err
 		return nil, err
 	}
 	if !isName(p.NewName) {
-		return nil, fmt.Errorf("rename %s: %q is no name of Starlark", x.name, p.NewName)
+		return nil, fmt.Errorf("rename %s: invalid name %q", x.name, p.NewName)
 	}
 	changes := map[protocol.DocumentURI][]protocol.TextEdit{}
 	s.places(ctx, d, x, func(d *document, uses []use) {
@@ -346,7 +346,7 @@ func (s *Server) rename(ctx context.Context, p *protocol.RenameParams) (any, err
 	return &protocol.WorkspaceEdit{Changes: changes}, nil
 }
 
-// isName reports whether a text is an identifier that is no keyword.
+// isName reports whether a text is an identifier and not a keyword.
 func isName(text string) bool {
 	for i := range len(text) {
 		if !check.IsWordByte(text[i]) {

@@ -63,7 +63,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%v", edit.Changes)
 		}
 	}
-	for name, want := range map[string]string{"x": "already has the name", "1x": "is no name", "def": "is no name", "discover": "function of fabsh"} {
+	for name, want := range map[string]string{"x": "already has the name", "1x": "invalid name", "def": "invalid name", "discover": "function of fabsh"} {
 		params := e.at("lib.star", "def help")
 		params["newName"] = name
 		if _, err := e.conn.Call(t.Context(), protocol.MethodTextDocumentRename, params, nil); err == nil || !strings.Contains(err.Error(), want) {
