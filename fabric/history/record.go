@@ -133,7 +133,8 @@ func (r *Recorder) Record(ctx context.Context, c Cycle) (*Summary, error) {
 		r.words[k] = id
 	}
 	if r.last, r.lastT = sweep, w.t; keyframe {
-		r.key, r.keyTime, r.keySize = sweep, w.t, len(data)
+		// A copy: what others derive from the sweep must not stay for a week.
+		r.key, r.keyTime, r.keySize = sweep.With(fabric.Reading{}), w.t, len(data)
 	}
 	s := &Summary{Time: time.Unix(w.t, 0).UTC(), Events: w.events, Keyframe: keyframe, Bytes: len(data), Grown: w.grown, Wide: w.wide, Notes: w.notes}
 	if w.full != "" {
