@@ -20,7 +20,7 @@ import (
 
 // TestMain runs the tests, or as fabsh, the program that tests start.
 func TestMain(m *testing.M) {
-	testscript.Main(hermetic.Tests(m), map[string]func(){"fabsh": func() { os.Exit(mainOfTests()) }})
+	testscript.Main(hermetic.Tests(m), map[string]func(){"fabsh": func() { os.Exit(mainOfTests()) }, "fabsh-full": func() { os.Exit(mainOnFullDisk()) }})
 }
 
 // mainOfTests is Main in the environment of a test, which it requires: otherwise fabsh

@@ -408,7 +408,7 @@ var PastType = &lang.ResultType{
 	Name: "audit_past",
 	Doc:  "Observations of earlier runs of the job, for audits that compare with them: def audit(fabric, *, past=None). It is None if no state is kept, as for a file.",
 	Members: []lang.ResultMember{
-		{Name: "down", Doc: "ports that are down, and were up in a run of the last seven days: dicts of port, link (with the port that was its peer, if that is down too, so that both ends are one fault; else None), seconds (since then), peer (GUID of the node of the peer, None if unknown), to_switch"},
+		{Name: "down", Doc: "ports that are down, and were up in the last seven days, in a run or by the history of the subnet: dicts of port, link (with the port that was its peer, if that is down too, so that both ends are one fault; else None), seconds (since then), peer (GUID of the node of the peer, None if unknown), to_switch"},
 		{Name: "waits", Doc: "ports whose links were up but not active in an earlier run: dicts of port, runs (number of such runs among the latest ten, with this one)"},
 	},
 }

@@ -193,7 +193,8 @@ const eventColumns = `select e.t, e.kind, coalesce(coalesce(n.guid, m.guid), '')
 
 // Changes returns the events from since on and before until, of the kinds that begin with one of the
 // words ("link", "node.gone"; none: all), the oldest first. A zero time is no limit. What people and
-// programs did is of the kinds change.apply, change.remedy and others.
+// programs did is of the kinds change.apply, change.remedy, ack.begin and others; findings are left out unless
+// kinds has them.
 func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...string) ([]Event, error) {
 	where, args := []string{"1 = 1"}, []any{}
 	if !since.IsZero() {
@@ -206,15 +207,12 @@ func (s *Store) Changes(ctx context.Context, since, until time.Time, kinds ...st
 	if err != nil {
 		return nil, err
 	}
-	const change = "change"
-	if len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return k == change || strings.HasPrefix(k, change+".") }) {
-		actions, err := s.Actions(ctx, since, until)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range actions {
-			list = append(list, Event{Time: a.Time, Kind: change + "." + a.Action, Node: a.End.Node, Port: a.End.Port, PeerPort: -1, Subject: a.Subject, Was: "by " + a.Who, Now: a.Outcome})
-		}
+	more, err := s.contributed(ctx, since, until, kinds)
+	if err != nil {
+		return nil, err
+	}
+	if len(more) > 0 {
+		list = append(list, more...)
 		slices.SortStableFunc(list, func(x, y Event) int { return x.Time.Compare(y.Time) })
 	}
 	if len(kinds) == 0 {

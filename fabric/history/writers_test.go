@@ -56,6 +56,15 @@ func TestContributors(t *testing.T) {
 	if err != nil || len(events) != 2 || events[0].Kind != "change.apply" || events[0].Now != "confirmed" || events[1].Node != leaf.GUID() || events[1].Port != 1 {
 		t.Errorf("changes: %+v, %v", events, err)
 	}
+	for kind, want := range map[string]string{"ack": "ack.begin link.width:* by me ordered", "finding": "finding.open"} {
+		events, err := r.Changes(t.Context(), time.Time{}, time.Time{}, kind)
+		if err != nil || len(events) == 0 || !strings.HasPrefix(fmt.Sprint(events[0].Kind, " ", events[0].Subject, " ", events[0].Was, " ", events[0].Now), want) {
+			t.Errorf("%s: %+v, %v", kind, events, err)
+		}
+	}
+	if events, err := r.Changes(t.Context(), time.Time{}, time.Time{}); err != nil || len(events) != 3 {
+		t.Errorf("without findings: %+v, %v", events, err)
+	}
 	s.record(r)
 	add(func(c *history.Contributor) {
 		c.Findings("job", nil, func(_, check string) bool { return check == "link.width" })

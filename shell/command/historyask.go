@@ -94,8 +94,9 @@ func historyChangesCommand(p *session.Program) *cobra.Command {
 LID; links that are new, up, down, gone with a node, or have another width or speed;
 cables that moved; the subnet manager that moved; the clock that was set back. Each was
 found by the sweep at its time, and happened since the one before. Changes, remedies and
-comparisons of cables by fabsh are of the kind change. Times in which nothing was
-recorded are shown among them.
+comparisons of cables by fabsh are of the kind change, acknowledgements of the kind ack;
+--kind finding shows findings of audits that began and are gone. Times in which nothing
+was recorded are shown among them.
 
 SINCE and UNTIL are times such as 2026-05-01, 2026-05-01T14:05+02:00, yesterday, or 36h
 or 7d for as long before now. Without an offset they are of the zone of this host.`,

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,7 +58,7 @@ func (x *replication) copy(ctx context.Context, limit time.Duration) bool {
 	defer x.mu.Unlock()
 	x.failed = ""
 	if err != nil {
-		x.failed = "not copied to PostgreSQL, which the next sweep tries again: " + err.Error()
+		x.failed = "not copied to PostgreSQL, which the next sweep tries again: " + strings.Join(strings.Fields(err.Error()), " ")
 	}
 	return err == nil
 }
