@@ -133,7 +133,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(check.Types(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), program.TestResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), accept.ResultType.TypeDoc(), accept.ItemType.TypeDoc(), routing.HostsDiffType.TypeDoc(), routing.HostsChangeType.TypeDoc())
+	list := append(check.Types(), datagrams.StatsDoc(), routing.ReportDoc(), datagramDoc(), program.TestResultType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), remedies.EvidenceType.TypeDoc(), remedies.EvidenceSectionType.TypeDoc(), accept.ResultType.TypeDoc(), accept.ItemType.TypeDoc(), routing.HostsDiffType.TypeDoc(), routing.HostsChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return strings.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

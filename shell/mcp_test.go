@@ -111,7 +111,7 @@ func TestMCPProgram(t *testing.T) {
 			t.Errorf("%s: description of %d bytes", tool.Name, len(tool.Description))
 		}
 	}
-	if diff := cmp.Diff("accept audit cabling diff find help history impact more plan remedy report route_verify run snapshots topology trace", strings.Join(names, " ")); diff != "" {
+	if diff := cmp.Diff("accept audit cabling diff evidence find help history impact more plan remedy report route_verify run snapshots topology trace", strings.Join(names, " ")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"script": "len(discover().nodes)"}})

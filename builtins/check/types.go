@@ -312,7 +312,7 @@ func AttributeTypes() map[string][]string {
 	}
 	add("data", "bytes")
 	add("source", "int")
-	for _, d := range append(Types(), datagrams.StatsDoc(), routing.ReportDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), accept.ResultType.TypeDoc(), accept.ItemType.TypeDoc(), routing.HostsDiffType.TypeDoc(), routing.HostsChangeType.TypeDoc()) {
+	for _, d := range append(Types(), datagrams.StatsDoc(), routing.ReportDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), audits.AckType.TypeDoc(), audits.HealthType.TypeDoc(), audits.HostType.TypeDoc(), remedies.RunType.TypeDoc(), remedies.DecisionType.TypeDoc(), remedies.EvidenceType.TypeDoc(), remedies.EvidenceSectionType.TypeDoc(), accept.ResultType.TypeDoc(), accept.ItemType.TypeDoc(), routing.HostsDiffType.TypeDoc(), routing.HostsChangeType.TypeDoc()) {
 		for _, m := range d.Members {
 			switch {
 			case m.Method != nil:

@@ -1,7 +1,6 @@
 package remedies
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,9 +18,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/jobs"
 	"fabsh/fabric/plural"
-	"fabsh/fabric/remedy"
 	"fabsh/fabric/routing/routes"
-	"fabsh/mad"
 )
 
 // ImpactType is the type of the result of fabric.impact().
@@ -129,7 +126,7 @@ type impact struct {
 
 // add adds a target.
 func (im *impact) add(v starlark.Value) error {
-	n, p, err := im.find(v)
+	n, p, err := topology.FindPart(im.f, v)
 	if err != nil {
 		return err
 	}
@@ -151,72 +148,6 @@ func (im *impact) cut(p *fabric.Port) {
 		im.ports = append(im.ports, p)
 		im.down[p], im.down[peer] = true, true
 	}
-}
-
-// find returns the node or the port that v names in the fabric.
-func (im *impact) find(v starlark.Value) (*fabric.Node, *fabric.Port, error) {
-	var t topology.Target
-	switch v := v.(type) {
-	case topology.Port:
-		if p := remedy.PlaceOf(v.Port).In(im.f); p != nil {
-			return nil, p, nil
-		}
-		return nil, nil, fmt.Errorf("the fabric does not have %s", v.Port.Label())
-	case topology.Node:
-		if same := im.f.NodeByGUID(v.Node.GUID()); len(same) == 1 {
-			return same[0], nil, nil
-		}
-		return nil, nil, fmt.Errorf("the fabric does not have %s", v.Node.Label())
-	case starlark.Int:
-		lid, err := lang.ToInt(v)
-		if err != nil || lid < 1 || lid > int(mad.MaxUnicastLID) {
-			return nil, nil, fmt.Errorf("LID %s is out of range, 1..%d", v, mad.MaxUnicastLID)
-		}
-		p := im.f.PortByLID(mad.LID(lid))
-		switch {
-		case p == nil:
-			return nil, nil, fmt.Errorf("the fabric has no LID %d", lid)
-		case p.Node().IsSwitch():
-			return p.Node(), nil, nil
-		}
-		return nil, p, nil
-	case starlark.String:
-		name := string(v)
-		if a, b, ok := strings.Cut(name, " - "); ok {
-			if t = topology.FindIn(im.f, name); t.Err != nil {
-				return im.link(name, a, b)
-			}
-		} else {
-			t = topology.FindIn(im.f, name)
-		}
-	default:
-		return nil, nil, fmt.Errorf("got %s, want a node or a port, or the name, GUID or LID of one", v.Type())
-	}
-	switch {
-	case t.Err != nil:
-		return nil, nil, t.Err
-	case t.Node == nil:
-		return nil, nil, fmt.Errorf("the fabric does not have %s", t.Label)
-	case t.Port > 0:
-		return nil, t.Node.Port(t.Port), nil
-	}
-	return t.Node, nil, nil
-}
-
-// link returns a port of the link between two ports.
-func (im *impact) link(name, a, b string) (*fabric.Node, *fabric.Port, error) {
-	_, p, err := im.find(starlark.String(a))
-	if err != nil {
-		return nil, nil, err
-	}
-	_, q, err := im.find(starlark.String(b))
-	if err != nil {
-		return nil, nil, err
-	}
-	if p == nil || q == nil || p.Peer() != q {
-		return nil, nil, fmt.Errorf("%q is no link of the fabric; want PORT - PORT, the ends of one", name)
-	}
-	return nil, p, nil
 }
 
 // value predicts the effect.
@@ -278,9 +209,10 @@ func (v *impactValue) Display() string {
 	add("pairs lost", e.Lost, "")
 	add("pairs rerouted", e.Rerouted, "")
 	add("pairs out of reach of the subnet manager", e.OutOfReach, "")
-	facts = append(facts,
-		lang.Fact{Name: "largest load", Value: starlark.String(fmt.Sprintf("%d pairs on a link; %d before", e.LoadAfter, e.LoadBefore))},
-		lang.Fact{Name: "credit loops", Value: starlark.String(cmp.Or(e.CreditLoop, "none"))})
+	facts = append(facts, lang.Fact{Name: "largest load", Value: starlark.String(fmt.Sprintf("%d pairs on a link; %d before", e.LoadAfter, e.LoadBefore))})
+	if e.CreditLoop != "" {
+		facts = append(facts, lang.Fact{Name: "credit loop", Value: starlark.String(e.CreditLoop)})
+	}
 	idle := slices.DeleteFunc(slices.Clone(e.IdleSwitches), func(name string) bool { return slices.Contains(v.names, name) })
 	add("other switches out of use", int64(len(idle)), someOf(idle))
 	add("links out of use", int64(e.IdleLinks), "")

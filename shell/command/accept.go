@@ -217,19 +217,5 @@ func writeAcceptance(ctx context.Context, s *session.Session, path string, r *ju
 	if err := r.WriteHTML(&page, []byte(data)); err != nil {
 		return err
 	}
-	write := func(path, text string) error {
-		return session.WriteNamed(ctx, path, func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return err
-		})
-	}
-	if err := write(path, page.String()); err != nil {
-		return err
-	}
-	sum := sha256.Sum256(page.Bytes())
-	line := hex.EncodeToString(sum[:]) + "  " + filepath.Base(path) + "\n"
-	if !s.Quiet {
-		fmt.Fprint(s.Console.Err(), "SHA-256 ", line)
-	}
-	return write(path+".sha256", line)
+	return writeWithSum(ctx, s, path, page.Bytes())
 }

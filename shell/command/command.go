@@ -38,7 +38,7 @@ import (
 // All returns the commands, without help. newRoot returns the root command of a program.
 func All(p *session.Program, newRoot func(*session.Program) *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
-		auditCommand(p), remedyCommand(p), reportCommand(p), routeCapability(p).asCommand(p), verifyCapability().asCommand(p), acceptCapability(p).asCommand(p), snapshotCommand(p), diffCapability(p, nil).asCommand(p), cablingCapability(p).asCommand(p), exporterCapability(p).asCommand(p), serveCapability(p, func() *cobra.Command { return newRoot(p.With(*p.Settings)) }).asCommand(p),
+		auditCommand(p), remedyCommand(p), reportCommand(p), routeCapability(p).asCommand(p), verifyCapability().asCommand(p), acceptCapability(p).asCommand(p), evidenceCapability(p).asCommand(p), snapshotCommand(p), diffCapability(p, nil).asCommand(p), cablingCapability(p).asCommand(p), exporterCapability(p).asCommand(p), serveCapability(p, func() *cobra.Command { return newRoot(p.With(*p.Settings)) }).asCommand(p),
 		changeCommand(p), topologyCapability(p).asCommand(p), graphCommand(p), topCommand(p), tourCommand(p, newRoot), simCommand(p), decodeCommand(p),
 		portsCommand(p), historyCommand(p), trialCommand(p), mcpCommand(p, newRoot), newCommand(p), testCommand(p), checkCommand(p), fmtCommand(p), lspCommand(p), versionCommand(p), docCommand(p), examplesCommand(p),
 	}

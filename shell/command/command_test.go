@@ -90,7 +90,7 @@ func TestHereOrThere(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.Name(), err, want)
 		}
 	}
-	if diff := cmp.Diff("accept audit cabling change decode diff graph remedy report route snapshot top topology verify", strings.Join(here, " ")); diff != "" {
+	if diff := cmp.Diff("accept audit cabling change decode diff evidence graph remedy report route snapshot top topology verify", strings.Join(here, " ")); diff != "" {
 		t.Errorf("here: -want +got\n%s", diff)
 	}
 	if len(there) == 0 {

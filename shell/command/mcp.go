@@ -198,7 +198,7 @@ var toolSets = []string{"scripts", "plans", "files"}
 
 // commandTools are the tools that are commands.
 func commandTools(p *session.Program, server func() *mcp.Server) []*agentTool {
-	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), remedyCapability().asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), acceptCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
+	return []*agentTool{auditCapability(p).asTool(), reportCapability(p).asTool(), remedyCapability().asTool(), diffCapability(p, server).asTool(), topologyCapability(p).asTool(), cablingCapability(p).asTool(), acceptCapability(p).asTool(), evidenceCapability(p).asTool(), verifyCapability().asTool(), planCapability(p).asTool()}
 }
 
 // scriptTool runs a script.

@@ -248,6 +248,9 @@ func TestAgentTools(t *testing.T) {
 		{"audit", arguments{"options": arguments{"nothing": 1}}, 2, `audit: unknown option "nothing"; options: `},
 		{"report", arguments{"name": "iblinkinfo", "options": arguments{"switches_only": true}}, 0, `"a":"leaf-1/3"`},
 		{"report", arguments{"name": "ibtracert", "words": []string{"leaf-1", "leaf-2"}}, 0, `leaf-2`},
+		{"report", arguments{"name": "path", "words": []string{"leaf-1", "leaf-2"}}, 0, `leaf-2`},
+		{"report", arguments{"name": "impact", "words": []string{"spine-1"}}, 0, `"schema":"impact/1"`},
+		{"evidence", arguments{"target": "leaf-1/1"}, 0, `"title":"Modules and cables"`},
 		{"report", arguments{"name": "two.star", "options": arguments{"n": 7}}, 0, "8"},
 		{"audit", arguments{"node": "leaf-1"}, 0, `"findings":[]`},
 		{"audit", arguments{"node": "laef-1"}, 2, "did you mean leaf-1?"},
@@ -651,7 +654,7 @@ var everyTool = []struct {
 	{"run", arguments{"script": "smp_get(\"PortInfo\", discover().cas[0].ports[1])"}},
 	{"run", arguments{"script": "stats()"}},
 	{"audit", arguments{"deep": true}}, {"report", arguments{"name": "iblinkinfo"}}, {"report", arguments{"name": "ibnodes"}}, {"report", arguments{"name": "saquery", "words": []string{"PortInfoRecord"}}},
-	{"find", arguments{"names": []string{"*"}}}, {"remedy", nil}, {"snapshots", nil}, {"more", arguments{"at": "values"}}, {"diff", nil}, {"topology", arguments{"kind": "slurm", "levels": 1}}, {"route_verify", nil},
+	{"find", arguments{"names": []string{"*"}}}, {"remedy", nil}, {"snapshots", nil}, {"more", arguments{"at": "values"}}, {"evidence", arguments{"target": "1"}}, {"diff", nil}, {"topology", arguments{"kind": "slurm", "levels": 1}}, {"route_verify", nil},
 	{"plan", arguments{"script": "port_disable(discover().switches[-1].ports[1], force=True)"}}, {"plan", arguments{"routes": "updn"}}, {"help", arguments{"topic": "PortInfo"}},
 }
 
