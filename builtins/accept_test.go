@@ -16,8 +16,6 @@ import (
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	judgement "fabsh/fabric/accept"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // acceptFaults are faults by the items of nvidia-bringup that they fail. LEAF is a switch with hosts, UP one
@@ -163,61 +161,4 @@ func TestAcceptGuide(t *testing.T) {
 			at += i
 		}
 	})
-}
-
-// counting loses the requests for an attribute, and counts them.
-type counting struct {
-	troubled
-	sent int
-}
-
-func (x *counting) Send(d *engine.Datagram) error {
-	if x.hits(d.MAD) {
-		x.sent++
-	}
-	return x.troubled.Send(d)
-}
-
-// TestAcceptReads: each item sends the requests that its criterion needs, and does not pass if none of them
-// is answered.
-func TestAcceptReads(t *testing.T) {
-	for _, test := range []struct {
-		attr  *mad.Attribute
-		items []string
-	}{
-		{mad.AttrPortCounters, []string{"counters", "link-downs", "ber"}},
-		{mad.AttrLinearForwardingTable, []string{"routing"}},
-		{mad.AttrSMInfo, []string{"sm"}},
-		{mad.AttrAccessRegister, []string{"firmware", "transceivers", "supplies"}},
-		{mad.AttrAdaptiveRoutingInfo, []string{"shield"}},
-	} {
-		for _, lose := range []bool{false, true} {
-			x := &counting{troubled: troubled{attr: test.attr, lose: lose}}
-			wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
-			onSimWith(t, "fattree:k=4,ar=updn,registers=yes", nil, wrap, nil, func(t *testing.T, f *fixture) {
-				p, err := accept.Load(t.Context(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
-				if err != nil {
-					t.Fatal(err)
-				}
-				result, err := p.Run(t.Context(), f.Interpreter, accept.Options{})
-				if x.sent == 0 {
-					t.Errorf("%s: no request was sent", test.attr.Name)
-				}
-				if err != nil { // nothing is claimed
-					if !lose {
-						t.Error(err)
-					}
-					return
-				}
-				for _, name := range test.items {
-					i := slices.IndexFunc(result.Verdicts, func(v judgement.Verdict) bool { return v.Name == name })
-					if v := result.Verdicts[i]; lose && v.Outcome == judgement.Pass {
-						t.Errorf("%s passes without an answer to %s", name, test.attr.Name)
-					} else if !lose && v.Outcome == judgement.Fail {
-						t.Errorf("%s fails: %s", name, v.Reason)
-					}
-				}
-			})
-		}
-	}
 }
