@@ -101,7 +101,7 @@ func CollectEvidence(ctx context.Context, in *script.Interpreter, o EvidenceOpti
 	return e, nil
 }
 
-// historyOf returns the history of the session or of the subnet as a value of scripts; None: there is none.
+// historyOf returns the history of the session or of the subnet as a value of scripts; None: no history.
 func historyOf(ctx context.Context, env *topology.Env, state string, subnet fabric.Subnet) (starlark.Value, error) {
 	path := ""
 	switch {

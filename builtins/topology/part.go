@@ -73,7 +73,7 @@ func linkIn(f *fabric.Fabric, name, a, b string) (*fabric.Node, *fabric.Port, er
 		return nil, nil, err
 	}
 	if p == nil || q == nil || p.Peer() != q {
-		return nil, nil, fmt.Errorf("%q is no link of the fabric; want PORT - PORT, the ends of one", name)
+		return nil, nil, fmt.Errorf("%q is not a link of the fabric; want PORT - PORT, the ends of one", name)
 	}
 	return nil, p, nil
 }

@@ -1,13 +1,16 @@
 package accept
 
 import (
+	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
 	"strings"
 	"time"
-
-	report "fabsh/fabric/page"
 )
 
 //go:embed page.html
@@ -29,9 +32,12 @@ type pageData struct {
 // WriteHTML writes the result as a page that needs no network and no script, and prints on A4. data is the
 // result as JSON, which the page embeds; its SHA-256 is on the page.
 func (r *Result) WriteHTML(w io.Writer, data []byte) error {
-	embedded, sum, err := report.EmbedJSON(data)
-	if err != nil {
-		return err
+	var packed bytes.Buffer
+	if err := json.Compact(&packed, data); err != nil {
+		return fmt.Errorf("data of the page: %w", err)
 	}
-	return page.Execute(w, pageData{r, embedded, sum})
+	var safe bytes.Buffer
+	json.HTMLEscape(&safe, packed.Bytes())
+	sum := sha256.Sum256(safe.Bytes())
+	return page.Execute(w, pageData{r, template.JS(safe.String()), hex.EncodeToString(sum[:])})
 }
