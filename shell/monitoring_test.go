@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -248,8 +249,9 @@ func TestPrometheus(t *testing.T) {
 	t.Logf("%d of them never have one, each for a reason that is told", len(open))
 }
 
-// TestOneAlert: a pulled cable between switches is one alert, that of the finding; a port that went
-// down without a finding has one of its own.
+// TestOneAlert: a pulled cable between switches is one alert, that of the finding, or without one that
+// of its first end; a port that went down without a finding has one of its own. A single lost host and
+// a degraded link are one alert each.
 func TestOneAlert(t *testing.T) {
 	if os.Getenv("FABSH_SOAK") == "" {
 		t.Skip("only make soak unpacks Prometheus")
@@ -261,8 +263,18 @@ func TestOneAlert(t *testing.T) {
 	state := func(guid, port, name string) string {
 		return fmt.Sprintf("    - {series: 'infiniband_switch_port_state{job=\"infiniband\",instance=\"a\",guid=%q,port=%q,switch=%q}', values: '1x10 0x30'}\n", guid, port, name)
 	}
+	info := func(guid, port, name, peer, peerPort, end string) string {
+		return fmt.Sprintf("    - {series: 'infiniband_switch_uplink_info{job=\"infiniband\",instance=\"a\",guid=%q,port=%q,switch=%q,uplink=\"x\",uplink_guid=%q,uplink_type=\"SW\",uplink_port=%q,uplink_lid=\"4\"}', values: '1x10'}\n"+
+			"    - {series: 'fabsh_link_tier_info{job=\"infiniband\",instance=\"a\",guid=%[1]q,port=%[2]q,tier=\"1\",peer_tier=\"2\",end=%[6]q}', values: '1x10'}\n", guid, port, name, peer, peerPort, end)
+	}
 	text := fmt.Sprintf("rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n", filepath.Join(dir, "recording.yml"), filepath.Join(dir, "alerting.yml")) +
 		state("0x1", "3", "leaf-1") + state("0x2", "7", "spine-1") + state("0x1", "4", "leaf-1") +
+		state("0x1", "5", "leaf-1") + state("0x2", "8", "spine-1") + state("0x1", "6", "leaf-1") +
+		info("0x1", "5", "leaf-1", "0x2", "8", "1") + info("0x2", "8", "spine-1", "0x1", "5", "2") +
+		"    - {series: 'fabsh_audit_finding{job=\"infiniband\",instance=\"a\",id=\"link.down:0x1/6\",check=\"link.down\",severity=\"error\",subject=\"leaf-1/6\",peer=\"\"}', values: '_x11 1x30'}\n" +
+		"    - {series: 'fabsh_audit_finding{job=\"infiniband\",instance=\"a\",id=\"link.width:0x1/9\",check=\"link.width\",severity=\"error\",subject=\"leaf-1/9\",peer=\"spine-1/9\"}', values: '_x11 1x30'}\n" +
+		"    - {series: 'fabsh_fabric_nodes{job=\"infiniband\",instance=\"a\",type=\"ca\"}', values: '8x10 7x30'}\n" +
+		"    - {series: 'fabsh_fabric_nodes{job=\"infiniband\",instance=\"b\",type=\"ca\"}', values: '8x10 6x30'}\n" +
 		"    - {series: 'fabsh_audit_finding{job=\"infiniband\",instance=\"a\",id=\"link.down:0x1/3\",check=\"link.down\",severity=\"critical\",subject=\"leaf-1/3\",peer=\"spine-1/7\"}', values: '_x11 1x30'}\n" +
 		`  alert_rule_test:
   - eval_time: 25m
@@ -270,6 +282,20 @@ func TestOneAlert(t *testing.T) {
     exp_alerts:
     - exp_labels: {severity: warning, job: infiniband, instance: a, guid: "0x1", port: "4", switch: leaf-1, subject: leaf-1/4, peer: leaf-1/4}
       exp_annotations: {summary: leaf-1/4 is down; it was up in the last 7 days}
+    - exp_labels: {severity: warning, job: infiniband, instance: a, guid: "0x1", port: "5", switch: leaf-1, subject: leaf-1/5, peer: leaf-1/5}
+      exp_annotations: {summary: leaf-1/5 is down; it was up in the last 7 days}
+  - eval_time: 25m
+    alertname: FabricFindingError
+    exp_alerts:
+    - exp_labels: {severity: warning, job: infiniband, instance: a, id: "link.down:0x1/6", check: link.down, subject: leaf-1/6}
+      exp_annotations: {summary: "link.down leaf-1/6 "}
+    - exp_labels: {severity: warning, job: infiniband, instance: a, id: "link.width:0x1/9", check: link.width, subject: leaf-1/9, peer: spine-1/9}
+      exp_annotations: {summary: link.width leaf-1/9 spine-1/9}
+  - eval_time: 25m
+    alertname: FabricNodesGone
+    exp_alerts:
+    - exp_labels: {severity: critical, job: infiniband, instance: b, type: ca}
+      exp_annotations: {summary: only 6 nodes of type ca were found; more than 5 % are missing}
   - eval_time: 25m
     alertname: FabricFindingCritical
     exp_alerts:
@@ -549,6 +575,73 @@ func checkPerfquery(t *testing.T, f *ibsimtest.Fixture, p *promServer) {
 	for job, least := range map[string]int{"infiniband": len(theirs), "treydock": len(theirs), "guilbaults": len(theirs) * 9 / 10} {
 		if compared[job] < least || least == 0 {
 			t.Errorf("%s: %d of perfquery's %d counters", job, compared[job], len(theirs))
+		}
+	}
+}
+
+// TestAlertsEndToEnd: a scenario, the exporter, and Prometheus with the shipped rules: a pulled cable,
+// a degraded link and a lost host are one alert each.
+func TestAlertsEndToEnd(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("only make soak unpacks Prometheus")
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	scenario := write("faults.star", `def scenario(sim):
+    at("30s", lambda: sim.unlink("leaf-2/3"))
+    at("30s", lambda: sim.speed("leaf-3/4", width = "1x"))
+    at("30s", lambda: sim.kill("node-0007 HCA-1"))
+`)
+	name, log := fmt.Sprintf("fabsh-%016x", rand.Uint64()), filepath.Join(dir, "log")
+	serveSim(t, name, "fattree:k=4,levels=2", "--scenario", scenario, "--log", log)
+	x := startExporter(t, []string{"-F", "ibsim:" + name, "-t", "1s", "--state", filepath.Join(dir, "state")}, "--every", "1s")
+	for _, file := range []string{"recording.yml", "alerting.yml"} {
+		text, err := os.ReadFile(filepath.Join(monitoring, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Minutes are seconds; a finding of one cycle, as that of a link that went down once, is no alert.
+		write(file, regexp.MustCompile(`for: \d+m`).ReplaceAllString(string(text), "for: 6s"))
+	}
+	write("prometheus.yml", fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [recording.yml, alerting.yml]\nscrape_configs:\n- {job_name: infiniband, static_configs: [{targets: [%q]}]}\n", strings.TrimPrefix(x.url, "http://")))
+	p := startPrometheus(t, dir)
+	want := []string{
+		"FabricFindingCritical link.down leaf-2/3",
+		"FabricFindingError link.down leaf-4/1",
+		"FabricFindingError link.width leaf-3/4",
+	}
+	firing := func() (list []string) {
+		found, err := p.query(`ALERTS{alertstate="firing",alertname=~"Fabric.*"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range found {
+			list = append(list, strings.TrimSpace(s.Metric["alertname"]+" "+s.Metric["check"]+" "+s.Metric["subject"]))
+		}
+		slices.Sort(list)
+		return list
+	}
+	for end := time.Now().Add(2 * time.Minute); !slices.Equal(firing(), want); time.Sleep(time.Second) { // Prometheus is polled: it has no event to wait for
+		if len(readLog(t, log)) < 3 {
+			if early := firing(); early != nil {
+				t.Fatalf("before the faults: %v", early)
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("firing %q, want %q", firing(), want)
+		}
+	}
+	for range 15 { // further alerts would wait no longer
+		time.Sleep(time.Second)
+		if got := firing(); !slices.Equal(got, want) {
+			t.Fatalf("firing %q, want %q", got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -94,10 +95,19 @@ func (d Dialect) treydockPort(s *MetricSet, p *fabric.Port, what string, tier []
 		labels = []string{"guid", guid, "port", num, what, name}
 	}
 	if d != Treydock {
-		s.Add("fabsh_link_tier_info", Gauge, "1: the tiers of the ends of a link. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels("guid", guid, "port", num, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()])), 1)
+		s.Add("fabsh_link_tier_info", Gauge, "1: the tiers of the ends of a link. Tiers are links to the nearest host: 0 a host, 1 a leaf. end is 1 at the end with the lower GUID and port, else 2", s.Labels("guid", guid, "port", num, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()]), "end", endOf(p)), 1)
 	}
 	labels = append(labels, "uplink", trimName(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
 	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: the port at the other end of the cable", s.Labels(labels...), 1)
+}
+
+// endOf numbers the ends of the link of p, the same in each sweep.
+func endOf(p *fabric.Port) string {
+	q := p.Peer()
+	if cmp.Or(cmp.Compare(p.Node().GUID(), q.Node().GUID()), cmp.Compare(p.Num(), q.Num())) < 0 {
+		return "1"
+	}
+	return "2"
 }
 
 // portLabels are the labels of a port's counters: treydock has GUID and port, SckyzO
