@@ -235,7 +235,7 @@ var DecisionType = &lang.ResultType{
 		{Name: "rule", Doc: "the rule by which it is declined; None if it is not"},
 		{Name: "why", Doc: "why the rule applies; None if none does"},
 		{Name: "port", Doc: "GUID and number of the port that is changed; or of the step; None for other tickets"},
-		{Name: "cost", Doc: "the predicted effect of the plan with this action and those before it; None if unknown"},
+		{Name: "cost", Doc: "the predicted effect, of this link alone, or of all links of the plan so far; None if unknown"},
 	},
 }
 

@@ -2,7 +2,9 @@ package remedies
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -36,9 +38,29 @@ func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, 
 		if err != nil {
 			return "", "", err
 		}
-		return e.Refusal(), e.String(), nil
+		return scoped(e.Refusal(), len(ports)), costOf(e, len(ports)), nil
 	}
 	return c, nil
+}
+
+// costOf describes an effect, of one link or of all links of the plan so far.
+func costOf(e *change.Effect, links int) string {
+	text := strings.TrimPrefix(e.String(), "prediction: ")
+	if _, rest, ok := strings.Cut(text, " links together: "); ok && links > 1 {
+		text = rest
+	}
+	if links == 1 {
+		return "prediction for this link alone: " + text
+	}
+	return fmt.Sprintf("prediction for all %d links so far: %s", links, text)
+}
+
+// scoped adds to a refusal that it is of several links.
+func scoped(refusal string, links int) string {
+	if refusal == "" || links == 1 {
+		return refusal
+	}
+	return fmt.Sprintf("%s, if all %d links so far are down", refusal, links)
 }
 
 // ManagerOf returns the port of the master subnet manager, by the PortInfo of the first port

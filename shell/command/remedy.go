@@ -42,6 +42,15 @@ subnet ("fabsh remedy log"), by which remedies count in how many runs a link was
 what fabsh has isolated. "fabsh --write --override-sm change apply FILE" applies the plan,
 within a day and with the same --state.
 
+Each line is a decision about one action: planned (it is in the plan), declined (with the
+rule and the reason), kept (a link passed its test and stays up), or ticket (work for
+people: its text names the step of repair). Below a planned action is its predicted
+effect: of its link alone if it is the first of the plan, else of all links so far,
+because each is judged together with those before it. A pair is a port of a host with a
+LID of another; rerouted pairs take another path, lost ones have none, and the largest
+load is that of the link with most pairs. Findings do not decide by their severity alone:
+"fabsh remedy isolate --help" has the checks and severities that make a link bad.
+
 What these rules forbid is declined and reported, also for your own remedies:
 %s
 Exit status: 0 nothing to do; 1 something is planned, declined or for people; 2 usage or
@@ -260,7 +269,12 @@ func currentFaults(ctx context.Context, in *script.Interpreter, dir string, o re
 		return nil, nil, err
 	}
 	options := audits.RunOptions{Subnet: o.subnet, Job: cmp.Or(o.job, "remedy"), ReadOnly: o.out == "", NoPast: inProcess}
-	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return audits.RunAcks(in.Runtime, dir, subnet), nil }
+	options.Begin = func(subnet fabric.Subnet) (audit.Acks, error) {
+		if dir != "" && o.out != "" && !subnet.IsKnown() { // before audits run for seconds
+			return nil, errUnknownSubnet
+		}
+		return audits.RunAcks(in.Runtime, dir, subnet), nil
+	}
 	report, err := set.Run(ctx, in, options)
 	if err != nil {
 		return nil, nil, err
@@ -327,6 +341,8 @@ func lastFaults(ctx context.Context, r *lang.Runtime, dir string, o remedyOption
 	return &faults{Input: remedies.Input{Fabric: f, Findings: settled.Findings, Of: at}, subnet: subnet}, nil
 }
 
+var errUnknownSubnet = errors.New("--out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME")
+
 // openRemedyLog reads the log of the subnet, of which dir has the states; nil: nothing is kept.
 // Without a log, budgets would not hold across runs, and what a plan isolates would be unknown later:
 // so a plan that is written needs one, except of a fabric of this process.
@@ -335,7 +351,7 @@ func openRemedyLog(dir string, x *faults, written, inProcess bool, now time.Time
 	case dir == "" && written && !inProcess:
 		return nil, errors.New("--out: no directory for state, which has the log of decisions; give --state DIR")
 	case dir != "" && written && !x.subnet.IsKnown():
-		return nil, errors.New("--out: the log is kept by subnet, and this one is unknown: it has neither a prefix nor a subnet manager; give --subnet NAME")
+		return nil, errUnknownSubnet
 	case dir == "" || !x.subnet.IsKnown():
 		return nil, nil
 	}
