@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
@@ -225,7 +226,14 @@ func usage(p *session.Program, c *cobra.Command) error {
 		}
 	}
 	if c.HasParent() {
-		if flags := c.LocalFlags().FlagUsages(); flags != "" {
+		own := pflag.NewFlagSet("", pflag.ContinueOnError)
+		own.SortFlags = c.LocalFlags().SortFlags
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !command.OfScript(f) {
+				own.AddFlag(f)
+			}
+		})
+		if flags := own.FlagUsages(); flags != "" {
 			b.WriteString("\nFlags:\n" + flags)
 		}
 		b.WriteString("\nSession flags may stand here too, except those of the same name: see \"fabsh --help\".\n")

@@ -183,7 +183,7 @@ exit $status
 	if text, err := os.ReadFile(at("second")); err == nil {
 		t.Errorf("a job ran on a host with a fault: %s", text)
 	}
-	// The host is well again: its own program lifts the drain, and the job runs. slurmd starts the
+	// The host is well again: its own program lifts the drain, and jobs run. slurmd starts the
 	// program when it starts.
 	restart := func() {
 		t.Helper()
@@ -192,11 +192,12 @@ exit $status
 	}
 	host("")
 	restart()
-	ibsimtest.Poll(t, "the second job", func() bool {
-		text, _ := os.ReadFile(at("second"))
+	node("State=IDLE ")
+	submit(at("third")) // the second one, which was requeued, waits for minutes
+	ibsimtest.Poll(t, "the third job", func() bool {
+		text, _ := os.ReadFile(at("third"))
 		return string(text) == "ran on node-7\n"
 	})
-	node("State=IDLE ")
 	// An audit of the fabric lifts it too; the drain of an administrator stays.
 	host("--bare")
 	restart()

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -355,17 +357,28 @@ func (e *Entry) optionUse(p Param) string {
 // Help returns the text of --help.
 func (e *Entry) Help() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s\n", e.Usage())
-	if doc := lang.TrimDoc(e.Doc); doc != "" {
+	doc := lang.TrimDoc(e.Doc)
+	var options []Param // that the doc does not list
+	for _, p := range e.Options {
+		if !lists(doc, e.optionUse(p)) {
+			options = append(options, p)
+		}
+	}
+	usage := e.Usage()
+	if len(options) == 0 && len(e.Options) > 0 { // each option is listed once
+		usage = optionForm().ReplaceAllString(strings.Replace(usage, " [--", " [options] [--", 1), "")
+	}
+	fmt.Fprintf(&b, "usage: %s\n", usage)
+	if doc != "" {
 		fmt.Fprintf(&b, "\n%s\n", doc)
 	}
-	if len(e.Options) > 0 {
+	if len(options) > 0 {
 		b.WriteString("\noptions:\n")
 		width := 0
-		for _, p := range e.Options {
+		for _, p := range options {
 			width = max(width, len(e.optionUse(p)))
 		}
-		for _, p := range e.Options {
+		for _, p := range options {
 			note := "required"
 			switch {
 			case p.Default == starlark.True:
@@ -377,6 +390,25 @@ func (e *Entry) Help() string {
 		}
 	}
 	return b.String()
+}
+
+// optionForm matches an option that may be omitted, in a line of usage.
+var optionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` \[--[^\]]*\]`) })
+
+// lists reports whether a line of doc begins with the flag of an option, "--name TEXT".
+func lists(doc, use string) bool {
+	flag, _, _ := strings.Cut(use, " ")
+	for line := range strings.Lines(doc) {
+		for word := range strings.FieldsSeq(line) {
+			if !strings.HasPrefix(word, "--") {
+				break
+			}
+			if word = strings.TrimRight(word, ",:"); word == flag {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Recipient is one of several scripts to which a command line passes its options.

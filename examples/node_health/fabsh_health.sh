@@ -20,10 +20,13 @@ fi
 node=${SLURMD_NODENAME:-$(uname -n | cut -d . -f 1)}
 # Who set a reason is known by its form: "fabsh: CHECK:ID text", with a check of audit host.
 mine() {
+	case $1 in
+	'fabsh: host.'*) ;;
+	*) return 1 ;;
+	esac
 	id=${1#fabsh: }
 	case ${id%% *} in
-	"$1") return 1 ;;
-	host.*:*) return 0 ;;
+	*:*) return 0 ;;
 	esac
 	return 1
 }

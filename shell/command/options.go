@@ -262,6 +262,12 @@ func (o *toolOptions) sessionFlag(session *pflag.FlagSet, name string) *pflag.Fl
 	return f
 }
 
+// OfScript reports whether a flag is an option of a script, which the help of the script lists.
+func OfScript(f *pflag.Flag) bool {
+	_, ok := f.Value.(*optionValue)
+	return ok
+}
+
 // addFlag declares an option of a script, of, as a flag of c, unless it has one: of another script, or
 // its own, which may yield where it stands behind the script.
 func addFlag(c *cobra.Command, of, name string, isSwitch, hidden bool, yields []string, words parsedWords) {
