@@ -518,7 +518,7 @@ var standardFaults = []fault{
 var exclusive = []string{"sm.none", "sm.none, without IsSM", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "port.unresponsive, no PortInfo", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm", "key.traps", "key.update", "host.adapters", "host.planes", "node.gone", "topo.parts", "topo.conflict", "link.loss", "sa.path", "sa.rate", "sa.mtu", "sa.sl", "sa.lifetime", "sa.reversible", "sa.pkey", "sa.node", "sa.port", "sa.service"}
+var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm", "key.traps", "key.update", "host.adapters", "host.planes", "node.gone", "topo.parts", "topo.conflict", "link.loss", "sa.path", "sa.rate", "sa.mtu", "sa.sl", "sa.lifetime", "sa.reversible", "sa.pkey", "sa.node", "sa.port", "sa.service", "tenant.reach", "tenant.keys", "tenant.default", "tenant.index0", "tenant.enforce", "tenant.missing", "tenant.mkey", "tenant.sm", "tenant.sa", "tenant.gmp", "tenant.traps", "tenant.profile"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {

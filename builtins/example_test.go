@@ -88,6 +88,7 @@ func typed(f *fixture, globals starlark.StringDict, input string) error {
 // writeExamples makes the files that examples read.
 func writeExamples(t *testing.T, fs afero.Fs) {
 	write(t, fs, "/work/net.topo", exampleTopology)
+	write(t, fs, "/work/tenants.csv", "tenant,hosts,pkeys\nred,node-[0001-0002],0x0012\nblue,\"node-[0003,0004]\",0x0013\n")
 	write(t, fs, "/work/jobs.csv", "JOBID,NAME,STATE,NODELIST\n7,cfd,RUNNING,node-[0001-0004]\n")
 	write(t, fs, "/work/error_thresholds", "SymbolErrorCounter=10\nLinkErrorRecoveryCounter=5/min\n")
 	write(t, fs, "/work/net.lfts", "Unicast lids [0-2] of switch Lid 1 guid 0x0002c90300000100 ('leaf-1'):\n0x0001 000 # Switch portguid 0x0002c90300000100: 'leaf-1'\n0x0002 001\n2 lids dumped\n")

@@ -3,6 +3,7 @@ package audits
 import (
 	"context"
 
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
@@ -12,6 +13,7 @@ import (
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/tenant"
 )
 
 // ReadFabric returns the latest fabric, or the fabric of a sweep if no fabric was read yet.
@@ -63,6 +65,19 @@ func VerifyInLanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes, o ve
 		return err
 	})
 	return judged, err
+}
+
+// ReadTenantFacts reads what decides whether tenants of f are isolated: P_Key tables, and with r the paths of these
+// tables. Multicast groups and virtual ports are unknown.
+func ReadTenantFacts(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric, r *routes.Routes) (*tenant.Facts, error) {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	facts := &tenant.Facts{Routes: r}
+	err := lang.Operate(t, "", func(c *lang.Call) (err error) {
+		facts.Tables, err = datagrams.ReadPKeys(c, tenant.Ports(f))
+		return err
+	})
+	return facts, err
 }
 
 // maxWarned is the largest number of requests without an answer that warnings name.

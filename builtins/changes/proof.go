@@ -149,9 +149,11 @@ func provePlan(c *lang.Call, p *change.Plan) error {
 	if proofOptions(c).Levels == "" { // else only the levels of the file are in use
 		t.Target = p.Target
 	}
-	return c.Block(func(ctx context.Context) error {
-		return p.Certify(ctx, t)
-	})
+	err = c.Block(func(ctx context.Context) error { return p.Certify(ctx, t) })
+	if err != nil {
+		return err
+	}
+	return checkTenants(c, p, live)
 }
 
 // tablesForProof returns the tables in force, live, for the proof of an order of writes.

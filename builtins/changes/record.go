@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/sa"
+	"fabsh/fabric/tenant"
 )
 
 // Recording is a session whose writes are recorded instead of sent.
@@ -174,6 +175,9 @@ type ProofOptions struct {
 	// ManagerEngine is the routing engine of the subnet manager, for predictions; "" or
 	// change.AutoEngine: unknown.
 	ManagerEngine string
+	// Tenants are tenants that a plan must not join; nil: not judged. AllowTenants makes plans that do, with a note.
+	Tenants      *tenant.File
+	AllowTenants bool
 }
 
 // WithProof returns a context for work of a session that makes or checks plans with options.

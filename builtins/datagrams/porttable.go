@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/device"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
@@ -75,6 +76,25 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 ("0xffff", None, True)
 `,
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return PKeysKind.get(c, a) }),
+}
+
+// ReadPKeys reads the P_Key tables of ports, for commands. Ports without an answer are missing.
+func ReadPKeys(c *lang.Call, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+	tables := map[*fabric.Port][]uint16{}
+	if len(ports) == 0 {
+		return tables, nil
+	}
+	list := lang.List(ports, func(p *fabric.Port) starlark.Value { return topology.PortOf(p) })
+	v, err := PKeysKind.get(c, &portArgs{Target: list})
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range lang.Elements(v) {
+		if t, ok := x.(*wholeTable); ok {
+			tables[ports[i]] = device.PKeys(t.t)
+		}
+	}
+	return tables, nil
 }
 
 // SetPKeys is set_pkeys, which changes entries of a P_Key table.

@@ -21,6 +21,7 @@ import (
 	"fabsh/fabric/change/certificate"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/routes"
+	"fabsh/fabric/tenant"
 	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
@@ -64,6 +65,9 @@ type planOptions struct {
 	exact, adaptive   bool
 	static            bool
 	risk              bool
+	tenantsFile       string
+	allowTenants      bool
+	tenants           *tenant.File
 
 	words []string // script or policy, and its options
 	code  string   // of a client's script; "": none
@@ -81,6 +85,8 @@ func (o *planOptions) params() params {
 		{name: "sl", to: &o.levels, doc: "read the service levels of paths from `FILE`, where virtual lanes matter", file: true},
 		{name: "sl-out", to: &o.levelsOut, doc: "write the service levels of the tables' paths to `FILE`: the subnet administrator must assign them; change apply --sl reads them", withheld: writesFiles},
 		managerEngineParam(&o.managerEngine),
+		{name: "tenants", to: &o.tenantsFile, file: true, doc: "refuse a plan that joins tenants of `FILE` (fabsh help load_tenants)"},
+		{name: "allow-tenants", to: &o.allowTenants, doc: "with --tenants: make a plan that joins tenants, and state it", withheld: "an operator decides"},
 	}
 }
 
@@ -114,6 +120,10 @@ restore adaptive routing. What switches report is read each time; --adaptive is 
 that do not report it. Switches of NVIDIA that do not answer whether they route adaptively
 are assumed not to, and the plan lists them as not judged.
 
+With --tenants FILE a plan that joins two tenants is refused: P_Key tables, checks of P_Keys at
+switch ports and forwarding tables are judged before and after all writes. Multicast groups and
+virtual ports are not judged.
+
 Without --sl the service levels of paths are those of path records, if there
 is a subnet administrator, else all 16; and those of the tables' own paths.
 
@@ -130,6 +140,9 @@ refused; 3 fabric or host error (no answer, no device).`,
 		start: func(o *planOptions, _ *cobra.Command, _ func(context.Context, *session.Session) error) error {
 			var opening session.Opening
 			if err := checkLevels(o.levels); err != nil {
+				return err
+			}
+			if err := o.readTenants(); err != nil {
 				return err
 			}
 			switch {
@@ -220,6 +233,23 @@ func (o *planOptions) take(c *cobra.Command, words []string) error {
 	return nil
 }
 
+// readTenants reads the file of --tenants.
+func (o *planOptions) readTenants() error {
+	switch {
+	case o.tenantsFile == "" && o.allowTenants:
+		return errors.New("--allow-tenants requires --tenants")
+	case o.tenantsFile == "":
+		return nil
+	}
+	in, err := lang.OpenNamed(context.Background(), o.tenantsFile)
+	if err != nil {
+		return fmt.Errorf("--tenants: %w", format.FileError(err))
+	}
+	defer in.Close()
+	o.tenants, err = tenant.Read(in, o.tenantsFile)
+	return err
+}
+
 // from returns the origin of the plan.
 func (o *planOptions) from() string {
 	if o.code != "" {
@@ -233,7 +263,7 @@ func (o *planOptions) from() string {
 
 // proof returns the options for the proof of the plan.
 func (o *planOptions) proof() changes.ProofOptions {
-	return changes.ProofOptions{Levels: o.levels, AcceptCreditLoops: o.risk, ManagerEngine: o.managerEngine}
+	return changes.ProofOptions{Levels: o.levels, AcceptCreditLoops: o.risk, ManagerEngine: o.managerEngine, Tenants: o.tenants, AllowTenants: o.allowTenants}
 }
 
 // runPlan runs the script, or computes the tables, whose writes are the plan.
@@ -339,6 +369,13 @@ func completePlan(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 
 // recordPlan returns the plan of a change, instead of writing it to a file.
 func recordPlan(ctx context.Context, s *session.Session, o *planOptions) (starlark.Value, error) {
+	if o.tenantsFile != "" {
+		file, err := openTenants(ctx, s, o.tenantsFile)
+		if err != nil {
+			return nil, err
+		}
+		o.tenants = file
+	}
 	recording, err := changes.StartRecording(ctx, s.Runtime, o.proof())
 	if err != nil {
 		return nil, err

@@ -17,9 +17,11 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing/opensm"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/verify"
+	"fabsh/fabric/tenant"
 	"fabsh/shell/session"
 )
 
@@ -29,6 +31,7 @@ type verifyOptions struct {
 	failEachLink  bool
 	managerEngine string
 	adaptive      verify.Adaptive
+	tenants       string // a file; "": the tables are verified
 }
 
 // verifyCapability verifies existing tables.
@@ -43,9 +46,15 @@ The tables are those of the file of --lfts; without it, those of the switches, o
 snapshot that the session reads. If those of switches close a credit loop on one virtual
 lane, their SL2VL and the path records of the subnet administrator decide: all of at most
 512 LIDs, else those of at most 4,096 paths that cover the loop. If they cannot be read,
-credit loops are not judged. --sl alone replaces the path records.`,
+credit loops are not judged. --sl alone replaces the path records.
+
+--tenants FILE judges the isolation of tenants instead, by the P_Key tables of end ports, the switch
+ports that check P_Keys, and the paths of the tables: a proof or a counterexample for each two of
+them. FILE is YAML or CSV (fabsh help load_tenants), OpenSM's partitions.conf, or UFM's JSON of
+partitions. Multicast groups, virtual ports and management keys are judged by fabsh audit tenants.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
-  fabsh -F ibsim verify`,
+  fabsh -F ibsim verify
+  fabsh verify --tenants tenants.csv`,
 		Annotations: map[string]string{atPrompt: ""},
 		Args:        atMost(0),
 	},
@@ -67,6 +76,7 @@ func (o *verifyOptions) params() params {
 		failEachLinkParam(&o.failEachLink),
 		engine,
 		adaptiveParam(&o.adaptive),
+		{name: "tenants", to: &o.tenants, file: true, doc: "judge whether the tenants of `FILE` are isolated, instead of the tables"},
 		{name: "slvl", to: &o.tables.SL2VL, file: true, former: true, withheld: "the former name of sl2vl", doc: "the former name of --sl2vl"},
 	}
 }
@@ -99,6 +109,9 @@ func verifyTables(ctx context.Context, s *session.Session, o *verifyOptions) (sh
 	if err != nil {
 		return nil, err
 	}
+	if o.tenants != "" {
+		return verifyTenants(ctx, s, f, r, o.tenants)
+	}
 	if o.managerEngine != "" && !o.failEachLink {
 		return nil, errors.New("--manager-engine requires --fail-each-link")
 	}
@@ -124,6 +137,37 @@ func verifyTables(ctx context.Context, s *session.Session, o *verifyOptions) (sh
 		err = session.Exit(lang.StatusFindings)
 	}
 	return shown, err
+}
+
+// verifyTenants judges whether the tenants of a file are isolated; r are the tables in force.
+func verifyTenants(ctx context.Context, s *session.Session, f *fabric.Fabric, r *routes.Routes, path string) (starlark.Value, error) {
+	file, err := openTenants(ctx, s, path)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := audits.ReadTenantFacts(ctx, s.Runtime, f, r)
+	if err != nil {
+		return nil, err
+	}
+	report, err := values.JudgeTenants(ctx, f, file, facts)
+	if err != nil {
+		return nil, fmt.Errorf("--tenants: %s: %w", path, err)
+	}
+	printNotes(s, file.Notes)
+	if report.Count(tenant.Reaches)+report.Count(tenant.Unknown) > 0 {
+		err = session.Exit(lang.StatusFindings)
+	}
+	return values.WrapIsolation(report), err
+}
+
+// openTenants reads a file of tenants that the command line names.
+func openTenants(ctx context.Context, s *session.Session, path string) (*tenant.File, error) {
+	in, err := s.Files.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("--tenants: %w", format.FileError(err))
+	}
+	defer in.Close()
+	return tenant.Read(in, path)
 }
 
 // predictFailures predicts what the subnet manager does after each failure.

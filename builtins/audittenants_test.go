@@ -1,0 +1,84 @@
+package builtins
+
+import (
+	"strings"
+	"testing"
+
+	"fabsh/builtins/audits"
+)
+
+// tenantsFile are two tenants and a service for both.
+const tenantsFile = `tenant,hosts,pkeys,member,shared
+red,"node-[0002-0004]",0x0012 0x0014=limited,full,
+blue,"node-[0005-0008]",0x0013 0x0014=limited,full,
+store,node-0009,0x0014,full,yes
+`
+
+// isolate gives each host of tenantsFile the keys of its tenant, and its switch port too, which checks P_Keys.
+const isolate = `
+f = discover()
+for n in f.cas:
+    i = int(n.name.split(" ")[0][-4:])
+    own = [0x8012, 0x14] if i in range(2, 5) else [0x8013, 0x14] if i in range(5, 9) else [0x8014] if i == 9 else []
+    for p in [n.ports[1], n.ports[1].peer]:
+        set_pkeys(p, [0x7fff if i > 1 else 0xffff] + own)
+for p in [n.ports[1].peer for n in f.cas]:
+    smp_set("PortInfo", p, partition_enforcement_inbound = True, partition_enforcement_outbound = True)
+def port(name):
+    return f.node(name + " HCA-1").ports[1]
+`
+
+// TestAuditTenants: each fault of isolated tenants is found, and nothing about others.
+func TestAuditTenants(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault string // a script
+		words []string
+		want  []string // checks besides those of the healthy subnet, which a finding begins with
+	}{
+		"isolated":                    {"", nil, nil},
+		"a key of others":             {`set_pkeys(port("node-0003"), {5: 0x8013}); set_pkeys(port("node-0003").peer, {5: 0x8013})`, nil, []string{"tenant.reach node-0003 HCA-1/1: red can reach blue: key 0x8013 at node-0003 HCA-1/1, index 5", "tenant.keys node-0003 HCA-1/1: unlike those of tenant red: other P_Keys: 0x0013=full"}},
+		"full instead of limited":     {`set_pkeys(port("node-0006"), {2: 0x8014})`, nil, []string{"tenant.reach node-0006 HCA-1/1: blue can reach red: key 0x8014", "tenant.keys node-0006 HCA-1/1: unlike those of tenant blue: other P_Keys: 0x0014=full instead of 0x0014=limited"}},
+		"a key that the switch drops": {`set_pkeys(port("node-0003"), {5: 0x8013})`, nil, []string{"tenant.keys node-0003"}},
+		"no checks":                   {`smp_set("PortInfo", port("node-0003").peer, partition_enforcement_inbound = False)`, nil, []string{"tenant.enforce f"}},
+		"another entry 0":             {`set_pkeys(port("node-0003"), [0x8012, 0x7fff, 0x14])`, nil, []string{"tenant.index0 node-0003"}},
+		"options":                     {"", []string{"--profile=nico", "--opensm=opensm.conf", "--ufm=gv.cfg"}, []string{"tenant.traps f", "tenant.profile f"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSim(t, "", nil, func(t *testing.T, f *fixture) {
+				write(t, f.fs, "/work/tenants.csv", tenantsFile)
+				write(t, f.fs, "/work/opensm.conf", "m_key_protection_level 1\nvs_key_enable 2\n")
+				write(t, f.fs, "/work/gv.cfg", "[Sub]\ndefault_membership = full\n")
+				if _, explained, status := f.run(isolate + test.fault); status != 0 {
+					t.Fatal(explained)
+				}
+				r := audited(t, f, audits.RunOptions{Once: true}, append([]string{"tenants", "--tenants=tenants.csv"}, test.words...)...)
+				var found []string
+				for _, line := range strings.Split(strings.TrimSpace(told(r)), "\n") {
+					_, line, _ = strings.Cut(line, " ")
+					if check, _, _ := strings.Cut(line, " "); check != "tenant.default" && check != "tenant.mkey" && check != "tenant.sm" && check != "tenant.sa" {
+						found = append(found, line)
+					}
+				}
+				for _, want := range test.want {
+					ok := false
+					for _, line := range found {
+						ok = ok || strings.HasPrefix(line, want)
+					}
+					if !ok {
+						t.Errorf("missing %q in:\n%s", want, told(r))
+					}
+				}
+				checks := map[string]bool{}
+				for _, want := range test.want {
+					check, _, _ := strings.Cut(want, " ")
+					checks[check] = true
+				}
+				for _, line := range found {
+					if check, _, _ := strings.Cut(line, " "); !checks[check] {
+						t.Errorf("also found %q", line)
+					}
+				}
+			})
+		})
+	}
+}
