@@ -203,7 +203,7 @@ var columnValues = map[string]string{
 	"tenants": `load_tenants("tenants.csv")`, "tenant": `load_tenants("tenants.csv").tenants[0]`, "isolation": `f.isolation(load_tenants("tenants.csv"), {})`, "tenant_pair": `f.isolation(load_tenants("tenants.csv"), {}).pairs[0]`,
 	"tenant_outsider":  `f.isolation(load_tenants("tenants.csv"), {p: [0x7fff] if p.node.name.startswith("node-000") else [0xffff] for p in f.end_ports}).outsiders[0]`,
 	"tenant_deviation": `f.isolation(load_tenants("tenants.csv"), {p: [0xffff, 0x8099] for p in f.end_ports}).deviations[0]`,
-	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
+	"fabric_diff":      "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
 	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True)", "link_effect": "plan(lambda: port_disable(discover().switches[0].ports[3])).effect", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None}), static=True).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1}), static=True).sets[0]",
 	"cable_plan": `load_fabric("plan.csv").plan`, "plan_conflict": `load_fabric("plan.csv").plan.conflicts[0]`, "place": `load_fabric("plan.csv").switches[0].place`,
 	"cabling": `cabling("plan.csv")`, "cabling_action": `[x for x in cabling("plan.csv").actions if x.verb != "remove"][0]`, "cabling_name": `cabling("plan.csv").names[0]`, "cabling_device": `cabling("plan.csv").devices[0]`,
@@ -274,6 +274,7 @@ func TestColumns(t *testing.T) {
 			return globals
 		}
 		write(t, f.fs, "/work/jobs.csv", "id,nodes\n7,a\n")
+		write(t, f.fs, "/work/tenants.csv", "tenant,hosts,pkeys\nred,node-[0001-0002],0x0012\nblue,\"node-[0003,0004]\",0x0013\n")
 		write(t, f.fs, "/work/plan.csv", "A-Rack,A-U,A-Node Name,A-Type,A-Model,A-Port,Z-Rack,Z-RU,Z-Node Name,Z-Type,Z-Port\n"+
 			"R1,41,leaf-1,Switch,Q3400,3,R2,40,spine-1,Switch,2\nR1,41,leaf-1,Switch,Q3400,3,R2,41,spine-2,Switch,1\nR1,40,leaf-x,Switch,,3,R2,40,spine-1,Switch,4\n")
 		for name, v := range run("f = discover()\nsw, ca = f.switches[0], f.cas[0]\nr = f.graph().route('ftree')") {
