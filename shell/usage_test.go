@@ -148,6 +148,8 @@ func TestFileErrors(t *testing.T) {
 		{line: "diff FILE"},
 		{line: "change plan FILE.star --out new.plan", mayLack: true},
 		{line: "change plan --routes FILE --out new.plan"},
+		{line: "change plan --routes minhop --tenants FILE --out new.plan"},
+		{line: "verify --tenants FILE"},
 		{line: "change plan --routes minhop --sl FILE --out new.plan", mayLack: true},
 		{line: "change apply FILE"},
 		{line: "change check FILE"},
