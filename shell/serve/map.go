@@ -24,7 +24,7 @@ type mapData struct {
 	Open   *opened
 	Marked []item
 	More   int
-	Said   string
+	Remark string
 	Empty  string
 	Zoom   int
 	Zooms  []choiceOf
@@ -267,13 +267,13 @@ func (s *Site) mapPage(v *view) error {
 	switch by {
 	case byLoad, byErrors:
 		if len(m.figures) == 0 {
-			d.Said = "Counters of that time are not read, so nothing is coloured. The page of a link has its course."
+			d.Remark = "Counters of that time are not read, so nothing is coloured. The page of a link has its course."
 			if !m.isPast {
-				d.Said = "Rates need two readings of the counters. Reload after the next cycle."
+				d.Remark = "Rates need two readings of the counters. Reload after the next cycle."
 			}
 		}
 	case byChanges:
-		d.Said = s.changedSince(v, paint)
+		d.Remark = s.changedSince(v, paint)
 	}
 	list := groups(ladder)
 	if len(list) == 0 {
@@ -472,7 +472,7 @@ func (v *view) tile(g *group, p *painter) tile {
 	per := 12
 	for i, n := range g.switches {
 		ports := g.own(n)
-		class, said, rank := p.of(ports)
+		class, state, rank := p.of(ports)
 		if p.by == byState {
 			if k := v.moment.nodes[n.GUID()]; k > isFine && (class == "ok" || float64(k) > rank) {
 				class = k.Class()
@@ -482,7 +482,7 @@ func (v *view) tile(g *group, p *painter) tile {
 			t.Cells = append(t.Cells, cell{X: i % per * 8, Y: i / per * 8, W: 7, H: 7, Class: class})
 		}
 		if rank > highest {
-			highest, text = rank, said
+			highest, text = rank, state
 		}
 		for _, x := range ports {
 			if q := x.Peer(); q == nil || !q.Node().IsSwitch() || x.ID() < q.ID() {

@@ -125,7 +125,7 @@ func (d *nowData) verdict(m *moment, v *view, downs int) {
 	case v.Stale != "":
 		d.Rest = v.Stale
 	case !m.fabric.Complete():
-		d.Rest = "A part of the fabric was not read; what is there is not known."
+		d.Rest = "A part of the fabric was not read, so its state is not known."
 	case hosts > 0:
 		d.Rest = fmt.Sprintf("All %s hosts are connected by links.", number(hosts))
 	}
@@ -201,7 +201,7 @@ type tick struct {
 
 const maxItems = 200
 
-// line returns the time line from since to until, or why there is none.
+// line returns the time line from since to until, or why it is missing.
 func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 	reading := lane{Name: "Reading", Spans: []spot{{X: "0%", Width: "100%", Class: "read", Title: "read"}}}
 	for _, g := range gaps {
 		reading.Spans = append(reading.Spans, spot{X: percent(share(g.From)), Width: percent(max(.3, share(g.To)-share(g.From))), Class: "gap", Title: fmt.Sprintf("no reading from %s to %s", when(g.From), when(g.To))})
-		t.Items = append(t.Items, item{Time: g.From, Mark: isNone, Text: "No reading until " + when(g.To) + ": what happened then is not known"})
+		t.Items = append(t.Items, item{Time: g.From, Mark: isNone, Text: "No reading until " + when(g.To) + ": events of that time are not known"})
 	}
 	t.Lanes = append(t.Lanes, reading)
 	t.Ticks = ticksOf(since, until)

@@ -37,7 +37,7 @@ type Site struct {
 	Every   time.Duration // between two cycles; 0: the fabric is of the past, and read once
 	Hosts   []string      // names by which browsers may reach the site, besides addresses and localhost
 	Now     func() time.Time
-	// History opens the history for questions; history.ErrNone: there is none. It is called
+	// History opens the history for questions; history.ErrNone: it is missing. It is called
 	// until it succeeds.
 	History func(ctx context.Context) (*history.Store, error)
 	Explain func(check string) string // the explanation of a check; "": it has none
@@ -112,7 +112,7 @@ func (s *Site) Close() error {
 	return err
 }
 
-// historyStore returns the history; nil and the reason: there is none.
+// historyStore returns the history; nil and the reason: it is missing.
 func (s *Site) historyStore(ctx context.Context) (*history.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

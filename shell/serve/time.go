@@ -59,7 +59,7 @@ func (s *Site) timePage(v *view) error {
 		d.Facts = append(d.Facts, plural.Count(o.Incomplete, "reading was", "readings were")+" not complete")
 	}
 	for _, g := range o.LongestGaps[:min(3, len(o.LongestGaps))] {
-		d.Incomplete = append(d.Incomplete, "No reading from "+when(g.From)+" to "+when(g.To)+": what happened then is not known.")
+		d.Incomplete = append(d.Incomplete, "No reading from "+when(g.From)+" to "+when(g.To)+": events of that time are not known.")
 	}
 	span, err := v.one("span", "7d", "24h", "90d", "1y")
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *Site) changes(v *view) error {
 		return err
 	}
 	for _, g := range gaps[:min(len(gaps), maxRows)] {
-		d.Items = append(d.Items, item{Time: g.From, Mark: isNone, Text: "No reading until " + when(g.To) + ": what changed then is not known"})
+		d.Items = append(d.Items, item{Time: g.From, Mark: isNone, Text: "No reading until " + when(g.To) + ": changes of that time are not known"})
 	}
 	slices.SortStableFunc(d.Items, func(a, b item) int { return b.Time.Compare(a.Time) })
 	if len(d.Items) == 0 {
