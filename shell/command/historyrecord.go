@@ -75,7 +75,6 @@ subnet. The password comes from PGPASSFILE or ~/.pgpass.`,
 		},
 	}
 	c.Flags().StringVar(&o.history, "history", "", "write the history in `FILE` (default: that of the subnet in --state); postgres://USER@HOST/DATABASE: also copy that of the subnet to PostgreSQL")
-	c.MarkFlagFilename("history")
 	c.Flags().DurationVar(&o.every, "every", o.every, "sweep again after `TIME`")
 	c.Flags().BoolVar(&o.once, "once", false, "sweep once")
 	c.Flags().BoolVar(&o.noTraffic, "no-traffic", false, "do not keep the traffic of ports, which is most of the file")
