@@ -136,6 +136,7 @@ func TestFileErrors(t *testing.T) {
 		{line: "route FILE.star"},
 		{line: "topology FILE.star"},
 		{line: "topology hostfile --baseline FILE"},
+		{line: "topology hostfile --domains FILE"},
 		{line: "topology hostfile --diff FILE", mayLack: true},
 		{line: "verify --lfts FILE"},
 		{line: "verify --sl FILE"},

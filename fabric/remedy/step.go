@@ -70,7 +70,7 @@ func (s *State) StepsOf(p *fabric.Port) (list []*PastStep) {
 	return list
 }
 
-// of reports whether x is of the link with these ends; peer may be none. A link that is moved to
+// of reports whether x is of the link with these ends; peer may be the zero Place. A link that is moved to
 // another port at one end is another one.
 func (x *PastStep) of(port, peer Place) bool {
 	switch {

@@ -182,7 +182,7 @@ follow; --out FILE is required. In scripts report() makes the page.`,
 // pageParams declares the parameters of a page: those of audit that make sense there.
 func (o *auditOptions) pageParams() params {
 	return slices.DeleteFunc(o.params(), func(p param) bool {
-		return slices.Contains([]string{"list", "each-port", "for", "resume", "hosts"}, p.name)
+		return slices.Contains([]string{"list", "each-port", "for", "resume", "drain", "hosts"}, p.name)
 	})
 }
 
