@@ -56,7 +56,7 @@ func TestServe(t *testing.T) {
 		"/map":                  `class="tile`,
 		"/link/leaf-1/1":        "<h1><bdi>leaf-1/1 – ",
 		"/node/leaf-1":          "<h1><bdi>leaf-1</bdi>",
-		"/time":                 "readings",
+		"/time":                 "[0-9] readings?<",
 		"/changes":              "What changed",
 		"/help/serve":           "Watch a fabric",
 		"/help/check/link.down": "link.down",
