@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/plural"
@@ -628,5 +627,3 @@ func value(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
-
-var _ = audit.Error

@@ -184,7 +184,6 @@ func (s *Site) Handler() http.Handler {
 	get("/help/{topic}", s.help)
 	get("/help/check/{check}", s.help)
 	get("/find", s.find)
-	s.paths(get)
 	mux.HandleFunc("GET /api/{what}", s.api)
 	if s.Acknowledge != nil {
 		get("/ack", s.ackForm)
@@ -511,9 +510,6 @@ func (v *view) Param(key string) string { return v.query.Get(key) }
 
 // JSON returns the address of the facts of the page.
 func (v *view) JSON() template.URL { return v.to("api", "audit_report") }
-
-// HasPaths reports whether the site has pages about paths.
-func (v *view) HasPaths() bool { return false }
 
 // Version, Every and Zone are for the foot of pages.
 func (v *view) Version() string { return v.site.Version }
