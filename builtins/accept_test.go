@@ -16,6 +16,8 @@ import (
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
 	judgement "fabsh/fabric/accept"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // acceptFaults are faults by the items of nvidia-bringup that they fail. LEAF is a switch with hosts, UP one
@@ -161,4 +163,126 @@ func TestAcceptGuide(t *testing.T) {
 			at += i
 		}
 	})
+}
+
+// counting is a transport that counts the requests for an attribute, and loses them if lose is set.
+type counting struct {
+	engine.Transport
+	attr *mad.Attribute
+	lose bool
+	sent int
+}
+
+// lost counts a request, and reports whether it is lost.
+func (x *counting) lost(d *engine.Datagram) bool {
+	h := mad.ParseHeader(d.MAD)
+	if mad.Lookup(h.Class.Family(), h.Attribute) != x.attr {
+		return false
+	}
+	x.sent++
+	return x.lose
+}
+
+func (x *counting) Send(d *engine.Datagram) error {
+	if x.lost(d) {
+		return nil
+	}
+	return x.Transport.Send(d)
+}
+
+func (x *counting) TrySend(d *engine.Datagram) (bool, error) {
+	if x.lost(d) {
+		return true, nil
+	}
+	return x.Transport.TrySend(d)
+}
+
+// TestAcceptReads: each item that passes sent the requests that its criterion needs, and none passes if these
+// are not answered.
+func TestAcceptReads(t *testing.T) {
+	for _, test := range []struct {
+		attr  *mad.Attribute
+		items []string
+	}{
+		{mad.AttrPortInfo, []string{"link-state", "link-rate"}},
+		{mad.AttrPortCountersExtended, []string{"counters", "link-downs"}},
+		{mad.AttrLinearForwardingTable, []string{"routing"}},
+		{mad.AttrSMInfo, []string{"sm"}},
+		{mad.AttrAccessRegister, []string{"transceivers"}},
+		{mad.AttrAdaptiveRoutingInfo, []string{"shield"}},
+		{mad.AttrNodeDescription, []string{"identities"}},
+	} {
+		spec := "fattree:k=4,registers=yes"
+		if test.attr == mad.AttrAdaptiveRoutingInfo {
+			spec += ",ar=updn"
+		}
+		for _, lose := range []bool{false, true} {
+			x := &counting{attr: test.attr, lose: lose}
+			wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+			onSimWith(t, spec, nil, wrap, nil, func(t *testing.T, f *fixture) {
+				p, err := accept.Load(t.Context(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
+				if err != nil {
+					t.Fatal(err)
+				}
+				result, err := p.Run(t.Context(), f.Interpreter, accept.Options{Soak: 25 * time.Hour, Every: 5 * time.Hour})
+				if x.sent == 0 {
+					t.Errorf("%s: no request was sent", test.attr.Name)
+				}
+				if err != nil { // nothing is claimed
+					if !lose {
+						t.Error(err)
+					}
+					return
+				}
+				for _, name := range test.items {
+					i := slices.IndexFunc(result.Verdicts, func(v judgement.Verdict) bool { return v.Name == name })
+					if v := result.Verdicts[i]; lose == (v.Outcome == judgement.Pass) {
+						t.Errorf("%s, lost %v: %s is %v %s", test.attr.Name, lose, name, v.Outcome, v.Reason)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAcceptInterrupted: a run that ends at random moments, and goes on, judges as one that is left alone.
+// 50 moments with FABSH_SOAK=1.
+func TestAcceptInterrupted(t *testing.T) {
+	moments := 3
+	if os.Getenv("FABSH_SOAK") != "" {
+		moments = 50
+	}
+	run := func(interrupt int) (outcomes string) {
+		dir := t.TempDir()
+		onSim(t, "fattree:k=4,ar=updn", nil, func(t *testing.T, f *fixture) {
+			p, err := accept.Load(t.Context(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(uint64(interrupt), 51))
+			for {
+				ctx, cancel := t.Context(), context.CancelFunc(func() {})
+				if interrupt > 0 {
+					interrupt--
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(40*time.Minute))))
+				}
+				result, err := p.Run(ctx, f.Interpreter, accept.Options{Soak: 130 * time.Minute, Every: 26 * time.Minute, State: dir})
+				stopped := ctx.Err() != nil
+				cancel()
+				switch {
+				case err == nil:
+					for _, v := range result.Verdicts {
+						outcomes += fmt.Sprintln(v.Name, v.Outcome)
+					}
+					return
+				case !stopped:
+					t.Fatal(err)
+				}
+			}
+		})
+		return outcomes
+	}
+	if want, got := run(0), run(moments); got != want {
+		t.Errorf("interrupted: got\n%s\nwant\n%s", got, want)
+	}
 }
