@@ -51,7 +51,7 @@ func deep(name string, do func(b *bench, ca, leaf *fabric.Port) []string) fault 
 	return fault{name: name, alone: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
 		b.words = []string{"--deep"}
 		for _, d := range script.Audits.Shipped() {
-			if !d.Deep && !d.Host { // the tables of the simulator's subnet manager have credit loops, but on trees
+			if !d.Deep && !d.Host && !d.Named { // the tables of the simulator's subnet manager have credit loops, but on trees
 				b.words = append(b.words, d.Name)
 			}
 		}

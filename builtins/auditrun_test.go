@@ -232,7 +232,7 @@ func TestAuditOptions(t *testing.T) {
 		{"b.star --baseline x", "--baseline: unknown flag: no audit of this run has it"},
 		{"a.star --share=x", `a: --share "x": want a number`},
 		{"a.star --share b.star", `a: --share "b.star": want a number`},
-		{"linkz", "\"linkz\": unknown audit (did you mean links?); use a .star file, or one of adaptive, config, counters, health, host, identity, keys, links, multicast, partitions, probe, routing, sa, self, sm, topology, virtual"},
+		{"linkz", "\"linkz\": unknown audit (did you mean links?); use a .star file, or one of adaptive, config, counters, health, host, identity, keys, links, multicast, partitions, probe, routing, sa, self, sm, tenants, topology, virtual"},
 		{"bad.star", "bad.star: invalid parameters of audit(); want fabric, and options after a *: def audit(fabric, *, threshold=5)"},
 		{"ends.star", "ends.star: exit(0): not supported in an audit; its findings set the exit status"},
 		{"none.star", "none.star: not an audit; it does not define audit(fabric, ...)"},

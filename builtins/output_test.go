@@ -306,7 +306,7 @@ func TestColumns(t *testing.T) {
 			}
 		}
 		for _, d := range check.Types() {
-			if _, ok := columnValues[d.Name]; !ok && !slices.Contains([]string{"lost", "audit_run", "action", "remedy_past", "remedy_link", "this_host", "own_port"}, d.Name) && !strings.HasPrefix(d.Name, "history") && // which take a fabric that loses reports, an audit, a remedy, ports of the host, and a history (TestHistoryColumns)
+			if _, ok := columnValues[d.Name]; !ok && !slices.Contains([]string{"lost", "audit_run", "action", "remedy_past", "remedy_link", "remedy_step", "this_host", "own_port"}, d.Name) && !strings.HasPrefix(d.Name, "history") && // which take a fabric that loses reports, an audit, a remedy, ports of the host, and a history (TestHistoryColumns)
 				slices.ContainsFunc(d.Members, func(m lang.MemberDoc) bool { return m.Column }) {
 				t.Errorf("no value of type %s is looked at", d.Name)
 			}

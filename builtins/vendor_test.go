@@ -119,7 +119,7 @@ var vendorSessions = []struct {
 			if r.Name == "jobs" { // it requires a file
 				continue
 			}
-			words := map[string][]string{"ibroute": {"2"}, "ibtracert": {"1", "3"}, "perfquery": {"2"}, "saquery": {"NR"}}[r.Name]
+			words := map[string][]string{"ibroute": {"2"}, "ibtracert": {"1", "3"}, "perfquery": {"2"}, "saquery": {"NR"}, "path": {"1", "3"}, "find": {"1"}, "impact": {"1"}}[r.Name]
 			if out := f.report(r.Name, words...); strings.Contains(out, "[exit status 2]") || strings.Contains(out, "[exit status 3]") {
 				t.Errorf("%s: %s", r.Name, out)
 			}

@@ -139,12 +139,12 @@ func TestRemedyBesideManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := regexp.MustCompile(`(?m)^[^,]*,`).ReplaceAllString(string(out), "")
-	const want = `decision,action,subject,remedy,reason,rule,why,port,cost
-planned,isolate,leaf-2/3 - spine-1/2,mine,bad,,,0x0002c90300100040/2,
-applied,isolate,leaf-2/3 - spine-1/2,mine,,,,0x0002c90300100040/2,
-planned,restore,spine-1/2,mine,repaired,,,0x0002c90300100040/2,
-applied,restore,leaf-2/3 - spine-1/2,mine,,,,0x0002c90300100040/2,
-kept,restore,leaf-2/3 - spine-1/2,mine,repaired,,,0x0002c90300100040/2,
+	const want = `decision,action,step,subject,remedy,by,reason,rule,why,port,cost
+planned,isolate,,leaf-2/3 - spine-1/2,mine,,bad,,,0x0002c90300100040/2,
+applied,isolate,,leaf-2/3 - spine-1/2,mine,,,,,0x0002c90300100040/2,
+planned,restore,,spine-1/2,mine,,repaired,,,0x0002c90300100040/2,
+applied,restore,,leaf-2/3 - spine-1/2,mine,,,,,0x0002c90300100040/2,
+kept,restore,,leaf-2/3 - spine-1/2,mine,,repaired,,,0x0002c90300100040/2,
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

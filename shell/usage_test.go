@@ -186,6 +186,7 @@ func TestFileErrors(t *testing.T) {
 		{line: "exporter --web.config.file FILE", mayLack: true},
 		{line: "serve --audits FILE.star"},
 		{line: "serve --web.config.file FILE", mayLack: true},
+		{line: "mcp --web.config.file FILE", mayLack: true},
 	} {
 		words := strings.Fields(tt.line)
 		operation := ""

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -45,8 +46,10 @@ func FindPart(f *fabric.Fabric, v starlark.Value) (*fabric.Node, *fabric.Port, e
 			if t = FindIn(f, name); t.Err != nil {
 				return linkIn(f, name, a, b)
 			}
-		} else {
-			t = FindIn(f, name)
+		} else if t = FindIn(f, name); t.Err != nil {
+			if lid, err := strconv.ParseUint(name, 0, 16); err == nil { // the words of a report are texts
+				return FindPart(f, starlark.MakeUint64(lid))
+			}
 		}
 	default:
 		return nil, nil, fmt.Errorf("got %s, want a node or a port, or the name, GUID or LID of one", v.Type())

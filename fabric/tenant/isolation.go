@@ -208,7 +208,7 @@ type Example struct {
 	NoRoutes, Both bool   // paths are unknown; a switch port checks, and lets it pass
 }
 
-// Outsider is a full member of a partition of tenants that is no port of a tenant, such as the subnet manager's.
+// Outsider is a full member of a partition of tenants that is not a port of a tenant, such as the subnet manager's.
 type Outsider struct {
 	Key     uint16 // without FullMember
 	Ports   []*fabric.Port
@@ -821,7 +821,7 @@ func (j *judge) members(r *Report) {
 	}
 }
 
-// deviation compares a table with the keys of a tenant. The default partition is no tenant's: any membership may be
+// deviation compares a table with the keys of a tenant. No tenant has the default partition: any membership may be
 // there, unless the file states it.
 func deviation(want []Key, keys []uint16) (d Deviation) {
 	have := map[uint16]Membership{}

@@ -38,8 +38,8 @@ type Tool struct {
 
 // Parameters that the server adds to tools.
 var (
-	rowsParam = Param{Name: "rows", Kind: KindNumber, Doc: "rows of each list (default 20)"}
-	ageParam  = Param{Name: "max_age", Kind: KindNumber, Doc: "of the sweep, in s (default 60)"}
+	rowsParam = Param{Name: "rows", Kind: KindNumber, Doc: "of each list (default 20)"}
+	ageParam  = Param{Name: "max_age", Kind: KindNumber, Doc: "in s (default 60)"}
 	fromParam = Param{Name: "from", Kind: KindNumber, Doc: "the first element or byte, from 0"}
 )
 
@@ -281,7 +281,11 @@ func word(v any) string {
 
 // addTool offers a tool.
 func (s *Server) addTool(t *Tool) {
-	doc := t.Title + ".\n\n" + t.Doc
+	end := "."
+	if strings.HasSuffix(t.Title, "?") {
+		end = ""
+	}
+	doc := t.Title + end + "\n\n" + t.Doc
 	offered := &mcp.Tool{
 		Name: t.Name, Description: strings.TrimSpace(doc), InputSchema: brief(t.InputSchema()),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
@@ -298,7 +302,7 @@ func (s *Server) addTool(t *Tool) {
 
 // maxParamDoc is the maximum length of the description of a parameter in the list of tools, in
 // bytes: clients give the whole list to a model. help has the whole description.
-const maxParamDoc = 60
+const maxParamDoc = 50
 
 // brief returns a schema for the list of tools. Arguments are validated by the whole one.
 func brief(schema map[string]any) map[string]any {
@@ -310,7 +314,7 @@ func brief(schema map[string]any) map[string]any {
 				short[k] = v
 			}
 		}
-		if doc, _ := short["description"].(string); len(doc) > maxParamDoc && short["enum"] == nil && !strings.Contains(doc, " names of ") && !strings.HasPrefix(doc, "the report: ") {
+		if doc, _ := short["description"].(string); len(doc) > maxParamDoc && !strings.Contains(doc, " names of ") && !strings.HasPrefix(doc, "the report: ") {
 			doc = doc[:maxParamDoc]
 			short["description"] = strings.ToValidUTF8(doc[:max(strings.LastIndexByte(doc, ' '), 1)], "") + " ..."
 		}
