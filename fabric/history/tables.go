@@ -47,17 +47,18 @@ func (w *writer) lastTables() (*fabric.Fabric, int64, error) {
 	if w.Recorder.routes != nil {
 		return w.Recorder.routes, w.routesT, nil
 	}
-	for _, row := range w.rows(tableRoutes, "t = (select max(t) from routes where length(data) > ?)", sameTables) {
-		t := number(row[0])
-		data, _ := row[1].([]byte)
-		f, err := format.ReadSnapshot(bytes.NewReader(data), "forwarding tables of "+timeText(t))
-		if err != nil {
-			return nil, 0, err
-		}
-		w.Recorder.routes, w.routesT = f, t
-		return f, t, nil
+	rows := w.rows(tableRoutes, "t = (select max(t) from routes where length(data) > ?)", sameTables)
+	if len(rows) == 0 {
+		return nil, 0, nil
 	}
-	return nil, 0, nil
+	t := number(rows[0][0])
+	data, _ := rows[0][1].([]byte)
+	f, err := format.ReadSnapshot(bytes.NewReader(data), "forwarding tables of "+timeText(t))
+	if err != nil {
+		return nil, 0, err
+	}
+	w.Recorder.routes, w.routesT = f, t
+	return f, t, nil
 }
 
 // onlyTables returns f with its forwarding tables alone; nil without any.
