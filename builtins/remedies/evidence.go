@@ -312,10 +312,17 @@ func (v *evidenceValue) Display() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "evidence: %s\nfabric: %s\ntime: %s\n", v.e.Target, v.e.Fabric, v.e.Time.Format(time.RFC3339))
 	for _, s := range v.e.Sections {
-		fmt.Fprintf(&b, "\n%s (%s)\n", s.Title, s.Note)
-		for _, row := range s.Rows {
-			b.WriteString("  " + strings.TrimRight(strings.Join(row, "  "), " ") + "\n")
+		fmt.Fprintf(&b, "\n%s\n%s\n", s.Title, s.Note)
+		if len(s.Rows) == 0 {
+			continue
 		}
+		rows := make([][]lang.Fact, len(s.Rows))
+		for i, row := range s.Rows {
+			for k, cell := range row {
+				rows[i] = append(rows[i], lang.Fact{Name: s.Columns[k], Value: starlark.String(cell)})
+			}
+		}
+		b.WriteString(lang.TableText("", s.Columns, rows))
 	}
 	return b.String()
 }
