@@ -467,7 +467,7 @@ func (v *view) worst(g *group, p *painter) mark {
 // tile returns the tile of a group.
 func (v *view) tile(g *group, p *painter) tile {
 	t := tile{ID: g.id, Name: g.name, URL: v.with("open", g.id)}
-	counts := map[mark]int{}
+	counts, counted := map[mark]int{}, map[*fabric.Port]bool{} // a link once
 	highest, text := -1.0, ""
 	per := 12
 	for i, n := range g.switches {
@@ -485,7 +485,8 @@ func (v *view) tile(g *group, p *painter) tile {
 			highest, text = rank, state
 		}
 		for _, x := range ports {
-			if q := x.Peer(); q == nil || !q.Node().IsSwitch() || x.ID() < q.ID() {
+			if q := x.Peer(); !counted[x] && (q == nil || !counted[q]) {
+				counted[x] = true
 				counts[v.moment.stateOf(x)]++
 			}
 		}

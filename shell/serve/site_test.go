@@ -163,17 +163,21 @@ func TestPages(t *testing.T) {
 	p := damaged.NodeByName("leaf-1")[0].Port(4)
 	found := audit.Finding{Audit: "links", Check: "link.width", Subject: audit.OfLink(p, p.Peer()), Severity: audit.Error, Message: "is narrow", Since: noon.Add(-time.Hour)}
 	for _, c := range []struct {
-		name string
-		site *Site
-		now  string
+		name   string
+		site   *Site
+		now    string
+		errors string // of the only group of the map
 	}{
-		{"whole, without a history", siteOf(t, reportOf(whole), ""), "No findings. All 8 hosts are connected by links."},
-		{"whole", siteOf(t, reportOf(whole), recorded(t, whole, whole)), "No findings. All 8 hosts"},
-		{"damaged", siteOf(t, reportOf(damaged, found), recorded(t, whole, whole, damaged)), "1 link is down. All 8 hosts are connected"},
+		{"whole, without a history", siteOf(t, reportOf(whole), ""), "No findings. All 8 hosts are connected by links.", ""},
+		{"whole", siteOf(t, reportOf(whole), recorded(t, whole, whole)), "No findings. All 8 hosts", ""},
+		{"damaged", siteOf(t, reportOf(damaged, found), recorded(t, whole, whole, damaged)), "1 link is down. All 8 hosts are connected", "1 error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := text(ask(t, c.site, "GET", "/now", "").Body.String()); !strings.Contains(got, c.now) {
 				t.Errorf("Now: %s", got)
+			}
+			if got := text(ask(t, c.site, "GET", "/map", "").Body.String()); c.errors != "" && !strings.Contains(got, c.errors) {
+				t.Errorf("Map: a link is one error: %s", got)
 			}
 			links := map[string]bool{}
 			for _, address := range pages {
