@@ -71,7 +71,7 @@ func figuresOf(r *audit.Report) []figures {
 		if share, known := w.Use(audit.LinkBits(x.Port.Width(), x.Port.Speed())); known {
 			f.load = float32(share)
 		}
-		if rates, known := w.ErrorRates(); known {
+		if rates, known := w.ErrorRates(); known && f.window > 0 { // not the first reading
 			sum := 0.0
 			for _, rate := range rates {
 				sum += float64(rate.Count)

@@ -365,7 +365,7 @@ func ticksOf(from, to time.Time) (list []tick) {
 		if text == "00:00" {
 			text = t.Format("Mon 2")
 		}
-		list = append(list, tick{X: percent(x), Text: text, Anchor: "middle", Minor: len(list)%2 == 1 || x < 35})
+		list = append(list, tick{X: percent(x), Text: text, Anchor: "middle", Minor: len(list)%2 == 1 || x < 50 || x > 82}) // a plot on a phone has room for three
 	}
 	first := tick{X: "0%", Text: from.Format("Mon 2 Jan 15:04"), Anchor: "start"}
 	if span > 300*day {
