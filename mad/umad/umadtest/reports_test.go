@@ -45,7 +45,7 @@ func report(t *testing.T, status int, words ...string) (rows []map[string]any) {
 
 // testReports runs each report once beside the tool of its name.
 func testReports(t *testing.T, s *subnet) {
-	done := map[string]bool{"congestion": true, "inventory": true, "jobs": true, "keys": true, "ibdiagnet": true} // which no tool has; the last reads files
+	done := map[string]bool{"congestion": true, "inventory": true, "jobs": true, "keys": true, "impact": true, "ibdiagnet": true} // which no tool has; the last reads files
 	report := func(t *testing.T, status int, words ...string) []map[string]any {
 		done[words[0]] = true
 		return report(t, status, words...)
@@ -93,8 +93,13 @@ func testReports(t *testing.T, s *subnet) {
 	for _, m := range regexp.MustCompile(`(?m)^\[(\d+)\] -> .*\}\[(\d+)\]`).FindAllStringSubmatch(diag(t, "ibtracert", lids...), -1) {
 		theirs = append(theirs, m[1]+" "+m[2])
 	}
-	if ours := hops(report(t, 0, append([]string{"ibtracert"}, lids...)...)); !slices.Equal(ours, theirs) || len(ours) < 2 {
-		t.Errorf("ibtracert: %q, the tool %q", ours, theirs)
+	for _, name := range []string{"ibtracert", "path"} {
+		if ours := hops(report(t, 0, append([]string{name}, lids...)...)); !slices.Equal(ours, theirs) || len(ours) < 2 {
+			t.Errorf("%s: %q, the tool %q", name, ours, theirs)
+		}
+	}
+	if rows := report(t, 0, "find", lids[0]); len(rows) != 1 || fmt.Sprint(rows[0]["lid"]) != lids[0] {
+		t.Errorf("find: %v", rows)
 	}
 
 	sm := regexp.MustCompile(`sm lid (\d+) .* SMINFO_MASTER`).FindStringSubmatch(diag(t, "sminfo"))
