@@ -74,7 +74,7 @@ downloads:
 
 # Beside a virtual machine, which has one processor and measures time: it goes first.
 check-race:
-	$(call tests,-race -short -vet=off $(RACE),nice -n 5)
+	$(call tests,-race -short -vet=off -timeout 50m $(RACE),nice -n 5)
 
 # Its output is printed at its end.
 check-kernel:

@@ -22,6 +22,9 @@ const nodeHealth = "../examples/node_health"
 // The examples for Slurm and NHC work as they are: a healthy host passes, one whose ports are
 // not active is drained, and starts no job; a usage error drains none.
 func TestNodeHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("checks results only")
+	}
 	if !simrun.Supported() {
 		t.Skip("this host cannot supervise programs (Linux 5.14, seccomp user notification)")
 	}

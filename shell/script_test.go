@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +28,10 @@ func testEnv(t testing.TB) []string {
 	return append(hermetic.Environ(t.TempDir()), "GORACE=atexit_sleep_ms=0")
 }
 
+// concurrentScripts are the scripts of commands that do several things at a time, which the race detector
+// runs (-short); those that it does not run check texts.
+const concurrentScripts = "accept audit auditjob auditnodes badinput deadline exporter findings grace history hostile limits parts pipe recursion replay scenario simrun simserve snapshot subscribe top trial virtual_time waiting watch"
+
 // TestScripts runs testdata/script. The command "session FILE" types the lines
 // of FILE that begin with "$ " into a shell and writes what a terminal would
 // show: those lines, all output, and exit statuses other than 0. So
@@ -38,8 +43,16 @@ func testEnv(t testing.TB) []string {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	roots := t.TempDir()
+	dir, only := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir = ""
+		for name := range strings.FieldsSeq(concurrentScripts) {
+			only = append(only, filepath.Join("testdata", "script", name+".txtar"))
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               only,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
