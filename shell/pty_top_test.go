@@ -65,7 +65,11 @@ func TestTerminalTop(t *testing.T) {
 	check(s.frame("RECV b/s"), 200, 10)
 	s.send("\x15") // nothing: no filter is typed
 	s.send("\x1btb")
-	if lines = s.frame("by ber: 24 ports, 24 datagrams per round; tier host"); !strings.Contains(lines[1], " BER ") || !strings.Contains(lines[9], "1-6 of 6") || !strings.Contains(lines[2], "<") {
+	lines = s.frame("by ber: 24 ports, 24 datagrams per round; tier host")
+	for strings.Contains(lines[2], "?") { // before the second round, on a slow machine
+		lines = s.frame("tier host")
+	}
+	if !strings.Contains(lines[1], " BER ") || !strings.Contains(lines[9], "1-6 of 6") || !strings.Contains(lines[2], "<") {
 		t.Errorf("the hosts by bit errors: %q", lines)
 	}
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 80}); err != nil {
