@@ -220,6 +220,11 @@ exit $status
 	node("State=IDLE ")
 	s.Shell(t, "scontrol update nodename=node-7 state=drain reason=maintenance")
 	host("")
+	before, _ := os.ReadFile(at("statuses"))
 	restart()
+	ibsimtest.Poll(t, "the program, which finds the host well", func() bool {
+		after, _ := os.ReadFile(at("statuses"))
+		return strings.HasSuffix(strings.TrimPrefix(string(after), string(before)), "0\n")
+	})
 	node(`State=IDLE\+DRAIN .* Reason=maintenance`)
 }
