@@ -120,7 +120,7 @@ func TestTerminalFollow(t *testing.T) {
 	run("sim.unlink('leaf-3/3')", "\r\n")
 	run("cabling plan.fab --follow", "1 action; at most 4 requests every 5s")
 	s.send(ctrlC)
-	s.expect("interrupted\r\n")
+	s.expect("interrupted") // perhaps with a request that was under way
 	run("6*7", "\n42\r\n")
 	s.expect("> ")
 	s.send(ctrlD)
