@@ -36,7 +36,7 @@ var evidencePage = template.Must(template.New("evidence").Funcs(template.FuncMap
 // WriteHTML writes the evidence as a page that needs no network and no script, and prints on A4. data is the
 // evidence as JSON, which the page embeds; its SHA-256 is on the page.
 func (e *Evidence) WriteHTML(w io.Writer, data []byte) error {
-	embedded, sum, err := embedJSON(data)
+	embedded, sum, err := EmbedJSON(data)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (e *Evidence) WriteHTML(w io.Writer, data []byte) error {
 	}{e, embedded, sum})
 }
 
-// embedJSON returns data, a value as JSON, as the content of a script element, and the SHA-256 of that.
-func embedJSON(data []byte) (embedded template.JS, sum string, err error) {
+// EmbedJSON returns data, a value as JSON, as the content of a script element, and the SHA-256 of that.
+func EmbedJSON(data []byte) (embedded template.JS, sum string, err error) {
 	var packed, safe bytes.Buffer
 	if err := json.Compact(&packed, data); err != nil {
 		return "", "", fmt.Errorf("data of the page: %w", err)

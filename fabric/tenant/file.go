@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -104,9 +105,13 @@ func Read(r io.Reader, name string) (*File, error) {
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	f := &File{}
-	switch kindOf(text) {
-	case "":
-		return nil, fmt.Errorf("%s: empty; want tenants as YAML or CSV, OpenSM's partitions.conf, or UFM's partitions as JSON", name)
+	switch kind := kindOf(text); kind {
+	case "", "unknown":
+		why := "empty"
+		if kind != "" {
+			why = "not a file of tenants"
+		}
+		return nil, fmt.Errorf("%s: %s; want tenants as YAML (tenants: ...) or CSV (with a column tenant), OpenSM's partitions.conf, or UFM's partitions as JSON", name, why)
 	case "json":
 		err = f.readUFM(text, name)
 	case "yaml":
@@ -144,7 +149,10 @@ func kindOf(text []byte) string {
 		if len(first) > 0 && strings.Trim(first[0], ` "`) == "tenant" && !strings.Contains(line, "=") {
 			return "csv"
 		}
-		return "partitions"
+		if utf8.Valid(text) && strings.ContainsAny(line, "=:;") {
+			return "partitions"
+		}
+		return "unknown"
 	}
 	return ""
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/prometheus/exporter-toolkit/web"
-	"go.yaml.in/yaml/v3"
 
 	"fabsh/fabric/format"
 )
@@ -96,19 +94,6 @@ func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config s
 // answers take any time.
 func ServeHandler(ctx context.Context, listeners []net.Listener, h http.Handler, config string, log *slog.Logger) error {
 	return serve(ctx, listeners, noted(h), config, log, func(*http.Server) {})
-}
-
-// IsProtected reports whether a file of TLS and passwords requires both of each client.
-func IsProtected(path string) bool {
-	if path == "" || CheckConfig(path) != nil {
-		return false
-	}
-	text, err := os.ReadFile(path)
-	var config struct {
-		TLS   map[string]any    `yaml:"tls_server_config"`
-		Users map[string]string `yaml:"basic_auth_users"`
-	}
-	return err == nil && yaml.Unmarshal(text, &config) == nil && len(config.TLS) > 0 && len(config.Users) > 0
 }
 
 // serve serves h; set changes each server.

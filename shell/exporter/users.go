@@ -9,28 +9,38 @@ import (
 	"fabsh/fabric/format"
 )
 
-// users returns the users of a web configuration, with the hashes of their passwords.
-func users(config string) (map[string]string, error) {
-	f, err := format.OpenRegular(config)
+// webConfig is what is read here of the toolkit's file of TLS and passwords.
+type webConfig struct {
+	TLS   map[string]any    `yaml:"tls_server_config"`
+	Users map[string]string `yaml:"basic_auth_users"` // hashes of passwords
+}
+
+func readConfig(path string) (c webConfig, err error) {
+	f, err := format.OpenRegular(path)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	defer f.Close()
-	in, err := format.Bounded(f, config, maxConfig)
+	in, err := format.Bounded(f, path, maxConfig)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	var c struct {
-		Users map[string]string `yaml:"basic_auth_users"`
+	return c, yaml.NewDecoder(in).Decode(&c)
+}
+
+// IsProtected reports whether a file of TLS and passwords requires both of each client.
+func IsProtected(path string) bool {
+	if path == "" || CheckConfig(path) != nil {
+		return false
 	}
-	err = yaml.NewDecoder(in).Decode(&c)
-	return c.Users, err
+	c, err := readConfig(path)
+	return err == nil && len(c.TLS) > 0 && len(c.Users) > 0
 }
 
 // Users returns how many users a web configuration has.
 func Users(config string) (int, error) {
-	list, err := users(config)
-	return len(list), err
+	c, err := readConfig(config)
+	return len(c.Users), err
 }
 
 // User returns the user of a request, "" without one that the web configuration has. The toolkit lets
@@ -38,8 +48,8 @@ func Users(config string) (int, error) {
 // the password is compared here too.
 func User(config string, r *http.Request) string {
 	name, password, ok := r.BasicAuth()
-	list, err := users(config)
-	hash, known := list[name]
+	c, err := readConfig(config)
+	hash, known := c.Users[name]
 	if !ok || err != nil || !known {
 		return ""
 	}
