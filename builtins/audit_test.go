@@ -146,11 +146,17 @@ func (b *bench) director() {
 	}
 }
 
-// older makes a part of the hosts, or of the leaves with their hosts, an older generation.
+// older makes a part of the hosts, with all their adapters, or of the leaves with their hosts,
+// an older generation.
 func (b *bench) older() {
 	of := map[mad.GUID]bool{}
+	host := map[mad.GUID]bool{} // by SystemImageGUID
 	for _, p := range b.hosts() {
-		if leaf := p.Peer().Node(); b.rand.IntN(2) == 0 {
+		system := p.Node().Info().SystemImageGUID
+		if _, ok := host[system]; !ok {
+			host[system] = b.rand.IntN(2) == 0
+		}
+		if leaf := p.Peer().Node(); host[system] {
 			of[p.Node().GUID()] = true
 		} else if b.rand.IntN(4) == 0 {
 			of[leaf.GUID()] = true
