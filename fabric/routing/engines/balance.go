@@ -443,6 +443,9 @@ func lowLaneTables(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTa
 	if err != nil {
 		return nil, err
 	}
+	if err := (&assigner{routes: lowest, h: h}).separate(ctx); err != nil {
+		return nil, err
+	}
 	return []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}, nil
 }
 

@@ -303,7 +303,8 @@ func partedPairs(ctx context.Context, g *graph.Graph) (n int64, err error) {
 const fewEntries = 1 << 20
 
 // keepLIDs returns full, the tables of a full run, with the entries of r for each LID whose
-// entries in r all are still next hops.
+// entries in r all are still next hops, as are those of the other LIDs of its port: beside new
+// paths, the old paths of a port (LMC) would share links with them.
 func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, error) {
 	g := full.Graph()
 	h, err := graph.AllHops(ctx, g)
@@ -312,13 +313,21 @@ func keepLIDs(ctx context.Context, r, full *routes.Routes) (*routes.Routes, erro
 	}
 	t, old := full.Clone(), r.SeenOn(g)
 	for d := range g.Switches() {
-		for _, dest := range g.DestsOf(d) {
-			stays := true
+		stays := func(dest graph.Dest) bool {
 			for s := range g.Switches() {
 				port := old.Row(s).Port(dest.LID)
-				stays = stays && (s == d && port == dest.Out || s != d && (h.IsNextHop(s, d, port) || h.Distance(s, d) < 0 && port == routes.NoPort))
+				if s == d && port != dest.Out || s != d && !h.IsNextHop(s, d, port) && (h.Distance(s, d) >= 0 || port != routes.NoPort) {
+					return false
+				}
 			}
-			for s := 0; stays && s < len(g.Switches()); s++ {
+			return true
+		}
+		changes := map[int32]bool{} // ports, by terminal
+		for _, dest := range g.DestsOf(d) {
+			changes[dest.Terminal] = changes[dest.Terminal] || !stays(dest)
+		}
+		for _, dest := range g.DestsOf(d) {
+			for s := 0; !changes[dest.Terminal] && s < len(g.Switches()); s++ {
 				t.Row(s)[dest.LID] = old.Row(s).Port(dest.LID)
 			}
 		}

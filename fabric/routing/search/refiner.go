@@ -23,6 +23,10 @@ type refiner struct {
 	squares   float64   // the sum of the squares of load
 	hop       float64   // what a link costs beside its load, in mean squares of the load
 	into      []arc     // the channels into each switch, in the order of Channels, which lead out of it
+	// shared are the numbers of other LIDs of the same port (LMC) whose paths take a channel, and
+	// siblings the channels where that is not 0.
+	shared   []int64
+	siblings []int32
 
 	// Of the present LID:
 	home     int32
@@ -97,6 +101,7 @@ func (f *refiner) run(ctx context.Context) error {
 // again gives a LID the cheapest paths, now that the load of all other LIDs is known, or leaves its
 // paths unchanged if some switch with CAs would get none.
 func (f *refiner) again(d int32, dest graph.Dest) {
+	f.avoidSiblings(d, dest)
 	f.read(d, dest)
 	f.count(-1)
 	copy(f.was, f.via)
@@ -108,6 +113,37 @@ func (f *refiner) again(d int32, dest graph.Dest) {
 	copy(f.via, f.was)
 	f.sort()
 	f.count(1)
+}
+
+// avoidSiblings notes which channels are on the paths to the other LIDs of the port of next.
+func (f *refiner) avoidSiblings(d int32, next graph.Dest) {
+	for _, c := range f.siblings {
+		f.shared[c] = 0
+	}
+	f.siblings = f.siblings[:0]
+	t := &f.g.Terminals()[next.Terminal]
+	if t.Count == 1 {
+		return
+	}
+	if f.shared == nil {
+		f.shared = make([]int64, len(f.load))
+	}
+	for _, dest := range f.g.DestsOf(int(d)) {
+		if dest.Terminal != next.Terminal || dest.LID == next.LID {
+			continue
+		}
+		f.read(d, dest)
+		f.count(0)
+		for s, c := range f.via {
+			if c < 0 || f.flow[s] == 0 {
+				continue
+			}
+			if f.shared[c] == 0 {
+				f.siblings = append(f.siblings, c)
+			}
+			f.shared[c]++
+		}
+	}
 }
 
 // read reads the paths to a LID on switch d.
@@ -201,6 +237,9 @@ func (f *refiner) relax(s int32, link int64, position []int32) {
 		}
 		load := f.load[in.channel]
 		cost := beyond + link*in.weight + load*load
+		if f.shared != nil {
+			cost += link / 2 * f.shared[in.channel] // so that few paths are longer for it
+		}
 		if was := f.cost[in.from]; was < 0 || cost < was {
 			f.cost[in.from] = cost
 			f.queue.Push(graph.CostItem{Cost: cost, Channel: in.channel})
