@@ -20,6 +20,10 @@ import (
 // nodes, or from the roots given. Aggregation nodes may be on any level. Pairs
 // without a path up and then down get a path that closes no credit loop; see treeRoutes.
 //
+// Dmodc (Gliksberg, Capra, Louvet, García, Sohier, "High-quality fault-resiliency in fat-tree
+// networks", 2019) differs in where a switch finds the weight of its digit: from the switches
+// below it, not from the levels. On damaged trees its loads are the same.
+//
 // Time: O(D*S*(S + N)/64 + S*(C + L)); where paths are missing, the time of
 // search.Complete in addition.
 var ftree = Engine{
