@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -156,9 +157,22 @@ func (o *operator) connected() {
 			down[p], down[p.Peer()] = true, true
 		}
 	}
-	if text := change.CutOff(o.fabric, down); text != "" {
+	kept, err := change.KeepPorts(o.t.Context(), o.fabric, down, samePKeys, nil)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if text := change.CutOff(o.fabric, down, kept); text != "" {
 		o.t.Fatalf("at %v: %s", o.hour(), text)
 	}
+}
+
+// samePKeys has the default partition alone, which simulated ports have.
+func samePKeys(_ context.Context, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+	tables := map[*fabric.Port][]uint16{}
+	for _, p := range ports {
+		tables[p] = []uint16{0xffff}
+	}
+	return tables, nil
 }
 
 func (o *operator) hour() time.Duration { return time.Since(o.began).Truncate(time.Hour) }
@@ -397,6 +411,53 @@ func TestRemedyHosts(t *testing.T) {
 			t.Errorf("leaf-4/3 is not isolated\n%s", o.summary())
 		}
 	}, "isolate", "--runs=1", "--uplinks=0.5", "--per-day=2")
+}
+
+// TestRemedyRails: a bad link of a host that has an adapter at each of two leaves is isolated, once its host
+// runs no job, and its last one is not; after a repair it is tested and stays.
+func TestRemedyRails(t *testing.T) {
+	operate(t, "fattree:k=4,rails=2", func(o *operator) {
+		write(t, o.f.fs, "/work/busy", "node-0002\n")
+		write(t, o.f.fs, "/work/repaired", "")
+		first, second := o.port("node-0002 HCA-1/1").Peer(), o.port("node-0002 HCA-2/1").Peer()
+		for hour := 1; hour <= 16; hour++ {
+			time.Sleep(time.Hour)
+			if hour < 5 {
+				o.fails(first, "SymbolErrorCounter", 1000)
+			}
+			if hour > 3 && hour < 8 {
+				o.fails(second, "SymbolErrorCounter", 1000)
+			}
+			switch hour {
+			case 2:
+				write(t, o.f.fs, "/work/busy", "node-0001\n")
+			case 10:
+				write(t, o.f.fs, "/work/repaired", first.Name()+" "+time.Now().Format(time.RFC3339)+"\n")
+			}
+			o.run()
+		}
+		const want = `1 h isolate leaf-1/2 - node-0002 HCA-1/1 declined busy
+2 h isolate leaf-1/2 - node-0002 HCA-1/1 planned
+2 h ticket leaf-1/2 - node-0002 HCA-1/1 planned
+2 h isolate leaf-1/2 - node-0002 HCA-1/1 applied
+4 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+4 h ticket leaf-2/2 - node-0002 HCA-2/1 planned
+5 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+6 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+7 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+8 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+9 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+10 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+10 h restore leaf-1/2 planned
+10 h restore leaf-1/2 - node-0002 HCA-1/1 applied
+11 h isolate leaf-2/2 - node-0002 HCA-2/1 declined host
+13 h restore leaf-1/2 - node-0002 HCA-1/1 kept
+`
+		if diff := cmp.Diff(want, o.summary()); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		o.once()
+	}, "isolate", "restore", "--runs=1", "--of=1", "--busy=/work/busy", "--repaired=/work/repaired", "--after=0")
 }
 
 // TestRemedyUplinks: the uplinks of a leaf fail one after the other, and the leaf keeps its

@@ -67,6 +67,17 @@ func VerifyInLanes(ctx context.Context, rt *lang.Runtime, r *routes.Routes, o ve
 	return judged, err
 }
 
+// ReadPKeys reads the P_Key tables of ports. Ports without an answer are missing.
+func ReadPKeys(ctx context.Context, rt *lang.Runtime, ports []*fabric.Port) (tables map[*fabric.Port][]uint16, err error) {
+	t, release := rt.Thread(ctx, "command")
+	defer release()
+	err = lang.Operate(t, "", func(c *lang.Call) error {
+		tables, err = datagrams.ReadPKeys(c, ports)
+		return err
+	})
+	return tables, err
+}
+
 // ReadTenantFacts reads what decides whether tenants of f are isolated: P_Key tables, and with r the paths of these
 // tables. Multicast groups and virtual ports are unknown.
 func ReadTenantFacts(ctx context.Context, rt *lang.Runtime, f *fabric.Fabric, r *routes.Routes) (*tenant.Facts, error) {

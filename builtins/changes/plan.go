@@ -382,6 +382,8 @@ var EffectType = &lang.ResultType{
 		{Name: "lost", Doc: "pairs that have a path and would have none"},
 		{Name: "rerouted", Doc: "pairs that would take another path"},
 		{Name: "out_of_reach", Doc: "pairs that have a path, and an end that the subnet manager would no longer reach"},
+		{Name: "ended", Doc: "pairs that would end because a host keeps another port in place of one that goes down; they are not lost"},
+		{Name: "kept", Type: "list of string", Doc: "these other ports: b/1 in place of a/1"},
 		{Name: "load_before", Doc: "the highest number of pairs on a link"},
 		{Name: "load_after", Doc: "the same, after the change"},
 		{Name: "idle_links", Doc: "links between switches that stay up and would fall out of use"},
@@ -398,6 +400,6 @@ func EffectValue(e *change.Effect) starlark.Value {
 		return starlark.None
 	}
 	number := starlark.MakeInt64
-	return lang.NewResult(EffectType, lang.Texts(e.Links), lang.TextOrNone(e.Engine), number(e.Through), number(e.Lost), number(e.Rerouted), number(e.OutOfReach), number(e.LoadBefore), number(e.LoadAfter), starlark.MakeInt(e.IdleLinks), lang.Texts(e.IdleSwitches),
+	return lang.NewResult(EffectType, lang.Texts(e.Links), lang.TextOrNone(e.Engine), number(e.Through), number(e.Lost), number(e.Rerouted), number(e.OutOfReach), number(e.Ended), lang.Texts(e.Kept), number(e.LoadBefore), number(e.LoadAfter), starlark.MakeInt(e.IdleLinks), lang.Texts(e.IdleSwitches),
 		lang.TextOrNone(e.CreditLoop), lang.TextOrNone(e.Refusal()), lang.Texts(e.Lines()))
 }

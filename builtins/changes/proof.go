@@ -169,6 +169,9 @@ func tablesForProof(c *lang.Call, live *routes.Routes) (*change.Tables, error) {
 		return c.Runtime().Files.OpenNamed(c.Fiber().Context, path)
 	}
 	levels.InForce(t, env(c).Engine)
+	t.PKeys = func(ctx context.Context, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+		return device.ReadPKeys(ctx, env(c).Engine, ports)
+	}
 	t.Manager, err = ManagerRouting(c.Runtime(), proofOptions(c).ManagerEngine, local.SMLID, local.LID)
 	return t, err
 }

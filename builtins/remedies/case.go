@@ -29,7 +29,7 @@ func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, 
 		return nil, err
 	}
 	f := input.Fabric
-	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0], Now: r.Clock.Now()}
+	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0], Now: r.Clock.Now(), PKeys: p.readPKeys}
 	if topology.EnvOf(r).Engine == nil && !f.HasLFTs() {
 		return c, nil // the effect is unknown
 	}
@@ -86,11 +86,12 @@ type predictors struct {
 	manager         *fabric.Port // nil: unknown
 	live            *routes.Routes
 	likely, minimal *change.Predictor
+	pkeys           map[*fabric.Port][]uint16 // that were read; nil: without an answer
 }
 
 // newPredictors returns the predictors of effects on f, which was just swept, or read from a file.
 func newPredictors(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, engine string) (*predictors, error) {
-	p := &predictors{runtime: r, engine: engine, manager: ManagerOf(f)}
+	p := &predictors{runtime: r, engine: engine, manager: ManagerOf(f), pkeys: map[*fabric.Port][]uint16{}}
 	p.managed = p.manager != nil
 	var host *fabric.Port
 	if env := topology.EnvOf(r); env.Engine != nil {
@@ -135,13 +136,37 @@ func (p *predictors) predict(ctx context.Context, f *fabric.Fabric, ports []*fab
 	return e, err
 }
 
+// readPKeys reads P_Key tables, each once.
+func (p *predictors) readPKeys(ctx context.Context, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+	var open []*fabric.Port
+	for _, port := range ports {
+		if _, known := p.pkeys[port]; !known {
+			open = append(open, port)
+		}
+	}
+	read, err := audits.ReadPKeys(ctx, p.runtime, open)
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range open {
+		p.pkeys[port] = read[port]
+	}
+	tables := map[*fabric.Port][]uint16{}
+	for _, port := range ports {
+		if keys := p.pkeys[port]; keys != nil {
+			tables[port] = keys
+		}
+	}
+	return tables, nil
+}
+
 // predictor returns x, or if it is nil, a new predictor for an engine of the subnet manager; "": what
 // is known of its routing.
 func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine string) (_ *change.Predictor, err error) {
 	if x != nil {
 		return x, nil
 	}
-	o := change.PredictOptions{Managed: p.managed}
+	o := change.PredictOptions{Managed: p.managed, PKeys: p.readPKeys}
 	var sm, local mad.LID
 	if p.manager != nil {
 		sm = p.manager.LID()

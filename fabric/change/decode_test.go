@@ -99,6 +99,7 @@ func TestMembers(t *testing.T) {
 	p.Choice, p.Static, p.Disables = &change.Choice{Load: 3, OwnLoad: 4}, true, []change.Switch{{GUID: 7, Name: "switch-7"}}
 	p.Report.CreditLoop, p.Report.OldLoop = "a loop", "another"
 	e := p.Report.Effect
+	e.Kept, e.Ended, e.NotKept = []string{"a/1 by b/1"}, 4, "c/1 goes down too"
 	e.OutOfReach, e.IdleSwitches, e.IdleLinks, e.AllLinks = 1, []string{"switch-3"}, 2, 3
 	load := func(text []byte) error {
 		_, err := change.LoadPlan(bytes.NewReader(text), "m.plan")

@@ -27,6 +27,9 @@ type PredictOptions struct {
 	Needed []mad.LID
 	// Lanes is called only where the tables have a credit loop on one lane. Nil: unknown.
 	Lanes AddLanes
+	// PKeys reads P_Keys, of hosts that lose a port. Nil: unknown, so no other port of a host keeps
+	// the paths.
+	PKeys PKeys
 }
 
 // Effect is a prediction: what links that go down do to the paths between the ports of CAs
@@ -49,6 +52,12 @@ type Effect struct {
 	Lost       int64 `json:"lost"`
 	Rerouted   int64 `json:"rerouted"`
 	OutOfReach int64 `json:"out_of_reach,omitempty" optional:"the manager can serve all pairs"`
+	// Kept are ports that hosts keep in place of others that go down: "node-1 HCA-2/1 in place of
+	// node-1 HCA-1/1". Ended are the pairs of those others: they end, and are
+	// neither Through nor Lost. NotKept is why other ports of a host keep nothing; "": unknown.
+	Kept    []string `json:"kept,omitempty" optional:"no port that goes down has another one in its place"`
+	Ended   int64    `json:"ended,omitempty" optional:"no pairs end"`
+	NotKept string   `json:"not_kept,omitempty" optional:"no host has another port that does not count"`
 	// LoadBefore and LoadAfter are the largest numbers of pairs on a link.
 	LoadBefore int64 `json:"load_before"`
 	LoadAfter  int64 `json:"load_after"`
@@ -87,22 +96,50 @@ func (e *Effect) Refusal() string {
 	case e.Needed != "":
 		return "the subnet manager or this host needs " + e.Needed
 	case e.LastPath != "":
-		return e.LastPath + " would lose its last link"
+		return e.LastPath + " would lose its last link" + e.notKept()
 	case e.Split != "":
 		return e.Split
 	case e.Lost > 0:
-		return plural.Count(int(e.Lost), "pair", "pairs") + " would lose their path"
+		return plural.Count(int(e.Lost), "pair", "pairs") + " would lose their path" + e.notKept()
 	case e.CreditLoop != "" && !e.LoopBefore:
 		return "packets could deadlock: the predicted tables have " + e.CreditLoop
 	}
 	return ""
 }
 
+// notKept is the end of a refusal.
+func (e *Effect) notKept() string {
+	if e.NotKept == "" {
+		return ""
+	}
+	return "; no other port of the host keeps its paths: " + e.NotKept
+}
+
+// ended describes the pairs that end; "": none do.
+func (e *Effect) ended() string {
+	if len(e.Kept) == 0 {
+		return ""
+	}
+	keeps := "the host keeps"
+	if len(e.Kept) > 1 {
+		keeps = "hosts keep"
+	}
+	text := fmt.Sprintf("%s end, and %s %s", plural.Count(int(e.Ended), "pair", "pairs"), keeps, strings.Join(e.Kept[:min(len(e.Kept), 3)], ", "))
+	if n := len(e.Kept) - 3; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
 // Lines describes the effect for people: what is known first, then what is predicted.
 func (e *Effect) Lines() []string {
 	through := plural.Count(int(e.Through), "pair", "pairs") + " over links that go down"
 	if !e.Managed {
-		return append([]string{"effect: the tables route " + through + ", and no subnet manager makes new ones"}, e.notes()...)
+		text := "effect: the tables route " + through + ", and no subnet manager makes new ones"
+		if ended := e.ended(); ended != "" {
+			text += "; " + ended
+		}
+		return append([]string{text}, e.notes()...)
 	}
 	first := "effect: the tables route " + through
 	if e.Through > 0 {
@@ -127,7 +164,11 @@ func (e *Effect) String() string {
 	if len(e.Links) > 1 {
 		first = fmt.Sprintf("%d links together: %s", len(e.Links), first)
 	}
-	parts := []string{first, fmt.Sprintf("largest load %d before and %d after", e.LoadBefore, e.LoadAfter)}
+	parts := []string{first}
+	if ended := e.ended(); ended != "" {
+		parts = append(parts, ended)
+	}
+	parts = append(parts, fmt.Sprintf("largest load %d before and %d after", e.LoadBefore, e.LoadAfter))
 	if idle := e.idle(); idle != "" {
 		parts = append(parts, idle)
 	}
@@ -184,7 +225,14 @@ func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect,
 		e.Links = append(e.Links, port.Name()+" - "+peer.Name())
 	}
 	f := p.routes.Graph().Fabric()
-	e.Split, e.LastPath, e.Needed = CutOff(f, down), isolatedNode(f, down), p.needed(down)
+	kept, err := KeepPorts(ctx, f, down, p.options.PKeys, p.lacksPaths)
+	if err != nil {
+		return nil, err
+	}
+	e.Split, e.LastPath, e.Needed, e.NotKept = CutOff(f, down, kept), isolatedNode(f, down, kept), p.needed(down), kept.Why(inOrder(down)...)
+	if len(kept.By) > 0 {
+		p = p.keeping(e, kept)
+	}
 	g, err := p.routes.Graph().Part(func(port *fabric.Port) bool { return !down[port] })
 	if err != nil {
 		return nil, err
@@ -216,6 +264,45 @@ func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect,
 	worst, effect := worstOf(all)
 	effect.Basis = p.basisOf(worst, all)
 	return &effect, nil
+}
+
+// keeping returns a predictor that ignores the pairs of kept ports, which it adds to e.
+func (p *Predictor) keeping(e *Effect, kept *KeptPorts) *Predictor {
+	x := *p
+	x.Baseline = p.Ignoring(kept)
+	all := p.routes.Graph().Terminals()
+	for i := range all {
+		from := &all[i]
+		if q := kept.By[from.Port]; q != nil && x.ended[from.LID] {
+			e.Kept = append(e.Kept, q.Name()+" in place of "+from.Port.Name())
+		}
+		for j := range all {
+			to := &all[j]
+			if i != j && (x.ended[from.LID] || x.ended[to.LID]) && from.IsEndpoint(0) && to.IsEndpoint(0) && (p.whole || p.connects(from.LID, to.LID)) {
+				e.Ended += int64(to.Count)
+			}
+		}
+	}
+	return &x
+}
+
+// lacksPaths describes that a port lacks paths of another one; "": it has them.
+func (p *Predictor) lacksPaths(lost, other *fabric.Port) string {
+	g := p.routes.Graph()
+	a, b := g.TerminalOf(lost), g.TerminalOf(other)
+	if p.whole || a < 0 {
+		return ""
+	}
+	all := g.Terminals()
+	for i := range all {
+		if i == a || i == b || !all[i].IsEndpoint(0) {
+			continue
+		}
+		if b < 0 || p.connects(all[a].LID, all[i].LID) && !p.connects(all[b].LID, all[i].LID) || p.connects(all[i].LID, all[a].LID) && !p.connects(all[i].LID, all[b].LID) {
+			return other.Name() + " has no path to " + all[i].Port.Name() + ", or back"
+		}
+	}
+	return ""
 }
 
 // judge sets the effect of predicted tables; e is what does not depend on them.
@@ -262,7 +349,7 @@ func (p *Predictor) outOfReach(ctx context.Context, after *managed) (pairs int64
 		}
 		for j := range g.Terminals() {
 			to := &g.Terminals()[j]
-			if i != j && (gone[i] || gone[j]) && from.IsEndpoint(0) && to.IsEndpoint(0) && (p.whole || p.connects(from.LID, to.LID)) {
+			if i != j && (gone[i] || gone[j]) && from.IsEndpoint(0) && to.IsEndpoint(0) && !p.ended[from.LID] && !p.ended[to.LID] && (p.whole || p.connects(from.LID, to.LID)) {
 				pairs += int64(to.Count)
 			}
 		}
@@ -278,6 +365,19 @@ type Baseline struct {
 	whole  bool           // all pairs have a path
 	notes  []string       // what was not judged
 	lanes  AddLanes
+	ended  map[mad.LID]bool // base LIDs of ports whose pairs are ignored
+}
+
+// Ignoring returns b without the pairs of ports whose hosts keep others.
+func (b *Baseline) Ignoring(kept *KeptPorts) *Baseline {
+	x := *b
+	x.ended = map[mad.LID]bool{}
+	for p := range kept.By {
+		if t := b.routes.Graph().TerminalOf(p); t >= 0 {
+			x.ended[b.routes.Graph().Terminals()[t].LID] = true
+		}
+	}
+	return &x
 }
 
 // AddLanes adds virtual lanes and service levels to tables of the current fabric.
@@ -369,8 +469,11 @@ func verifyInLanes(ctx context.Context, r *routes.Routes, o verify.Options, lane
 	return &laned, v, "", err
 }
 
-// connects reports whether the tables of b lead from src to dst.
+// connects reports whether the tables of b lead from src to dst, and the pair is not ignored.
 func (b *Baseline) connects(src, dst mad.LID) bool {
+	if b.ended[src] || b.ended[dst] {
+		return false
+	}
 	path, err := b.routes.Trace(src, dst)
 	return err == nil && path.Broken == ""
 }
@@ -401,7 +504,7 @@ func (b *Baseline) addVanished(g *graph.Graph, d *EffectDifference) {
 			if b.connects(before[i].LID, before[j].LID) {
 				d.Lost += int64(before[j].Count)
 			}
-			if gone[i] && d.Example == "" {
+			if gone[i] && d.Example == "" && !b.ended[before[i].LID] {
 				d.Example = fmt.Sprintf("%s with LID %d is gone", before[i].Port.Name(), before[i].LID)
 			}
 		}

@@ -18,14 +18,18 @@ import (
 func MaxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
 
 // CutOff describes nodes that lose their path to each other when links are down; "":
-// none do.
-func CutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
+// none do. kept are ports whose hosts keep their paths by others: nodes that lose only these are
+// not cut off.
+func CutOff(f *fabric.Fabric, down map[*fabric.Port]bool, kept *KeptPorts) string {
 	type group struct{ before, after string } // nodes with these are alike
 	first, many := map[group]*fabric.Node{}, map[group]bool{}
 	before, after := reachableParts(f, nil), reachableParts(f, down)
 	sets := map[string][]int{}
 	var groups []group
 	for i := range f.Nodes() {
+		if kept.all(&f.Nodes()[i], down) {
+			continue
+		}
 		g := group{fmt.Sprint(before[i]), fmt.Sprint(after[i])}
 		sets[g.before], sets[g.after] = before[i], after[i]
 		if many[g] = first[g] != nil; !many[g] {
@@ -69,8 +73,8 @@ func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
 
 // checkPorts returns the reason why p must not disable or reset ports; "": it may. f is the
 // current fabric. Links that are reset train one by one: for a moment nodes without another
-// path lose their path.
-func (p *Plan) checkPorts(f *fabric.Fabric) string {
+// path lose their path. keys reads P_Keys.
+func (p *Plan) checkPorts(ctx context.Context, f *fabric.Fabric, keys PKeys) (string, error) {
 	down, links := map[*fabric.Port]bool{}, 0
 	for _, c := range p.Changes() {
 		port, stays := takenDown(f, &c)
@@ -81,17 +85,25 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 			continue
 		}
 		if peer := port.Peer(); !port.Node().IsSwitch() && peer.Node().IsSwitch() {
-			return fmt.Sprintf("%s: port of a %v, which perhaps only its host can enable again; disable %s, at the other end", port.Name(), port.Node().Type(), peer.Name())
+			return fmt.Sprintf("%s: port of a %v, which perhaps only its host can enable again; disable %s, at the other end", port.Name(), port.Node().Type(), peer.Name()), nil
 		}
 		down[port], down[port.Peer()] = true, true
 	}
 	if links > MaxDown(f) {
-		return fmt.Sprintf("%d links go down; the maximum is %d: 10, or 0.5 %% of the ports with a link", links, MaxDown(f))
+		return fmt.Sprintf("%d links go down; the maximum is %d: 10, or 0.5 %% of the ports with a link", links, MaxDown(f)), nil
 	}
 	if len(down) == 0 {
-		return ""
+		return "", nil
 	}
-	return CutOff(f, down)
+	kept, err := KeepPorts(ctx, f, down, keys, nil)
+	if err != nil {
+		return "", err
+	}
+	reason := CutOff(f, down, kept)
+	if why := kept.Why(inOrder(down)...); reason != "" && why != "" {
+		reason += "; no other port of the host keeps its paths: " + why
+	}
+	return reason, nil
 }
 
 // takesDown returns the ports whose links p takes down, one end of each.
@@ -116,7 +128,7 @@ func (p *Plan) predict(ctx context.Context, r *Report, t *Tables, tables *routes
 	if tables == nil {
 		tables = t.Live
 	}
-	o := PredictOptions{Managed: p.Base.Manager != nil, Manager: t.Manager, Needed: t.Last, Lanes: t.InLanes}
+	o := PredictOptions{Managed: p.Base.Manager != nil, Manager: t.Manager, Needed: t.Last, Lanes: t.InLanes, PKeys: t.PKeys}
 	if o.Managed {
 		o.Manager.LID = p.Base.Manager.LID
 	}
@@ -142,8 +154,8 @@ func takenDown(f *fabric.Fabric, c *certificate.Change) (port *fabric.Port, stay
 	return nil, false
 }
 
-// isolatedNode names a CA or router whose links all go down; "": none does.
-func isolatedNode(f *fabric.Fabric, down map[*fabric.Port]bool) string {
+// isolatedNode names a CA or router whose links all go down, and not only kept ones; "": none does.
+func isolatedNode(f *fabric.Fabric, down map[*fabric.Port]bool, kept *KeptPorts) string {
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
 		if n.IsSwitch() {
@@ -151,7 +163,7 @@ func isolatedNode(f *fabric.Fabric, down map[*fabric.Port]bool) string {
 		}
 		lost, left := false, false
 		for port := range n.Ports() {
-			lost = lost || down[port]
+			lost = lost || down[port] && kept.By[port] == nil
 			left = left || port.Peer() != nil && !down[port]
 		}
 		if lost && !left {

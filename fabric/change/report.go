@@ -211,7 +211,11 @@ func (p *Plan) NotCovered(t *Tables) (notes []string) {
 // prove also returns the rounds, if there are any that are safe, and the input of their order.
 func (p *Plan) prove(ctx context.Context, t *Tables) (*Report, *order.Input, *certificate.Certificate, error) {
 	r := &Report{OK: true}
-	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
+	reason, err := p.checkPorts(ctx, t.Live.Graph().Fabric(), t.PKeys)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if reason != "" {
 		r.OK, r.Reason = false, reason
 	}
 	r.NotJudged = append(p.notJudged(t.Live.Graph()), t.Notes...)

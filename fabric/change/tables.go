@@ -50,6 +50,8 @@ type Tables struct {
 	Notes    []string
 	// Manager is what is known of the routing of the subnet manager, for predictions.
 	Manager ManagerRouting
+	// PKeys reads P_Keys, of hosts that lose a port; nil: they cannot be known.
+	PKeys PKeys
 	// Simple, AcceptCreditLoops and AcceptLost are explained at order.Input.
 	Simple, AcceptCreditLoops, AcceptLost bool
 }

@@ -3,14 +3,17 @@ package device
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // SL2VLKind is SLtoVLMappingTable, the mapping of service levels to virtual lanes. A switch has
@@ -179,6 +182,25 @@ func PKeys(t *Table) []uint16 {
 		keys[i] = binary.BigEndian.Uint16(t.Data[2*i:])
 	}
 	return keys
+}
+
+// ReadPKeys reads the P_Key tables of ports. Ports whose table cannot be read are missing. The error is
+// the end of ctx, or that of the transport.
+func ReadPKeys(ctx context.Context, e *engine.Engine, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+	tables := make([]*Table, len(ports))
+	for i, p := range ports {
+		tables[i] = &Table{Kind: PKeyKind, Dest: fabric.Dest{Route: p.Route(), LID: p.LID(), Guard: p.Guard()}, GUID: p.Node().GUID(), Port: p.Num()}
+	}
+	if err := ReadTables(ctx, e, tables...); err != nil {
+		return nil, err
+	}
+	keys := map[*fabric.Port][]uint16{}
+	for i, t := range tables {
+		if t.Err == nil {
+			keys[ports[i]] = PKeys(t)
+		}
+	}
+	return keys, nil
 }
 
 // EditPKeys makes t a change of a P_Key table: entries are merged into it, or

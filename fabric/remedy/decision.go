@@ -33,6 +33,8 @@ type Case struct {
 	// Effect predicts what happens if links go down, of each of which ports has an end: why
 	// they must not ("": they may), and what it costs. Nil: it is unknown.
 	Effect func(ctx context.Context, ports []*fabric.Port) (refusal, cost string, err error)
+	// PKeys reads P_Keys: a host may lose a link if another one has its partitions. Nil: unknown.
+	PKeys change.PKeys
 }
 
 // Decision is an action with what was decided.
@@ -139,6 +141,21 @@ func (x *decider) downWith(p *fabric.Port) map[*fabric.Port]bool {
 	return all
 }
 
+// kept returns what hosts keep without the links that go down, and that of p. A link that is in its test, or
+// that an earlier plan isolates, which may be applied yet, keeps nothing.
+func (x *decider) kept(ctx context.Context, p *fabric.Port) (*change.KeptPorts, error) {
+	return change.KeepPorts(ctx, x.Fabric, x.downWith(p), x.PKeys, func(_, other *fabric.Port) string {
+		switch past := x.State.Of(other); {
+		case past == nil:
+		case Pending(past.Planned, x.Now):
+			return other.Name() + " is planned to be isolated"
+		case !past.Testing.IsZero():
+			return other.Name() + " is in its test after a repair"
+		}
+		return ""
+	})
+}
+
 // Sets returns the Sets of the decisions, in their order.
 func Sets(list []Decision) (sets []certificate.Change) {
 	for i := range list {
@@ -204,10 +221,10 @@ func Rules() []Rule {
 		{"link", "Only a link that is up is isolated or reset.", down, (*decider).link},
 		{"switch", "Only ports of switches are disabled: the port of a host may be enabled again by its host alone.", down, (*decider).ofSwitch},
 		{"manager", "No link of a node with a subnet manager, or of this host, goes down.", down, (*decider).manager},
-		{"host", "No host loses its last link.", down, (*decider).host},
+		{"host", "No host loses its last link: one may go down if another that is active has its partitions (P_Keys).", down, (*decider).host},
 		{"split", "No two nodes lose the last path between them.", down, (*decider).split},
 		{"limit", "A plan takes down at most 10 links, or 0.5 % of the ports with a link if that is more.", down, (*decider).limit},
-		{"effect", "No link goes down if ports of hosts would lose a path, as that at the link of a host does, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
+		{"effect", "No link goes down if ports of hosts would lose a path, except ports whose host keeps another, or if the new tables could deadlock, as predicted.", down, (*decider).effect},
 		{"foreign", "Only ports that fabsh isolated are enabled, never one that another disabled.", []ActionKind{Restore}, (*decider).foreign},
 		{weekRule, "No ticket proposes a step of repair that was proposed or done for the link within the last week.", []ActionKind{Ticket}, nil},
 	}
@@ -270,29 +287,48 @@ func runsManager(n *fabric.Node) bool {
 	return false
 }
 
-// host implements the rule "host".
-func (x *decider) host(_ context.Context, p *fabric.Port) (string, error) {
-	for _, end := range []*fabric.Port{p, p.Peer()} {
-		n := end.Node()
-		if n.IsSwitch() {
-			continue
-		}
-		left := 0
-		for q := range n.Ports() {
-			if q != end && q.Peer() != nil && !x.down[q] {
-				left++
+// host implements the rule "host". It also judges the links that go down already: the one of p may be what
+// their hosts keep.
+func (x *decider) host(ctx context.Context, p *fabric.Port) (string, error) {
+	kept, err := x.kept(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	for _, of := range append([]*fabric.Port{p}, x.order...) {
+		for _, end := range []*fabric.Port{of, of.Peer()} {
+			n := end.Node()
+			if n.IsSwitch() || kept.By[end] != nil {
+				continue
 			}
-		}
-		if left == 0 {
-			return fmt.Sprintf("it is the last link of %s", n.Label()), nil
+			left := 0
+			for q := range n.Ports() {
+				if q != end && q.Peer() != nil && !x.down[q] && q != p && q != p.Peer() {
+					left++
+				}
+			}
+			if left > 0 {
+				continue // the rule "effect" judges the paths of the port
+			}
+			why := fmt.Sprintf("it is the last link of %s", n.Label())
+			if of != p {
+				why = fmt.Sprintf("%s goes down already, and this is what its host keeps", end.Name())
+			}
+			if text := kept.Why(end); text != "" {
+				why += "; no other port of the host keeps its paths: " + text
+			}
+			return why, nil
 		}
 	}
 	return "", nil
 }
 
 // split implements the rule "split".
-func (x *decider) split(_ context.Context, p *fabric.Port) (string, error) {
-	return change.CutOff(x.Fabric, x.downWith(p)), nil
+func (x *decider) split(ctx context.Context, p *fabric.Port) (string, error) {
+	kept, err := x.kept(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return change.CutOff(x.Fabric, x.downWith(p), kept), nil
 }
 
 // limit implements the rule "limit".

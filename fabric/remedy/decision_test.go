@@ -3,15 +3,20 @@ package remedy
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // simulated returns the fabric of a specification.
@@ -19,6 +24,25 @@ func simulated(t *testing.T, spec string) *fabric.Fabric {
 	t.Helper()
 	f, _, err := sim.Parse(spec)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// swept returns the fabric of a specification as a sweep finds it: its ports are active.
+func swept(t *testing.T, spec string) *fabric.Fabric {
+	t.Helper()
+	f, o, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sim.New(f, o).Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(conn, engine.Options{})
+	defer e.Close()
+	if f, err = discover.Sweep(t.Context(), e, discover.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -53,6 +77,29 @@ func TestRules(t *testing.T) {
 			many = append(many, Action{Kind: Isolate, Port: p})
 		}
 	}
+	rails := swept(t, "fattree:k=8,levels=2,rails=4")
+	railOf := func(host, adapter string) *fabric.Port {
+		return rails.NodeByName("node-" + host + " HCA-" + adapter)[0].Port(1)
+	}
+	keys := func(limited ...*fabric.Port) change.PKeys {
+		return func(_ context.Context, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+			tables := map[*fabric.Port][]uint16{}
+			for _, p := range ports {
+				if tables[p] = []uint16{0xffff}; slices.Contains(limited, p) {
+					tables[p] = []uint16{0x7fff}
+				}
+			}
+			return tables, nil
+		}
+	}
+	isolate := func(ports ...*fabric.Port) (list []Action) {
+		for _, p := range ports {
+			list = append(list, Action{Kind: Isolate, Port: p})
+		}
+		return list
+	}
+	four := isolate(railOf("0002", "1"), railOf("0002", "2"), railOf("0002", "3"), railOf("0002", "4"))
+	pending := &State{Ports: []*Past{{Port: PlaceOf(railOf("0002", "4").Peer()), Peer: PlaceOf(railOf("0002", "4")), Planned: noon}}}
 	foreign := &State{Ports: []*Past{{Port: PlaceOf(up[0]), Peer: PlaceOf(up[0].Peer()), Isolated: noon, Times: 1}}}
 	testing1 := &State{Ports: []*Past{{Port: PlaceOf(up[0]), Peer: PlaceOf(up[0].Peer()), Testing: noon, Times: 1}}}
 	for _, test := range []struct {
@@ -65,6 +112,14 @@ func TestRules(t *testing.T) {
 		{"twice", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: up[0]}, {Kind: Isolate, Port: up[0].Peer()}, {Kind: Reset, Port: up[0]}}, "-, twice, twice"},
 		{"link", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: f.NodeByName("leaf-1")[0].Port(0)}}, "link"},
 		{"host", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: hosts[5].Port(1)}}, "host"},
+		{"a host that keeps another", Case{Fabric: rails, Effect: fine, PKeys: keys()}, four[:1], "-"},
+		{"a host keeps its last", Case{Fabric: rails, Effect: fine, PKeys: keys()}, four, "-, -, -, host"},
+		{"each host", Case{Fabric: rails, Effect: fine, PKeys: keys()}, isolate(railOf("0002", "1"), railOf("0003", "1"), railOf("0002", "3")), "-, -, -"},
+		{"P_Keys unknown", Case{Fabric: rails, Effect: fine}, four[:1], "host"},
+		{"a host keeps a limited member", Case{Fabric: rails, Effect: fine, PKeys: keys(railOf("0002", "2"), railOf("0002", "3"), railOf("0002", "4"))}, four[:2], "host, -"},
+		{"what a host keeps stays up", Case{Fabric: rails, Effect: fine, PKeys: keys(railOf("0002", "3"), railOf("0002", "4"))}, four, "-, host, -, -"},
+		{"planned by an earlier run", Case{Fabric: rails, Effect: fine, PKeys: keys(), State: pending, Now: noon}, four, "-, -, host, -"},
+		{"planned long ago", Case{Fabric: rails, Effect: fine, PKeys: keys(), State: pending, Now: noon.Add(25 * time.Hour)}, four, "-, -, -, host"},
 		{"this host", Case{Fabric: f, Effect: fine, Host: hosts[5].Port(1)}, []Action{{Kind: Isolate, Port: hosts[5].Port(1).Peer()}}, "manager"},
 		{"the subnet manager", Case{Fabric: f, Effect: fine, Manager: hosts[6].Port(1)}, []Action{{Kind: Reset, Port: hosts[6].Port(1)}}, "manager"},
 		{"the last uplink", Case{Fabric: f, Effect: fine}, []Action{{Kind: Isolate, Port: up[0]}, {Kind: Isolate, Port: up[1]}, {Kind: Reset, Port: up[2]}, {Kind: Isolate, Port: up[3]}, {Kind: Isolate, Port: up[2]}}, "-, -, -, split, twice"},

@@ -326,6 +326,7 @@ func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric,
 	}
 	t := &change.Tables{Live: live, AcceptCreditLoops: b.AcceptCreditLoops, Last: lastLIDs(port)}
 	h.levels(b.Levels).InForce(t, h.Engine)
+	t.PKeys = h.pkeys
 	if h.Manager != nil {
 		var err error
 		if t.Manager, err = h.Manager(stated, port.SMLID, port.LID); err != nil {
@@ -350,6 +351,11 @@ func (h *Host) provePorts(ctx context.Context, p *change.Plan, f *fabric.Fabric,
 		return &order.Refusal{Round: -1, Reason: reason}
 	}
 	return nil
+}
+
+// pkeys reads the P_Key tables of ports.
+func (h *Host) pkeys(ctx context.Context, ports []*fabric.Port) (map[*fabric.Port][]uint16, error) {
+	return device.ReadPKeys(ctx, h.Engine, ports)
 }
 
 // lastLIDs returns the LIDs whose paths change last: the LIDs of the subnet manager and of

@@ -96,13 +96,14 @@ type links struct {
 	run    *Run
 	f      *fabric.Fabric // before the change
 	checks *Checks
-	back   bool             // the change is reverted
-	paths  *change.Baseline // before the change; nil: tables are not checked, as in a reversal
-	last   *reading         // before the next link
-	link   string           // the current one
-	first  int              // its first round
-	before [][]byte         // the cells before it
-	silent bool             // the subnet manager failed to answer for silentFor
+	back   bool              // the change is reverted
+	paths  *change.Baseline  // before the change; nil: tables are not checked, as in a reversal
+	kept   *change.KeptPorts // ports of hosts that the change takes down while others keep their paths
+	last   *reading          // before the next link
+	link   string            // the current one
+	first  int               // its first round
+	before [][]byte          // the cells before it
+	silent bool              // the subnet manager failed to answer for silentFor
 }
 
 // reading is the fabric and its tables, as just read.
@@ -124,7 +125,14 @@ func (r *Run) newLinks(ctx context.Context, f *fabric.Fabric, checks *Checks, w 
 		}
 	}
 	l.last = &reading{f, r.Live}
+	var changes []certificate.Change
+	for _, c := range w.Journal.Begin().Cells {
+		changes = append(changes, *c)
+	}
 	var err error
+	if l.kept, err = change.KeptBy(ctx, f, changes, r.Host.pkeys); err != nil {
+		return nil, err
+	}
 	l.paths, err = change.NewBaseline(ctx, r.Live, func(ctx context.Context, tables *routes.Routes) error {
 		t := &change.Tables{Live: tables}
 		r.Host.levels("").InForce(t, r.Host.Engine)
@@ -242,7 +250,7 @@ func (l *links) handled(ctx context.Context, writes []certificate.Write) error {
 				why = "tables or links still change"
 			}
 			if why == "" {
-				lost, err := l.unsound(ctx, now.tables)
+				lost, err := l.unsound(ctx, now)
 				if err != nil {
 					return err
 				}
@@ -295,6 +303,9 @@ func (l *links) pending(writes []certificate.Write, now *reading) (why string, d
 		}
 		for _, end := range l.ends(port, now) {
 			at := portIn(now.f, end)
+			if at == nil && end != port && !end.Node().IsSwitch() && disables(c, w.Data) {
+				continue // the adapter has no other link
+			}
 			if at == nil || at.Info() == nil {
 				return end.Name() + " does not answer", false
 			}
@@ -327,6 +338,16 @@ func (l *links) ends(port *fabric.Port, now *reading) []*fabric.Port {
 	return []*fabric.Port{port, peer}
 }
 
+// disables reports whether data disables the port of c.
+func disables(c *certificate.Change, data []byte) bool {
+	f := mad.AttrPortInfo.Field("port_physical_state")
+	if !slices.Contains(c.Fields, f.Script) {
+		return false
+	}
+	to := mad.PortPhysicalState(f.Uint(data))
+	return to == mad.PortPhysicalStateDisabled || to == mad.PortPhysicalStateSleep
+}
+
 // missing describes how the state of a port of the link of c differs from the state that data
 // requests; "": it does not.
 func missing(c *certificate.Change, data []byte, at *fabric.Port) string {
@@ -335,8 +356,7 @@ func missing(c *certificate.Change, data []byte, at *fabric.Port) string {
 		return ""
 	}
 	state := at.Info().PortState
-	switch mad.PortPhysicalState(f.Uint(data)) {
-	case mad.PortPhysicalStateDisabled, mad.PortPhysicalStateSleep:
+	if disables(c, data) {
 		if state != mad.PortStateDown {
 			return fmt.Sprintf("%s is still %v", at.Name(), state)
 		}
@@ -375,12 +395,19 @@ func portIn(f *fabric.Fabric, port *fabric.Port) *fabric.Port {
 	return nil
 }
 
-// unsound describes what tables lack of the paths before the change; "": nothing.
-func (l *links) unsound(ctx context.Context, tables *routes.Routes) (string, error) {
+// unsound describes what tables lack of the paths before the change; "": nothing. The pairs of ports that
+// are down by now are ignored if their hosts keep others.
+func (l *links) unsound(ctx context.Context, now *reading) (string, error) {
 	if l.paths == nil {
 		return "", nil
 	}
-	d, err := l.paths.Compare(ctx, tables)
+	gone := &change.KeptPorts{By: map[*fabric.Port]*fabric.Port{}}
+	for p, by := range l.kept.By {
+		if at := portIn(now.f, p); at == nil || at.Peer() == nil {
+			gone.By[p] = by
+		}
+	}
+	d, err := l.paths.Ignoring(gone).Compare(ctx, now.tables)
 	switch {
 	case err != nil:
 		return "", err

@@ -255,6 +255,7 @@ func at(set int64, do func()) func(int64) {
 }
 
 func TestBesideManager(t *testing.T) {
+	const rails = "fattree:k=4,rails=2" // leaf-1/2 and leaf-2/2 are of node-0002
 	const linkUp, down, enabled = "link_up active", "disabled down", "polling down"
 	for _, x := range []struct {
 		name, net string
@@ -291,6 +292,33 @@ func TestBesideManager(t *testing.T) {
 			err: "the subnet manager or this host needs node-0001 HCA-1/1", refused: true,
 		},
 		{outcome: apply.Unresolved, name: "the link of a host", ports: []string{"leaf-1/2"}, err: `"leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000010) would lose the last path between them`, refused: true, states: linkUp},
+		{name: "the link of a host that keeps another", net: rails, ports: []string{"leaf-1/2"}, outcome: apply.Confirmed, states: down},
+		{
+			name: "links of two hosts", net: rails, ports: []string{"leaf-1/2", "leaf-2/1"}, outcome: apply.Confirmed, states: down + ", " + down,
+		},
+		{
+			outcome: apply.Unresolved, name: "both links of a host", net: rails, ports: []string{"leaf-1/2", "leaf-2/2"}, err: `"leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000020) would lose the last path between them; no other port of the host keeps its paths: node-0002 HCA-2/1 goes down too; node-0002 HCA-1/1 goes down too`, refused: true, states: linkUp + ", " + linkUp,
+		},
+		{
+			outcome: apply.Unresolved, name: "the link that a host keeps", net: rails, ports: []string{"leaf-2/2"}, err: `"leaf-1" (0x0002c90300100000) and "node-0002 HCA-2" (0x0002c90310000030) would lose the last path between them`, refused: true, states: linkUp,
+			before: func(r *besideRig) { r.make(r.plan(disabledPort, "leaf-1/2"), "") },
+		},
+		{
+			name: "the link of a host is restored", net: rails, ports: []string{"leaf-1/2"}, to: mad.PortPhysicalStatePolling, outcome: apply.Confirmed, states: linkUp,
+			before: func(r *besideRig) { r.make(r.plan(disabledPort, "leaf-1/2"), "") },
+		},
+		{
+			outcome: apply.Unresolved, name: "a host that keeps a limited member", net: rails, ports: []string{"leaf-1/2"}, err: `"leaf-1" (0x0002c90300100000) and "node-0002 HCA-1" (0x0002c90310000020) would lose the last path between them; no other port of the host keeps its paths: node-0002 HCA-2/1 is only a limited member of 0x7fff`, refused: true, states: linkUp,
+			before: func(r *besideRig) {
+				if err := r.subnet.Edit.PKeys(r.port("leaf-2/2").Peer().Node().GUID(), 1, 0x7fff); err != nil {
+					r.t.Error(err)
+				}
+			},
+		},
+		{
+			name: "what a host keeps fails", net: rails, ports: []string{"leaf-1/2"}, outcome: apply.Failed, states: linkUp, least: 10 * time.Second, err: `leaf-1/2: by the tables of the subnet manager 6 pairs are lost, such as node-0001 HCA-1/1 to LID 10: "leaf-1" (0x0002c90300100000) drops LID 10; this link was restored; no other link was changed`,
+			after: func(r *besideRig) func(int64) { return at(1, func() { r.drop(r.port("leaf-2/2").Peer().LID()) }) },
+		},
 		{outcome: apply.Unresolved, name: "a split", ports: []string{"leaf-1/3", "leaf-1/4"}, err: `"leaf-1" (0x0002c90300100000) and "leaf-2" (0x0002c90300100010) would lose the last path between them`, refused: true, states: linkUp + ", " + linkUp},
 		{name: "a credit loop that exists", net: "torus:dims=4/4,hosts=1", ports: []string{"switch-1-1/2"}, before: func(r *besideRig) { r.write("dor", nil)() }, outcome: apply.Confirmed, states: down},
 		{outcome: apply.Unresolved, name: "without the option", ports: []string{"leaf-1/3"}, before: func(r *besideRig) { r.host.OverrideSM = false }, err: "a subnet manager with GUID 0x0002c90310000001 at LID 7, priority 14, state master is active; nothing was sent: the change is one of links only, which it handles like that of a cable; --override-sm applies it link by link, and checks its new tables", states: linkUp},
