@@ -75,66 +75,22 @@ func TestRemedyBesideManager(t *testing.T) {
 		t.Skip("20 s, in which the subnet manager settles")
 	}
 	t.Parallel()
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("mine.star", `def remedy(fabric, findings, *, to = "isolate"):
+	x := newRemedyBench(t, "fattree:k=4", `def remedy(fabric, findings, *, to = "isolate"):
     p = [n for n in fabric.nodes if n.name == "leaf-2"][0].ports[3]
     return [isolate(p, "bad") if to == "isolate" else restore(p, "repaired")]
 `)
-	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
-	serveSim(t, name, "fattree:k=4")
-	fabsh := func(words ...string) *exec.Cmd {
-		c := exec.Command("fabsh", append([]string{"-F", "ibsim:" + name, "--state", "state"}, words...)...)
-		c.Env, c.Dir = testEnv(t), dir
-		return c
-	}
-	remedy := func(want string, words ...string) {
-		t.Helper()
-		out, _ := fabsh(append([]string{"remedy", "mine.star", "--audits", "links"}, words...)...).CombinedOutput()
-		if first, _, _ := strings.Cut(string(out), "\n"); first != want {
-			t.Fatalf("%q: got\n%s\nwant\n%s", words, out, want)
-		}
-	}
-	change := func(plan string) {
-		t.Helper()
-		c := fabsh("--write", "--override-sm", "change", "apply", plan, "--confirm-within", "60s")
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Stderr = c.Stdout
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var log strings.Builder
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			fmt.Fprintln(&log, lines.Text())
-			if strings.Contains(lines.Text(), "unless confirmed") { // not earlier: both take the change's lock
-				if out, err := fabsh("change", "confirm").CombinedOutput(); err != nil {
-					t.Errorf("%v\n%s", err, out)
-				}
-			}
-		}
-		if err := c.Wait(); err != nil {
-			t.Fatalf("%v\n%s", err, log.String())
-		}
-	}
-	remedy("planned   isolate  leaf-2/3 - spine-1/2: bad", "--out", "isolate.plan")
-	refused, _ := fabsh("--state", "other", "--write", "--override-sm", "change", "apply", "isolate.plan").CombinedOutput()
+	x.remedy("planned   isolate  leaf-2/3 - spine-1/2: bad", "--out", "isolate.plan")
+	refused, _ := x.fabsh("--state", "other", "--write", "--override-sm", "change", "apply", "isolate.plan").CombinedOutput()
 	if want := "change apply: no log of remedies below other has port 0x0002c90300100040/2 as planned in the last 24 h; make the plan again with fabsh remedy --out, and apply it with the same --state\n"; string(refused) != want {
 		t.Errorf("with another state: %s", refused)
 	}
-	change("isolate.plan")
-	remedy("declined  isolate  leaf-2/3: bad")
-	remedy("planned   restore  spine-1/2: repaired", "--to=restore", "--out", "restore.plan")
-	change("restore.plan")
-	remedy("kept      restore  leaf-2/3 - spine-1/2: repaired", "--to=restore", "--out", "kept.plan")
-	remedy("declined  restore  leaf-2/3 - spine-1/2: repaired", "--to=restore")
-	out, err := fabsh("-o", "csv", "remedy", "log").Output()
+	x.change("isolate.plan")
+	x.remedy("declined  isolate  leaf-2/3: bad")
+	x.remedy("planned   restore  spine-1/2: repaired", "--to=restore", "--out", "restore.plan")
+	x.change("restore.plan")
+	x.remedy("kept      restore  leaf-2/3 - spine-1/2: repaired", "--to=restore", "--out", "kept.plan")
+	x.remedy("declined  restore  leaf-2/3 - spine-1/2: repaired", "--to=restore")
+	out, err := x.fabsh("-o", "csv", "remedy", "log").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +104,106 @@ kept,restore,,leaf-2/3 - spine-1/2,mine,,repaired,,,0x0002c90300100040/2,
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestRemedyHostLink: the link of a host that keeps another adapter is isolated beside a running subnet
+// manager, and reverted; isolated again, it is restored. The last one of the host never goes down, also if
+// the other one went down by an earlier plan, and a plan whose host lost the other one since is refused.
+func TestRemedyHostLink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("30 s, in which the subnet manager settles")
+	}
+	t.Parallel()
+	x := newRemedyBench(t, "fattree:k=4,rails=2", `def remedy(fabric, findings, *, ports = "leaf-1/2", to = "isolate"):
+    out = []
+    for name in ports.split(","):
+        leaf, _, num = name.partition("/")
+        p = [n for n in fabric.nodes if n.name == leaf][0].ports[int(num)]
+        out.append(isolate(p, "bad") if to == "isolate" else restore(p, "repaired"))
+    return out
+`)
+	const first, second = "leaf-1/2 - node-0002 HCA-1/1", "leaf-2/2 - node-0002 HCA-2/1"
+	x.remedy("planned   isolate  "+first+": bad", "--out", "isolate.plan")
+	x.remedy("planned   isolate  "+second+": bad", "--ports=leaf-2/2", "--state", "other", "--out", "other.plan")
+	out, _ := x.fabsh("remedy", "mine.star", "--audits", "links", "--ports=leaf-1/2,leaf-2/2").CombinedOutput()
+	if want := "declined  isolate  " + second + ": bad\n                   rule host: it is the last link of \"node-0002 HCA-2\" (0x0002c90310000030); no other port of the host keeps its paths: node-0002 HCA-1/1 goes down too\n"; !strings.Contains(string(out), want) {
+		t.Errorf("both links: %s", out)
+	}
+	x.change("isolate.plan")
+	x.remedy("declined  isolate  "+second+": bad", "--ports=leaf-2/2")
+	out, _ = x.fabsh("--state", "other", "--write", "--override-sm", "change", "apply", "other.plan").CombinedOutput()
+	if !strings.Contains(string(out), "stale") {
+		t.Errorf("the other plan: %s", out)
+	}
+	if out, err := x.fabsh("--write", "--override-sm", "change", "revert").CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "reverted: the fabric is as before the change\n") {
+		t.Errorf("revert: %v\n%s", err, out)
+	}
+	x.remedy("planned   isolate  "+first+": bad", "--out", "isolate.plan")
+	x.change("isolate.plan")
+	x.remedy("planned   restore  leaf-1/2: repaired", "--to=restore", "--out", "restore.plan")
+	x.change("restore.plan")
+	x.remedy("kept      restore  "+first+": repaired", "--to=restore")
+	out, err := x.fabsh("verify").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "unreachable  0\n") {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+// remedyBench is a served subnet with a subnet manager, and the remedy mine.star.
+type remedyBench struct {
+	t         *testing.T
+	dir, name string
+}
+
+func newRemedyBench(t *testing.T, spec, script string) *remedyBench {
+	t.Helper()
+	x := &remedyBench{t, t.TempDir(), fmt.Sprintf("fabsh-%016x", rand.Uint64())}
+	if err := os.WriteFile(filepath.Join(x.dir, "mine.star"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	serveSim(t, x.name, spec)
+	return x
+}
+
+func (x *remedyBench) fabsh(words ...string) *exec.Cmd {
+	c := exec.Command("fabsh", append([]string{"-F", "ibsim:" + x.name, "--state", "state"}, words...)...)
+	c.Env, c.Dir = testEnv(x.t), x.dir
+	return c
+}
+
+// remedy runs the remedy, and compares its first line.
+func (x *remedyBench) remedy(want string, words ...string) {
+	x.t.Helper()
+	out, _ := x.fabsh(append([]string{"remedy", "mine.star", "--audits", "links"}, words...)...).CombinedOutput()
+	if first, _, _ := strings.Cut(string(out), "\n"); first != want {
+		x.t.Fatalf("%q: got\n%s\nwant\n%s", words, out, want)
+	}
+}
+
+// change applies a plan, and confirms it.
+func (x *remedyBench) change(plan string) {
+	x.t.Helper()
+	c := x.fabsh("--write", "--override-sm", "change", "apply", plan, "--confirm-within", "60s")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	c.Stderr = c.Stdout
+	if err := c.Start(); err != nil {
+		x.t.Fatal(err)
+	}
+	var log strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		fmt.Fprintln(&log, lines.Text())
+		if strings.Contains(lines.Text(), "unless confirmed") { // not earlier: both take the change's lock
+			if out, err := x.fabsh("change", "confirm").CombinedOutput(); err != nil {
+				x.t.Errorf("%v\n%s", err, out)
+			}
+		}
+	}
+	if err := c.Wait(); err != nil {
+		x.t.Fatalf("%v\n%s", err, log.String())
 	}
 }
 
