@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/accept"
 	"fabsh/builtins/audits"
@@ -245,44 +248,113 @@ func TestAcceptReads(t *testing.T) {
 	}
 }
 
-// TestAcceptInterrupted: a run that ends at random moments, and goes on, judges as one that is left alone.
-// 50 moments with FABSH_SOAK=1.
+// cutting is a transport that calls cut after so many datagrams; 0: never.
+type cutting struct {
+	engine.Transport
+	left, sent int
+	cut        func()
+}
+
+func (x *cutting) count() {
+	if x.sent++; x.left > 0 {
+		if x.left--; x.left == 0 {
+			x.cut()
+		}
+	}
+}
+
+func (x *cutting) Send(d *engine.Datagram) error {
+	x.count()
+	return x.Transport.Send(d)
+}
+
+func (x *cutting) TrySend(d *engine.Datagram) (bool, error) {
+	taken, err := x.Transport.TrySend(d)
+	if taken {
+		x.count()
+	}
+	return taken, err
+}
+
+// timeless is a page of acceptance without what depends on when its samples were taken: times, how long
+// was watched, the number of samples, that the run goes on, and the SHA-256 of the data, which has these.
+func timeless(page string) string {
+	for _, x := range [][2]string{
+		{`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z| UTC)`, "TIME"},
+		{`\d[0-9hms]*[hms] of \d[0-9hms]*[hms]`, "WATCHED"},
+		{`"(watched_s|samples)": *\d+`, "$1"},
+		{`<dt>note</dt><dd><bdi>the run of TIME goes on</bdi></dd>\n`, ""},
+		{`"the run of TIME goes on"`, ""},
+		{`[0-9a-f]{64}`, "SUM"},
+		{`\[\s*\]`, "[]"},
+	} {
+		page = regexp.MustCompile(x[0]).ReplaceAllString(page, x[1])
+	}
+	return page
+}
+
+// TestAcceptInterrupted: a run that ends at random moments, between samples and at any datagram of one, and
+// goes on, leads to the same page as one that is left alone, but for times. 50 moments with FABSH_SOAK=1.
 func TestAcceptInterrupted(t *testing.T) {
-	moments := 3
+	moments := 6
 	if os.Getenv("FABSH_SOAK") != "" {
 		moments = 50
 	}
-	run := func(interrupt int) (outcomes string) {
-		dir := t.TempDir()
-		onSim(t, "fattree:k=4,ar=updn", nil, func(t *testing.T, f *fixture) {
+	const soak = 130 * time.Minute
+	perSample := 0
+	run := func(interrupts int) (page string) {
+		dir, r, done := t.TempDir(), rand.New(rand.NewPCG(uint64(interrupts), 51)), 0
+		x := &cutting{}
+		wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+		onSimWith(t, "fattree:k=4,ar=updn,remove_links=1", nil, wrap, func(o *SessionOptions) { o.State = dir }, func(t *testing.T, f *fixture) {
 			p, err := accept.Load(t.Context(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := rand.New(rand.NewPCG(uint64(interrupt), 51))
 			for {
-				ctx, cancel := t.Context(), context.CancelFunc(func() {})
-				if interrupt > 0 {
-					interrupt--
-					ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(40*time.Minute))))
+				ctx, cancel := context.WithCancel(t.Context())
+				switch {
+				case done >= interrupts:
+				case done%2 == 0:
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(soak)*3/2/int64(interrupts))))
+				default:
+					x.left, x.cut = 1+r.IntN(perSample), cancel
 				}
-				result, err := p.Run(ctx, f.Interpreter, accept.Options{Soak: 130 * time.Minute, Every: 26 * time.Minute, State: dir})
+				result, err := p.Run(ctx, f.Interpreter, accept.Options{Soak: soak, Every: 26 * time.Minute, State: dir})
 				stopped := ctx.Err() != nil
+				x.left = 0
 				cancel()
 				switch {
 				case err == nil:
-					for _, v := range result.Verdicts {
-						outcomes += fmt.Sprintln(v.Name, v.Outcome)
+					if done != interrupts {
+						t.Errorf("%d of %d interruptions", done, interrupts)
 					}
+					perSample = x.sent / result.Run.Samples[0].Count
+					data, err := audits.RenderMetrics(accept.Wrap(result, lang.FormatJSON), lang.FormatJSON, "acceptance")
+					if err != nil {
+						t.Fatal(err)
+					}
+					var b bytes.Buffer
+					if err := result.WriteHTML(&b, []byte(data)); err != nil {
+						t.Fatal(err)
+					}
+					page = timeless(b.String())
 					return
 				case !stopped:
 					t.Fatal(err)
 				}
+				done++
 			}
 		})
-		return outcomes
+		return page
 	}
-	if want, got := run(0), run(moments); got != want {
-		t.Errorf("interrupted: got\n%s\nwant\n%s", got, want)
+	want, got := run(0), run(moments)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("interrupted: -want +got\n%s", diff)
+	}
+	for _, item := range []string{"pass\">pass</span><h2><bdi>Error counters do not grow", "fail\">fail</span><h2><bdi>Switches have the links", "open\">not judged</span><h2><bdi>Link_Down"} {
+		if !strings.Contains(want, item) {
+			t.Errorf("no %q on the page\n%s", item, want)
+		}
 	}
 }

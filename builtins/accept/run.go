@@ -165,6 +165,7 @@ var ResultType = &lang.ResultType{
 		{Name: "subnet", Doc: "key of the subnet for its state"},
 		{Name: "port", Doc: "the local port of the run; None for a file"},
 		{Name: "plan", Doc: "the plan of the cables; None without one"},
+		{Name: "recording", Doc: "the recording of --record: a dict of file, since (RFC 3339), bytes, sha256 of that many first bytes, fault; None without one"},
 		{Name: "began", Doc: "when the run began, RFC 3339"},
 		{Name: "ended", Doc: "when it ended; None if it goes on"},
 		{Name: "soak_s", Doc: "how long the fabric is to be watched, in seconds"},
@@ -228,8 +229,16 @@ func Wrap(r *accept.Result, format lang.Format) starlark.Value {
 	if r.Run.Before != nil {
 		before = timeValue(r.Run.Before.Ended)
 	}
-	return &value{lang.NewResult(ResultType, starlark.String(r.Profile.Name), starlark.String(r.Profile.Title), starlark.String(r.Fabric), starlark.String(r.Subnet), lang.TextOrNone(r.Port), lang.TextOrNone(r.Plan),
+	return &value{lang.NewResult(ResultType, starlark.String(r.Profile.Name), starlark.String(r.Profile.Title), starlark.String(r.Fabric), starlark.String(r.Subnet), lang.TextOrNone(r.Port), lang.TextOrNone(r.Plan), recordingValue(r.Recording),
 		timeValue(r.Run.Began), timeValue(r.Run.Ended), secondsOf(r.Run.Soak), secondsOf(r.Run.Watched()), starlark.MakeInt(samples), gaps, before, items, lang.Texts(r.Notes)), r}
+}
+
+// recordingValue is a recording as a value; None without one.
+func recordingValue(r *accept.Recording) starlark.Value {
+	if r == nil {
+		return starlark.None
+	}
+	return lang.DictOf("file", starlark.String(r.File), "since", timeValue(r.Since), "bytes", starlark.MakeInt64(r.Bytes), "sha256", lang.TextOrNone(r.Sum), "fault", lang.TextOrNone(r.Fault))
 }
 
 func secondsOf(d time.Duration) starlark.Value { return starlark.MakeInt64(int64(d / time.Second)) }
@@ -256,6 +265,16 @@ func (v *value) Display() string {
 	line("fabric", "%s", strings.TrimPrefix(r.Fabric, "fabric: "))
 	if r.Plan != "" {
 		line("plan", "%s", r.Plan)
+	}
+	if x := r.Recording; x != nil {
+		text := x.File
+		if r.Partial() {
+			text += ", from " + x.Since.UTC().Format(time.RFC3339) + " on"
+		}
+		if x.Fault != "" {
+			text += ": " + x.Fault
+		}
+		line("recording", "%s", text)
 	}
 	line("watched", "%s", WatchedText(r.Run))
 	for _, g := range r.Run.Gaps() {

@@ -74,15 +74,33 @@ func (s *Seen) Now(r *Run) bool { return s.Last.Equal(r.last()) }
 
 // Result is the judgement of a run.
 type Result struct {
-	Profile  *Profile
-	Run      *Run
-	Fabric   string // in one line
-	Subnet   string
-	Port     string // it was watched from; "": a file
-	Version  string // of fabsh
-	Plan     string // the files; "": none
-	Verdicts []Verdict
-	Notes    []string
+	Profile *Profile
+	Run     *Run
+	Fabric  string // in one line
+	Subnet  string
+	Port    string // it was watched from; "": a file
+	Version string // of fabsh
+	Plan    string // the files; "": none
+	// Recording is the recording of all datagrams; nil: none was made.
+	Recording *Recording
+	Verdicts  []Verdict
+	Notes     []string
+}
+
+// Recording is the recording of a run, or of its last part.
+type Recording struct {
+	File  string
+	Since time.Time // when it began: a run that was interrupted began earlier
+	// Bytes is how long it was when the page was written, and Sum the SHA-256 of these bytes. The
+	// recording ends with the session, after that. 0: it cannot be read, such as a pipe.
+	Bytes int64
+	Sum   string
+	Fault string // why datagrams are missing in it; "": none are
+}
+
+// Partial reports whether the run began before the recording.
+func (r *Result) Partial() bool {
+	return r.Recording != nil && r.Run.Began.Before(r.Recording.Since.Truncate(time.Second))
 }
 
 // Count returns how many items have an outcome. Items that datagrams cannot judge do not count.

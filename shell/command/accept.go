@@ -46,6 +46,9 @@ end the next run begins, and shows what has changed. The run is kept in the dire
 --state.
 
 --out FILE.html writes a page with the data in it; FILE.html.sha256 has its SHA-256.
+With --record FILE the page names the recording, and its length and SHA-256 so far: the
+recording ends with the session, after the page is written, so more bytes may follow.
+"head -c BYTES FILE | sha256sum" compares them.
 
 It sends what the audits send: "fabsh audit" with the same names, and --deep if the
 profile sets deep, once for each sample.
@@ -174,6 +177,7 @@ func runAccept(ctx context.Context, s *session.Session, o *acceptOptions) (starl
 			fmt.Fprintf(s.Console.Err(), "%s  %s; watched %s, %s remain\n", s.Clock.Now().Local().Format(time.DateTime), r.Summary(), accept.WatchedText(r.Run), (r.Run.Soak - r.Run.Watched()).Round(time.Second))
 		}
 	}
+	began := s.Clock.Now()
 	result, err := p.Run(ctx, s.Interpreter, options)
 	if errors.As(err, new(*audits.StateError)) {
 		return nil, &session.HostError{Err: err}
@@ -183,6 +187,12 @@ func runAccept(ctx context.Context, s *session.Session, o *acceptOptions) (starl
 			fmt.Fprintln(s.Console.Err(), "the run is kept: the same command goes on")
 		}
 		return nil, err
+	}
+	if made, err := s.Recording(); made != nil {
+		result.Recording = &judgement.Recording{File: made.File, Since: began, Bytes: made.Bytes, Sum: made.Sum}
+		if err != nil {
+			result.Recording.Fault = format.FileError(err).Error()
+		}
 	}
 	value := accept.Wrap(result, s.Format)
 	if o.out != "" {

@@ -3,6 +3,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +46,7 @@ type Connection struct {
 	ports     func() []engine.Port    // the active ports of this host; nil: the fabric is reached otherwise
 	history   *topology.HistorySource // of loaded; nil: it is from a file
 	warnings  []error                 // what is missing, or was skipped
+	recorded  *recorded               // by --record; nil: nothing is
 }
 
 // wrap replaces the transport; with an error, it is closed.
@@ -421,7 +424,48 @@ func (c *Connection) record(path string) error {
 		return &HostError{fmt.Errorf("--record %s: %w", path, err)}
 	}
 	c.transport = t
+	c.recorded = &recorded{path: path}
+	c.recorded.file, _ = f.(*recordFile)
 	return nil
+}
+
+// recorded is what --record writes.
+type recorded struct {
+	path string      // as the command line has it
+	file *recordFile // nil: a pipe or a device
+}
+
+// Recording is what --record has written so far. More packets may follow in the file; these stay.
+type Recording struct {
+	File  string // as the command line has it
+	Bytes int64  // 0: a pipe or a device, which cannot be read
+	Sum   string // of these bytes, SHA-256
+}
+
+// Recording returns what --record has written so far; nil without it. The error is that packets are
+// missing in the recording, or that it cannot be read.
+func (s *Session) Recording() (*Recording, error) {
+	if s.recorded == nil {
+		return nil, nil
+	}
+	r := &Recording{File: s.recorded.path}
+	f := s.recorded.file
+	if f == nil {
+		return r, nil
+	}
+	var err error
+	f.mu.Lock()
+	r.Bytes, err = f.size, f.err
+	f.mu.Unlock()
+	h := sha256.New()
+	if err == nil {
+		_, err = io.Copy(h, io.NewSectionReader(f.f, 0, r.Bytes))
+	}
+	if err != nil {
+		return r, fmt.Errorf("--record %s: incomplete recording: %w", r.File, err)
+	}
+	r.Sum = hex.EncodeToString(h.Sum(nil))
+	return r, nil
 }
 
 // partSuffix ends the name of a recording that is being written. An incomplete
@@ -434,8 +478,10 @@ type recordFile struct {
 	f    *os.File
 	path string
 	mode fs.FileMode // of the file that is replaced; 0: no file is replaced
-	size int64       // of all complete packets, in bytes
-	err  error       // of a write: the recording has ended
+
+	mu   sync.Mutex // guards all below
+	size int64      // of all complete packets, in bytes
+	err  error      // of a write: the recording has ended
 }
 
 // createRecording starts a recording at path. Pipes and devices are written directly.
@@ -481,6 +527,8 @@ func createPart(path string) (*os.File, error) {
 // Write writes one packet. After an error, the partial packet is removed, and nothing
 // more is written.
 func (r *recordFile) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.err != nil {
 		return 0, r.err
 	}

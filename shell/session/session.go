@@ -40,6 +40,7 @@ type Session struct {
 
 	interrupts *Interrupts
 	plan       *plan                   // of --plan; nil: writes are sent
+	recorded   *recorded               // by --record; nil: nothing is
 	serving    *Serving                // nil: the code that runs is the user's
 	options    builtins.SessionOptions // of the builtins.Session
 }
@@ -157,7 +158,7 @@ func New(p *Program, b Base) (*Session, error) {
 	if clock == nil {
 		clock = machineClock{}
 	}
-	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.stateDir(c), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts, serving: b.Serving}
+	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.stateDir(c), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts, serving: b.Serving, recorded: c.recorded}
 	client := settings.saClient()
 	if c.transport != nil {
 		o := settings.engineOptions(c.transport, b.Keys)
