@@ -3,10 +3,8 @@ package check
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -401,10 +399,26 @@ func quotedWords(doc string) []string {
 	return words
 }
 
-// membership is the text before an element of a list or tuple that a value is searched in.
-var membership = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(?:not\s+)?in\s*[\[(][^\[\](){}\n]*$`)
-})
+// membership returns what is before "in [" or "not in (" at the end of a text, whose list or tuple
+// is open.
+func membership(text string) (left string, ok bool) {
+	open := strings.LastIndexAny(text, "[](){}\n")
+	if open < 0 || text[open] != '[' && text[open] != '(' {
+		return "", false
+	}
+	isPart := func(text string) bool { return text != "" && isWord(text[len(text)-1]) }
+	left, ok = strings.CutSuffix(strings.TrimRight(text[:open], spaces), "in")
+	if !ok {
+		return "", false
+	}
+	if shorter, isNot := strings.CutSuffix(strings.TrimRight(left, spaces), "not"); isNot && strings.TrimRight(left, spaces) != left && !isPart(shorter) {
+		return shorter, true
+	}
+	return left, !isPart(left)
+}
+
+// spaces are those of isSpace.
+const spaces = " \t\n\f\r"
 
 // comparedWords returns the words that the attribute before a comparison may have: before
 // ends where the string begins, as in `port.state == "`.
@@ -415,11 +429,9 @@ func (c *Completer) comparedWords(before, after string) []string {
 		left, equal = strings.CutSuffix(before, "!=")
 	}
 	if !equal {
-		m := membership().FindStringIndex(before)
-		if m == nil {
+		if left, equal = membership(before); !equal {
 			return nil
 		}
-		left = before[:m[0]]
 	}
 	e, err := new(syntax.FileOptions).ParseExpr("", primaryBefore(left), 0)
 	if err != nil {

@@ -172,18 +172,92 @@ func (c *Completer) infer(e syntax.Expr, at scope) Shape {
 	return in.Infer(e)
 }
 
-// Patterns of the places that define variables.
-var (
-	forClause = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
-	})
-	functionHead = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^def[ \t]+(\w+)[ \t]*\(([^()]*)`)
-	})
-	assignment = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
-	})
-)
+// forClause is the head of a loop or a comprehension.
+var forClause = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
+})
+
+// clause is a for clause, from start: the names between begin and end, and the iterated expression
+// from rest.
+type clause struct{ start, begin, end, rest int }
+
+// clausesIn returns the for clauses of a part of a text that bind a name. Such a part has no other
+// bytes than those of inClause, and is as long as possible, so no clause is beyond its ends.
+func clausesIn(text string, begin, end int, name string) (list []clause) {
+	part := text[begin:end]
+	if !strings.Contains(part, "for") || !strings.Contains(part, name) {
+		return nil
+	}
+	for _, m := range forClause().FindAllStringSubmatchIndex(part, -1) {
+		if placeIn(part[m[2]:m[3]], name) >= 0 {
+			list = append(list, clause{begin + m[0], begin + m[2], begin + m[3], begin + m[1]})
+		}
+	}
+	return list
+}
+
+// inClause are the bytes that a for clause consists of: [\w\s,()].
+var inClause = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isWord(byte(c)) || isSpace(byte(c)) || strings.IndexByte(",()", byte(c)) >= 0
+	}
+	return set
+}()
+
+// isWord and isSpace are \w and \s of regular expressions.
+func isWord(c byte) bool  { return c < 0x80 && IsWordByte(c) }
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' && c != '\v' }
+
+// lastClause returns the last for clause of a text that binds a name. The text is read from its
+// end: it may have 15,000 lines.
+func lastClause(text, name string) (found clause, ok bool) {
+	for end := len(text); end > 0; {
+		begin := end
+		for begin > 0 && inClause[text[begin-1]] {
+			begin--
+		}
+		if list := clausesIn(text, begin, end, name); len(list) > 0 {
+			return list[len(list)-1], true
+		}
+		end = begin - 1
+	}
+	return found, false
+}
+
+// firstClause returns the first for clause of a text that binds a name.
+func firstClause(text, name string) (found clause, ok bool) {
+	for begin := 0; begin < len(text); {
+		end := begin
+		for end < len(text) && inClause[text[end]] {
+			end++
+		}
+		if list := clausesIn(text, begin, end, name); len(list) > 0 {
+			return list[0], true
+		}
+		begin = end + 1
+	}
+	return found, false
+}
+
+// lastAssignment returns the start of the last line of a text that assigns a name, behind an
+// offset, and the assigned expression. Only whole lines count.
+func lastAssignment(text, name string, behind int) (start int, src string, ok bool) {
+	for end := strings.LastIndexByte(text, '\n'); end >= 0 && end > behind; end = start - 1 {
+		start = strings.LastIndexByte(text[:end], '\n') + 1
+		if start <= behind {
+			break
+		}
+		rest, isName := strings.CutPrefix(strings.TrimLeft(text[start:end], " \t"), name)
+		if !isName {
+			continue
+		}
+		rest, isAssigned := strings.CutPrefix(strings.TrimLeft(rest, " \t"), "=")
+		if rest = strings.TrimLeft(rest, " \t"); isAssigned && rest != "" && rest[0] != '=' && !isSpace(rest[0]) {
+			return start, rest, true
+		}
+	}
+	return 0, "", false
+}
 
 // binds reports whether the text around defines a variable with a name.
 func (s scope) binds(name string) bool {
@@ -196,37 +270,64 @@ func (s scope) binds(name string) bool {
 // of the name among the clause's variables; -1: it was assigned.
 func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool) {
 	last := -1
-	for _, m := range forClause().FindAllStringSubmatchIndex(s.before, -1) {
-		if i := placeIn(s.before[m[2]:m[3]], name); i >= 0 {
-			last, inFor, src, outer = m[0], i, iteratedExpr(s.before[m[1]:]), scope{before: s.before[:m[0]]}
+	m, isFor := lastClause(s.before, name)
+	if isFor {
+		last = m.start
+	}
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {
+		if start, src, ok := lastAssignment(s.before, name, last); ok {
+			return src, scope{before: s.before[:start]}, -1, true
 		}
 	}
-	for _, m := range assignment().FindAllStringSubmatchIndex(s.before, -1) {
-		if m[0] > last && s.before[m[2]:m[3]] == name && m[1] < len(s.before) {
-			last, inFor, src, outer = m[0], -1, s.before[m[4]:m[5]], scope{before: s.before[:m[0]]}
-		}
+	if isFor {
+		return iteratedExpr(s.before[m.rest:]), scope{before: s.before[:m.start]}, placeIn(s.before[m.begin:m.end], name), true
 	}
-	if last >= 0 {
-		return src, outer, inFor, true
-	}
-	for _, m := range forClause().FindAllStringSubmatchIndex(s.after, -1) {
-		if i := placeIn(s.after[m[2]:m[3]], name); i >= 0 {
-			return iteratedExpr(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
-		}
+	if m, ok := firstClause(s.after, name); ok {
+		return iteratedExpr(s.after[m.rest:]), scope{before: s.before, after: s.after[:m.start]}, placeIn(s.after[m.begin:m.end], name), true
 	}
 	return "", scope{}, 0, false
 }
 
+// functionHead returns the name and the parameters of the last function that a text defines at the
+// begin of a line.
+func functionHead(text string) (name, params string, ok bool) {
+	for at := 0; at < len(text); {
+		if at > 0 && text[at-1] != '\n' || !strings.HasPrefix(text[at:], "def") {
+			n := strings.Index(text[at:], "\ndef")
+			if n < 0 {
+				break
+			}
+			at += n + 1
+		}
+		at += len("def")
+		rest := strings.TrimLeft(text[at:], " \t")
+		n := 0
+		for n < len(rest) && isWord(rest[n]) {
+			n++
+		}
+		list, isHead := strings.CutPrefix(strings.TrimLeft(rest[n:], " \t"), "(")
+		if n == 0 || len(rest) == len(text[at:]) || !isHead {
+			continue
+		}
+		end := strings.IndexAny(list, "()")
+		if end < 0 {
+			end = len(list)
+		}
+		name, params, ok = rest[:n], list[:end], true
+		at = len(text) - len(list) + end
+	}
+	return name, params, ok
+}
+
 // parameter returns the shape of a parameter of the function around the cursor.
 func (s scope) parameter(name string) Shape {
-	all := functionHead().FindAllStringSubmatch(s.before, -1)
-	if len(all) == 0 {
+	function, params, ok := functionHead(s.before)
+	if !ok {
 		return Shape{}
 	}
-	head := all[len(all)-1]
-	for i, param := range strings.Split(head[2], ",") {
+	for i, param := range strings.Split(params, ",") {
 		if param, _, _ = strings.Cut(param, "="); strings.TrimSpace(param) == name {
-			return OfType(script.ParamType(head[1], i, name))
+			return OfType(script.ParamType(function, i, name))
 		}
 	}
 	return Shape{}
