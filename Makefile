@@ -28,8 +28,11 @@ tests  = @log=$$(mktemp) && trap 'rm -f '$$log EXIT && status=0 && \
 AXE    := 4.14.1
 AXESUM := 1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
 
+# The modules of the extension for VS Code, from npm.
+MODULES := examples/editors/vscode/node_modules
+
 .DEFAULT_GOAL := help
-.PHONY: help build run quick test check check-more check-race check-kernel downloads lint generate peers prometheus chromium debootstrap kernel kernel-test kernel-ib-test fuzz soak fresh bench install uninstall release dist image deb vuln clean
+.PHONY: help build run quick test check check-more check-race check-kernel downloads lint generate peers prometheus chromium debootstrap kernel kernel-test kernel-ib-test fuzz soak fresh bench install uninstall release dist image deb vsix vuln clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,7 +88,7 @@ lint: ## formatting, vet, staticcheck, module file
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
-	cd shell/dist/image && $(GO) vet . && $(GO) mod tidy -diff
+	@for d in image vsix; do (cd shell/dist/$$d && $(GO) vet . && $(GO) mod tidy -diff) || exit 1; done
 
 generate: ## the generated files, the man pages, and the lists of all attributes (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
@@ -97,6 +100,8 @@ generate: ## the generated files, the man pages, and the lists of all attributes
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils, tshark and others into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(MODULES); \
+		else echo "peers: no npm: the session of VS Code is not tested" >&2; fi
 
 prometheus: ## unpacks Debian's Prometheus into .prometheus, for make soak; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .prometheus prometheus
@@ -185,5 +190,13 @@ deb: ## dist/: Debian packages, amd64 and arm64, with man pages, completion, exa
 	@rm -rf dist/fabsh dist/man dist/completion
 	$(SUMS)
 
+# The extension: its modules have the checksums of package-lock.json, and run nothing when they are unpacked.
+$(MODULES): examples/editors/vscode/package-lock.json
+	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund && touch node_modules
+
+vsix: $(MODULES) ## dist/: the extension for VS Code, with its modules, which npm fetches: code --install-extension dist/fabsh.vsix
+	@mkdir -p dist && $(GO) run -C shell/dist/vsix . -epoch $(EPOCH) -license ../../../LICENSE -out ../../../dist/fabsh.vsix ../../../examples/editors/vscode
+	$(SUMS)
+
 clean: ## removes what make made
-	rm -rf fabsh .peers .prometheus .chromium .debootstrap .kernel dist
+	rm -rf fabsh .peers .prometheus .chromium .debootstrap .kernel dist $(MODULES)

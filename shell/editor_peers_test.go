@@ -4,89 +4,132 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
-// neovim opens a script with a mistake, waits for its finding, completes "port.", formats,
-// and writes what it saw.
-const neovim = `
-local out = io.open("seen", "w")
-local function seen(...) out:write(table.concat({...}, " "), "\n") out:flush() end
-vim.cmd("edit links.star")
-local client = vim.lsp.start_client({name = "fabsh", cmd = {os.getenv("FABSH"), "lsp"}, root_dir = vim.fn.getcwd()})
-vim.lsp.buf_attach_client(0, client)
-local function findings(n)
-  vim.wait(20000, function() return #vim.diagnostic.get(0) == n end, 10)
-  for _, d in ipairs(vim.diagnostic.get(0)) do seen("finding", d.lnum, d.col, d.source, d.message) end
-end
-vim.wait(20000, function() return vim.lsp.buf_is_attached(0, client) end, 10)
-findings(1)
-vim.api.nvim_buf_set_lines(0, 3, 4, true, {"            print(port.)"})
-vim.wait(20000, function() return #vim.diagnostic.get(0) == 1 and vim.diagnostic.get(0)[1].lnum == 3 end, 10)
-vim.api.nvim_win_set_cursor(0, {4, 23})
-local params = vim.lsp.util.make_position_params(0, vim.lsp.get_client_by_id(client).offset_encoding)
-local answer = vim.lsp.buf_request_sync(0, "textDocument/completion", params, 20000)[client].result
-local words = {}
-for _, item in ipairs(answer.items) do if item.label:match("^phys") then table.insert(words, item.textEdit.newText) end end
-seen("completion", unpack(words))
-vim.api.nvim_buf_set_lines(0, 3, 4, true, {"            print( port.physical_state )"})
-findings(0)
-vim.lsp.buf.formatting_sync(nil, 20000)
-for _, l in ipairs(vim.api.nvim_buf_get_lines(0, 0, -1, true)) do seen("line", l) end
-vim.lsp.stop_client(client)
-vim.wait(20000, function() return vim.lsp.client_is_stopped(client) end, 10)
-out:close()
-vim.cmd("qall!")
-`
+// A script with a mistake, and what an operator makes of it: corrected by the code action, with a
+// variable renamed, and formatted.
+const (
+	editedScript = "def audit(fabric):\n    for node in fabric.nodes:\n        for prt in node.ports:\n            if prt.state==\"activ\":\n                print( prt.name )\n"
+	wantScript   = "def audit(fabric):\n    for node in fabric.nodes:\n        for port in node.ports:\n            if port.state == \"active\":\n                print(port.name)\n"
+	seenMistake  = "finding 3 26 fabsh prt.state is never \"activ\" (did you mean active?)\naction Change to active\n"
+)
 
-// TestNeovim: an editor that was not written here is served.
-func TestNeovim(t *testing.T) {
-	t.Parallel()
+// editSession runs a session of an editor with testdata/editors/FILE, and compares the script that
+// it saves, and what it saw. command starts the editor; its files and libraries come first.
+func editSession(t *testing.T, file, want string, command func(script string) *exec.Cmd) {
+	t.Helper()
 	fabsh, err := exec.LookPath("fabsh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	script := "def audit(fabric):\n    for node in fabric.nodes:\n        for port in node.ports:\n            print(port.state == \"activ\")\n"
-	for name, text := range map[string]string{"links.star": script, "test.lua": neovim} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := ibsimtest.Command(t, "nvim", "--clean", "--headless", "-n", "-c", "luafile test.lua", "-c", "cquit")
-	c.Dir = dir
-	c.Env = append(c.Env, testEnv(t)...)
-	c.Env = append(c.Env, "FABSH="+fabsh)
-	for _, kv := range ibsimtest.Env(t) { // its programs and libraries come first
-		if len(kv) > 5 && (kv[:5] == "PATH=" || kv[:5] == "LD_LI") {
-			c.Env = append(c.Env, kv)
-		}
-	}
-	if runtime := filepath.Join(filepath.Dir(filepath.Dir(c.Path)), "share/nvim/runtime"); isDir(runtime) {
-		c.Env = append(c.Env, "VIMRUNTIME="+runtime)
-	}
-	shown, err := c.CombinedOutput()
-	if err != nil {
-		t.Errorf("nvim: %v\n%s", err, shown)
-	}
-	seen, err := os.ReadFile(filepath.Join(dir, "seen"))
+	editors, err := filepath.Abs(filepath.Join("..", "examples/editors"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `finding 3 32 fabsh port.state is never "activ" (did you mean active?)
-completion physical_state
-line def audit(fabric):
-line     for node in fabric.nodes:
-line         for port in node.ports:
-line             print(port.physical_state)
-`
-	if diff := cmp.Diff(want, string(seen)); diff != "" {
-		t.Errorf("-want +got:\n%s\n%s", diff, shown)
+	script, err := filepath.Abs(filepath.Join("testdata/editors", file))
+	if err != nil {
+		t.Fatal(err)
 	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "links.star"), []byte(editedScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := command(script)
+	c.Dir = dir
+	c.WaitDelay = 5 * time.Second // the server may have its standard error
+	own := c.Env
+	c.Env = append(append(c.Env, testEnv(t)...), "EDITORS="+editors)
+	for _, kv := range own {
+		switch name, value, _ := strings.Cut(kv, "="); name {
+		case "PATH":
+			c.Env = append(c.Env, "PATH="+filepath.Dir(fabsh)+":"+value)
+		case "LD_LIBRARY_PATH":
+			c.Env = append(c.Env, kv)
+		}
+	}
+	shown, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", c.Path, err, shown)
+	}
+	for name, want := range map[string]string{"seen": want, "links.star": wantScript} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, shown)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s\n%s", name, diff, shown)
+		}
+	}
+}
+
+// TestNeovim: an editor that was not written here is served.
+func TestNeovim(t *testing.T) {
+	t.Parallel()
+	editSession(t, "session.lua", seenMistake+"completion name\n", func(script string) *exec.Cmd {
+		c := ibsimtest.Command(t, "nvim", "--clean", "--headless", "-n", "-c", "luafile "+script, "-c", "cquit")
+		if runtime := filepath.Join(filepath.Dir(filepath.Dir(c.Path)), "share/nvim/runtime"); isDir(runtime) {
+			c.Env = append(c.Env, "VIMRUNTIME="+runtime)
+		}
+		return c
+	})
+}
+
+// TestEmacs: eglot is served. Emacs from Debian's packages finds its files by the environment.
+func TestEmacs(t *testing.T) {
+	t.Parallel()
+	editSession(t, "session.el", seenMistake+"left 0\n", func(script string) *exec.Cmd {
+		path := ibsimtest.Path(t, "emacs-nox")
+		top := filepath.Dir(filepath.Dir(path)) // usr
+		one := func(pattern string) string {
+			found, _ := filepath.Glob(filepath.Join(top, pattern))
+			if len(found) == 0 {
+				t.Fatalf("%s has no %s", top, pattern)
+			}
+			return found[0]
+		}
+		args := []string{"--dump-file=" + one("libexec/emacs/*/*/emacs*.pdmp"), "-Q", "--batch"}
+		added, _ := filepath.Glob(filepath.Join(top, "share/emacs/site-lisp/elpa-src/*"))
+		for _, dir := range added {
+			args = append(args, "-L", dir)
+		}
+		c := ibsimtest.Command(t, "emacs-nox", append(args, "-l", script)...)
+		lisp := one("share/emacs/*/lisp")
+		dirs := []string{lisp}
+		filepath.WalkDir(lisp, func(path string, e os.DirEntry, err error) error {
+			if err == nil && e.IsDir() && path != lisp {
+				dirs = append(dirs, path)
+			}
+			return err
+		})
+		c.Env = append(c.Env, "EMACSLOADPATH="+strings.Join(dirs, ":"), "EMACSDATA="+one("share/emacs/*/etc"), "EMACSPATH="+filepath.Dir(one("libexec/emacs/*/*/hexl")))
+		return c
+	})
+}
+
+// TestVSCode: the extension starts the server, and the session of VS Code is served, by the library that
+// VS Code uses. Its modules are those that make vsix packs.
+func TestVSCode(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	modules := filepath.Join("..", "examples/editors/vscode/node_modules")
+	if err != nil || !isDir(modules) {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("no node (%v), or no %s; make peers fetches the modules by npm", err, modules)
+		}
+		t.Skipf("no node (%v), or no %s: the session of VS Code is not tested; make peers fetches the modules if npm is installed", err, modules)
+	}
+	editSession(t, "session.js", seenMistake+"left 0\nexit 0\n", func(script string) *exec.Cmd {
+		c := exec.CommandContext(t.Context(), node, script)
+		c.Env = []string{"PATH=" + os.Getenv("PATH")}
+		return c
+	})
 }
 
 func isDir(path string) bool {

@@ -142,7 +142,7 @@ func written(t *testing.T) []string {
 		}
 		base := entry.Name()
 		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(base, ".") || base == "testdata" || base == "dist" && name == "dist") {
+			if name != "." && (strings.HasPrefix(base, ".") || base == "testdata" || base == "node_modules" || base == "dist" && name == "dist") {
 				return filepath.SkipDir
 			}
 			return nil

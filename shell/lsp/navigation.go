@@ -525,10 +525,13 @@ func (s *Server) codeActions(_ context.Context, p *protocol.CodeActionParams) (a
 // which the type of the library does not show.
 type changeParams struct {
 	TextDocument   protocol.VersionedTextDocumentIdentifier `json:"textDocument"`
-	ContentChanges []struct {
-		Range *protocol.Range `json:"range"`
-		Text  string          `json:"text"`
-	} `json:"contentChanges"`
+	ContentChanges []contentChange                          `json:"contentChanges"`
+}
+
+// contentChange is a new text of a range; nil: of the whole document.
+type contentChange struct {
+	Range *protocol.Range `json:"range"`
+	Text  string          `json:"text"`
 }
 
 func (s *Server) didChange(ctx context.Context, p *changeParams) (any, error) {
@@ -536,12 +539,7 @@ func (s *Server) didChange(ctx context.Context, p *changeParams) (any, error) {
 	if err != nil || len(p.ContentChanges) == 0 {
 		return nil, err
 	}
-	if whole := slices.ContainsFunc(p.ContentChanges, func(c struct {
-		Range *protocol.Range `json:"range"`
-		Text  string          `json:"text"`
-	}) bool {
-		return c.Range == nil
-	}); d.tooLong && !whole {
+	if whole := slices.ContainsFunc(p.ContentChanges, func(c contentChange) bool { return c.Range == nil }); d.tooLong && !whole {
 		return nil, s.refuse(ctx, d.uri, uint32(p.TextDocument.Version), fmt.Errorf("not checked: the document was longer than %d bytes; open it again", maxText))
 	}
 	now := document{text: d.text}

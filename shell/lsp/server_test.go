@@ -22,7 +22,7 @@ import (
 
 // editor is a client of a server: what an editor sends and receives.
 type editor struct {
-	t        *testing.T
+	t        testing.TB
 	server   *Server
 	conn     jsonrpc2.Conn
 	in       io.Closer
@@ -39,7 +39,7 @@ type streams struct {
 }
 
 // start starts a server whose workspace has files, and requests initialize.
-func start(t *testing.T, files map[string]string) *editor {
+func start(t testing.TB, files map[string]string) *editor {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {

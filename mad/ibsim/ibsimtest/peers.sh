@@ -8,7 +8,7 @@
 # With PACKAGE, that one, and what it depends on.
 set -eu
 folder=$1
-packages=${2-ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurmd slurm-client munge postgresql mandoc neovim python3-minimal less strace}
+packages=${2-ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurmd slurm-client munge postgresql mandoc neovim emacs-nox elpa-eglot python3-minimal less strace}
 info=var/lib/dpkg/info
 
 complete() {

@@ -1,0 +1,3 @@
+module fabsh/vsix
+
+go 1.26.0
