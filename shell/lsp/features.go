@@ -156,38 +156,68 @@ func (d *document) unused() (list []*syntax.Ident) {
 	return list
 }
 
-// findingCodes are kinds of findings, by a part of the message, the first that fits; the code of others is
-// check.
-var findingCodes = []struct{ part, code string }{
-	{"undefined: ", "undefined"}, {"unexpected keyword argument", "argument"}, {"missing argument", "argument"}, {"want at most", "argument"},
-	{"is never ", "value"}, {"cannot be added", "type"}, {"unknown attribute", "attribute"}, {"has no attribute", "attribute"}, {"has no .", "attribute"}, {"cannot load", "load"}, {"got ", "syntax"},
+// findingCodes are kinds of findings: the parts of their messages, and their help. The first that fits
+// counts; the last one fits all.
+var findingCodes = []struct {
+	code  string
+	parts []string
+	help  string
+}{
+	{"undefined", []string{"undefined: "}, "Neither the script nor fabsh defines the name. Define it before it is used, load it\nfrom a module, or correct it."},
+	{"argument", []string{"unexpected keyword argument", "missing argument", "want at most"}, "The function has other parameters. Its help lists them: fabsh help FUNCTION."},
+	{"value", []string{"is never "}, "The field never has this word, so the comparison always has the same result. The help\nof the type lists the words: fabsh help TYPE.FIELD."},
+	{"type", []string{"cannot be added"}, "Values of these types cannot be added. Convert one, such as by str()."},
+	{"attribute", []string{"unknown attribute", "has no attribute", "has no ."}, "Values of the type have no such field or method, or no attribute of datagrams has the\nname. dir(VALUE) and fabsh help TYPE list the names."},
+	{"load", []string{"cannot load", " has no "}, "The module is missing, has errors, or does not define the name. Modules are beside the\nscript, in the directories of -I, or part of fabsh (@std//lib/...)."},
+	{codeUnused, nil, "Nothing uses the name. Remove it, or begin it with an underscore."},
+	{"syntax", []string{"syntax error: ", "got "}, "The text is not Starlark. The error is often in the line before."},
+	{"check", []string{""}, "Another mistake, or the reason that a document is not checked."},
 }
+
+// codeUnused is the code of names that nothing uses, which check does not report.
+const codeUnused = "unused"
 
 // codeOf returns the kind of a finding.
 func codeOf(text string) string {
 	for _, c := range findingCodes {
-		if strings.Contains(text, c.part) {
+		if slices.ContainsFunc(c.parts, func(part string) bool { return strings.Contains(text, part) }) {
 			return c.code
 		}
 	}
-	return "check"
+	return "" // the last one fits
 }
 
-// helpPage is what a finding links to: the help of check, as a file that an editor opens.
-func (s *Server) helpPage() protocol.URI {
-	if s.Modules == "" {
-		return ""
+// findingHelp returns the help of check, with the codes of findings, and the line of each code, from 1.
+func (s *Server) findingHelp() (text string, lines map[string]int) {
+	var b strings.Builder
+	if page := s.page("check"); page != "" {
+		b.WriteString(page + "\n\n")
 	}
+	b.WriteString("Codes of findings in editors:\n")
+	lines = map[string]int{}
+	for _, c := range findingCodes {
+		lines[c.code] = strings.Count(b.String(), "\n") + 2
+		fmt.Fprintf(&b, "\n%s\n    %s\n", c.code, strings.ReplaceAll(c.help, "\n", "\n    "))
+	}
+	return b.String(), lines
+}
+
+// helpOf returns what a finding links to: the line of its code in a file with the help of check; nil:
+// the file cannot be written.
+func (s *Server) helpOf(code string) *protocol.CodeDescription {
 	s.helpOnce.Do(func() {
-		text := s.page("check")
-		if text == "" {
+		text, lines := s.findingHelp()
+		if s.Modules == "" {
 			return
 		}
-		if file, err := s.copyOf("@help//check.txt", text+"\n"); err == nil {
-			s.helpURI = protocol.URI(uriOf(file))
+		if file, err := s.copyOf("@help//check.txt", text); err == nil {
+			s.helpURI, s.helpLines = uriOf(file), lines
 		}
 	})
-	return s.helpURI
+	if s.helpURI == "" {
+		return nil
+	}
+	return &protocol.CodeDescription{Href: protocol.URI(fmt.Sprintf("%s#L%d", s.helpURI, s.helpLines[code]))}
 }
 
 // refuse sends the reason that a document is not checked.
@@ -205,15 +235,12 @@ func (s *Server) publish(ctx context.Context, d *document, found []check.Problem
 		for end < len(d.text) && check.IsWordByte(d.text[end]) {
 			end++
 		}
-		one := protocol.Diagnostic{Range: d.span(start, max(end, min(start+1, len(d.text)))), Severity: protocol.DiagnosticSeverityError, Code: codeOf(f.Text), Source: "fabsh", Message: f.Text}
-		if page := s.helpPage(); page != "" {
-			one.CodeDescription = &protocol.CodeDescription{Href: page}
-		}
-		list = append(list, one)
+		code := codeOf(f.Text)
+		list = append(list, protocol.Diagnostic{Range: d.span(start, max(end, min(start+1, len(d.text)))), Severity: protocol.DiagnosticSeverityError, Code: code, CodeDescription: s.helpOf(code), Source: "fabsh", Message: f.Text})
 	}
 	for _, id := range d.unused() {
 		at := d.at(id.NamePos)
-		list = append(list, protocol.Diagnostic{Range: d.span(at, at+len(id.Name)), Severity: protocol.DiagnosticSeverityHint, Code: "unused", Source: "fabsh", Message: id.Name + " is unused", Tags: []protocol.DiagnosticTag{protocol.DiagnosticTagUnnecessary}})
+		list = append(list, protocol.Diagnostic{Range: d.span(at, at+len(id.Name)), Severity: protocol.DiagnosticSeverityHint, Code: codeUnused, CodeDescription: s.helpOf(codeUnused), Source: "fabsh", Message: id.Name + " is unused", Tags: []protocol.DiagnosticTag{protocol.DiagnosticTagUnnecessary}})
 	}
 	slices.SortStableFunc(list, func(a, b protocol.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Range.Start.Line, b.Range.Start.Line), cmp.Compare(a.Range.Start.Character, b.Range.Start.Character))

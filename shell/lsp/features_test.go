@@ -3,6 +3,7 @@ package lsp
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -243,5 +244,54 @@ func TestSymbols(t *testing.T) {
 		if diff := cmp.Diff(x.want, got); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", x.text, diff)
 		}
+	}
+}
+
+// TestFindingCodes: each kind of findings has a code, which links to its line in a file.
+func TestFindingCodes(t *testing.T) {
+	e := start(t, map[string]string{"ws/lib.star": "x = 1\n"})
+	e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": e.uri("a.star"), "version": 1, "text": `load("nothing.star", "a")
+load("lib.star", "b")
+
+def f():
+    lost = smp_gte()
+    discover(nothing = 1)
+    for port in discover().ports:
+        if port.state == "activ":
+            print(port.phys, port.name + 1)
+    smp_get("PortInf", a, b)
+`}})
+	e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": e.uri("b.star"), "version": 1, "text": "x = (\n"}})
+	e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": e.uri("c.star"), "version": 1, "text": strings.Repeat("#", maxText+1)}})
+	codes := map[string]bool{}
+	for seen := map[protocol.DocumentURI]bool{}; len(seen) < 3; {
+		p := <-e.findings
+		seen[p.URI] = true
+		for _, d := range p.Diagnostics {
+			code, _ := d.Code.(string)
+			codes[code] = true
+			if d.CodeDescription == nil {
+				t.Fatalf("%s: no link", d.Message)
+			}
+			file, line, _ := strings.Cut(string(d.CodeDescription.Href), "#L")
+			n, err := strconv.Atoi(line)
+			text, failed := os.ReadFile(pathOf(file))
+			if err != nil || failed != nil {
+				t.Fatalf("%s: %v, %v", d.CodeDescription.Href, err, failed)
+			}
+			if lines := strings.Split(string(text), "\n"); lines[n-1] != code {
+				t.Errorf("%s (%s) links to line %d, %q", code, d.Message, n, lines[n-1])
+			}
+		}
+	}
+	var missing []string
+	for _, c := range findingCodes {
+		if !codes[c.code] {
+			missing = append(missing, c.code)
+		}
+		delete(codes, c.code)
+	}
+	if len(missing)+len(codes) > 0 {
+		t.Errorf("no finding for %v; unknown codes %v", missing, codes)
 	}
 }

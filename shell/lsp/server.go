@@ -46,16 +46,17 @@ type Server struct {
 	callsMu  sync.Mutex                              // guards calls
 	calls    map[jsonrpc2.ID]*request                // without their responses
 
-	mu       sync.Mutex // held by the method or the check that runs
-	folders  []string   // the workspace, absolute
-	missing  []string   // directories of -I that do not exist
-	markdown bool       // the editor shows Markdown
-	helpOnce sync.Once
-	helpURI  protocol.URI // of the page about findings; "": none
-	open     map[string]*document
-	dirty    chan struct{} // a document has changed
-	stopped  bool          // the editor has requested shutdown
-	end      func(error)   // ends the session; nil: as the protocol requires
+	mu        sync.Mutex // held by the method or the check that runs
+	folders   []string   // the workspace, absolute
+	missing   []string   // directories of -I that do not exist
+	markdown  bool       // the editor shows Markdown
+	helpOnce  sync.Once
+	helpURI   protocol.DocumentURI // of the page about findings; "": none
+	helpLines map[string]int       // of the codes in it, from 1
+	open      map[string]*document
+	dirty     chan struct{} // a document has changed
+	stopped   bool          // the editor has requested shutdown
+	end       func(error)   // ends the session; nil: as the protocol requires
 }
 
 // Serve serves the editor at in and out until it ends the session or closes in. The error
