@@ -41,11 +41,11 @@ type document struct {
 	version uint32
 	due     int // the order of the next check, the largest first; 0: none is due
 
-	outline      *outline // of the text of the last completion that could be parsed
-	replacedText string   // that text, in which the line of the cursor is replaced
-	parsed       *outline // of parsedText; nil: it has a syntax error
-	parsedText   string
-	isParsed     bool
+	kept       map[string]*part // by their texts, of the last text that was divided
+	around     parts            // of the last completion that replaced the line of the cursor
+	parsed     *outline         // of parsedText; nil: it has a syntax error
+	parsedText string
+	isParsed   bool
 }
 
 // pathOf returns the path of a file's URI; empty: it is not a file's.
@@ -259,7 +259,7 @@ func repaired(path, text string) (*outline, []int) {
 	if o := outlineOf(path, text); o != nil {
 		return o, nil
 	}
-	fixed, lines := repairedText(path, text)
+	fixed, lines := repairedText(path, text, (&document{path: path}).syntaxError)
 	if lines == nil {
 		return nil, nil
 	}
@@ -267,17 +267,18 @@ func repaired(path, text string) (*outline, []int) {
 }
 
 // repairedText is repaired for a text with syntax errors, and returns the text; nil lines: it
-// cannot be repaired.
-func repairedText(path, text string) (string, []int) {
+// cannot be repaired. syntaxError returns the first error of a text, with its line.
+func repairedText(path, text string, syntaxError func(text string) error) (string, []int) {
 	if lang.PlainText(path, 1, text) != nil {
 		return "", nil
 	}
 	list := strings.Split(text, "\n")
 	var replaced []int
 	for range maxRepairs {
-		_, err := lang.Dialect.Parse(path, strings.Join(list, "\n"), 0)
+		now := strings.Join(list, "\n")
+		err := syntaxError(now)
 		if err == nil {
-			return strings.Join(list, "\n"), replaced
+			return now, replaced
 		}
 		var wrong syntax.Error
 		if !errors.As(err, &wrong) {
@@ -301,11 +302,27 @@ func repairedText(path, text string) (string, []int) {
 	return "", nil
 }
 
-// around returns the outline of a document without the line of an offset, which is being
-// typed; else the last one without errors; nil: none.
-func (d *document) around(offset int) *outline {
-	if o := d.parse(); o != nil {
-		return o
+// partsAround returns a document without the line of an offset, which is being typed, if it has a
+// syntax error; else the last one without errors; nil: none.
+func (d *document) partsAround(offset int) parts {
+	whole := func(o *outline) parts {
+		if o == nil {
+			return nil
+		}
+		list := make(parts, 1)
+		list[0].part = newPart(o.file.Stmts)
+		return list
+	}
+	// of returns the parts of a text; nil: it has syntax errors.
+	of := func(text string) parts {
+		list, isDivided := d.partsOf(text)
+		if !isDivided {
+			list = whole(outlineOf(d.path, text))
+		}
+		return list
+	}
+	if list := of(d.text); list != nil {
+		return list
 	}
 	start := strings.LastIndexByte(d.text[:offset], '\n') + 1
 	end := len(d.text)
@@ -315,17 +332,16 @@ func (d *document) around(offset int) *outline {
 	line := d.text[start:end]
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	text := d.text[:start] + indent + "pass" + d.text[end:]
-	if d.outline != nil && d.replacedText == text { // while a line is typed, the others are the same
-		return d.outline
+	if list := of(text); list != nil {
+		d.around = list
+		return list
 	}
-	if o := outlineOf(d.path, text); o != nil {
-		d.outline, d.replacedText = o, text
-		return o
+	if text, lines := repairedText(d.path, d.text, d.syntaxError); lines != nil {
+		if list := of(text); list != nil {
+			return list
+		}
 	}
-	if o, _ := repaired(d.path, d.text); o != nil {
-		return o
-	}
-	return d.outline
+	return d.around
 }
 
 // functionOf returns a function as builtins are declared.
@@ -386,30 +402,6 @@ func parameters(names starlark.StringDict, def *syntax.DefStmt) {
 	for _, p := range check.DefParams(def) {
 		names[strings.TrimLeft(p.Name, "*")] = nil
 	}
-}
-
-// names returns the names that the text of a script defines at a line: the names of the top
-// level, and of the functions around the line.
-func (o *outline) names(line int32, load func(module, name string) *lang.Builtin) starlark.StringDict {
-	names := starlark.StringDict{}
-	if o == nil {
-		return names
-	}
-	stmts := o.file.Stmts
-	for stmts != nil {
-		define(names, stmts, load)
-		var inner []syntax.Stmt
-		for _, stmt := range stmts {
-			if def, ok := stmt.(*syntax.DefStmt); ok {
-				if start, end := def.Span(); start.Line <= line && line <= end.Line {
-					parameters(names, def)
-					inner = def.Body
-				}
-			}
-		}
-		stmts = inner
-	}
-	return names
 }
 
 func (s *Server) symbols(_ context.Context, p *protocol.DocumentSymbolParams) (any, error) {

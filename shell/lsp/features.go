@@ -100,7 +100,7 @@ func (d *document) repairedFindings(ctx context.Context, in *script.Interpreter)
 	if d.parse() != nil {
 		return nil
 	}
-	text, lines := repairedText(d.path, d.text)
+	text, lines := repairedText(d.path, d.text, d.syntaxError)
 	if lines == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (s *Server) completer(d *document, offset int) (c *check.Completer, end fun
 	}
 	line := int32(strings.Count(d.text[:offset], "\n")) + 1
 	names := maps.Clone(in.Globals)
-	for name, v := range d.around(offset).names(line, s.loaded(d)) {
+	for name, v := range d.partsAround(offset).names(line, s.loaded(d)) {
 		names[name] = v
 	}
 	return &check.Completer{

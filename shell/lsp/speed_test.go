@@ -79,12 +79,13 @@ func (y *typing) put(tb testing.TB, typed string) []string {
 func BenchmarkCompletion(b *testing.B) {
 	text := longScript(15000)
 	line := "            continue"
+	middle := strings.Index(text[len(text)/2:], line) + len(text)/2
 	for _, x := range []struct {
-		name string
-		at   int
-	}{{"middle", strings.Index(text[len(text)/2:], line) + len(text)/2}, {"end", strings.LastIndex(text, line)}} {
+		name, after string
+		at          int
+	}{{"middle", "", middle}, {"end", "", strings.LastIndex(text, line)}, {"error elsewhere", "x = = 1\n", middle}} {
 		b.Run(x.name, func(b *testing.B) {
-			y := startTyping(b, text[:x.at]+"\n"+text[x.at:], x.at)
+			y := startTyping(b, text[:x.at]+"\n"+text[x.at:]+x.after, x.at)
 			y.put(b, "            port.")
 			i := 0
 			for b.Loop() {
