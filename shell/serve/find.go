@@ -52,7 +52,13 @@ func (s *Site) find(v *view) error {
 		}
 		d.Items = append(d.Items, choice{Text: nodeName(n), Note: n.GUID().String(), URL: v.nodeURL(n)})
 	}
+	if len(d.Items) == 1 {
+		return &redirect{d.Items[0].URL}
+	}
 	slices.SortStableFunc(d.Items, func(a, b choice) int { return fabric.CompareNames(a.Text, b.Text) })
+	if g := v.goneName(words); g != nil && len(f.NodeByGUID(g.Node)) == 0 {
+		d.Items = append(d.Items, v.before(g))
+	}
 	if len(d.Items) == 0 {
 		if near := fabric.Nearest(words, v.names()); near != "" {
 			d.Items = append(d.Items, choice{Text: clean(near), Note: "the nearest name", URL: v.to("node", near)})

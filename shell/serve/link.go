@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,11 @@ func (v *view) findNode(name string) (*fabric.Node, error) {
 	case 1:
 		return list[0], nil
 	case 0:
+		if g := v.goneName(name); g != nil {
+			e := &pageError{status: http.StatusGone, text: fmt.Sprintf("%s is not in this fabric%s. It was read last before %s.", g.Subject, v.then(), when(g.Time))}
+			e.near = append(e.near, v.before(g))
+			return nil, e
+		}
 		e := notFound("no node %q in this fabric%s", fabric.Clip(name), v.then())
 		if near := fabric.Nearest(name, v.names()); near != "" {
 			e.near = append(e.near, choice{Text: clean(near), URL: v.to("node", near)})
@@ -101,6 +107,52 @@ func (v *view) findNode(name string) (*fabric.Node, error) {
 		e.near = append(e.near, choice{Text: nodeName(n), Note: n.GUID().String(), URL: v.to("node", n.GUID().String())})
 	}
 	return nil, e
+}
+
+// goneNode returns the event of a node that went, and is not in the fabric that is shown; nil: none is known.
+func (v *view) goneNode(g mad.GUID) *history.Event {
+	h, err := v.site.historyStore(v.ctx)
+	if err != nil {
+		return nil
+	}
+	events, err := h.EventsOf(v.ctx, g, -1)
+	if err != nil {
+		return nil
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Kind == history.NodeGone && !e.Time.After(v.moment.time) {
+			return &e
+		}
+	}
+	return nil
+}
+
+// goneName is goneNode for a name or GUID, of nodes that went in the last 90 days.
+func (v *view) goneName(name string) *history.Event {
+	if guid, err := strconv.ParseUint(name, 0, 64); err == nil && strings.HasPrefix(name, "0x") {
+		return v.goneNode(mad.GUID(guid))
+	}
+	h, err := v.site.historyStore(v.ctx)
+	if err != nil {
+		return nil
+	}
+	until := v.moment.time.Add(time.Second)
+	events, err := h.Changes(v.ctx, until.Add(-90*day), until, history.NodeGone)
+	if err != nil {
+		return nil
+	}
+	for _, e := range slices.Backward(events) {
+		if strings.HasPrefix(e.Subject, strconv.Quote(name)+" ") {
+			return &e
+		}
+	}
+	return nil
+}
+
+// before returns the page of a node at the last time at which it was there.
+func (v *view) before(gone *history.Event) choice {
+	t := gone.Time.Add(-time.Second).UTC().Format(time.RFC3339)
+	return choice{Text: clean(gone.Subject), Note: "just before " + when(gone.Time), URL: template.URL("/node/" + gone.Node.String() + "?at=" + template.URLQueryEscaper(t))}
 }
 
 // then states the time of the past.
@@ -186,7 +238,11 @@ func (s *Site) link(v *view) error {
 	}
 	subject := p.Node().GUID().String() + "/" + strconv.Itoa(num)
 	d.Commands = []string{"fabsh history port " + subject, "fabsh audit links counters"}
-	return s.linkHistory(v, d, ends)
+	err = s.linkHistory(v, d, ends)
+	if _, ok := err.(*pageError); err != nil && !ok { // what is known without a history is shown
+		d.NoHistory, err = noHistory(err, ""), nil
+	}
+	return err
 }
 
 // linkHistory adds what the history has of a link.
@@ -207,7 +263,7 @@ func (s *Site) linkHistory(v *view, d *linkData, ends []history.End) error {
 	}
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
-		d.NoHistory = "No history is kept, so it is not known since when. fabsh serve keeps one unless --no-history is given; fabsh history import begins with snapshots."
+		d.NoHistory = noHistory(err, "No history is kept, so it is not known since when. fabsh serve keeps one unless --no-history is given; fabsh history import begins with snapshots.")
 		return nil
 	}
 	until := v.moment.time.Add(time.Second)
@@ -222,7 +278,7 @@ func (s *Site) linkHistory(v *view, d *linkData, ends []history.End) error {
 			continue
 		}
 		if l.Till.IsZero() || l.Till.After(until) {
-			d.Facts = append(d.Facts, "this link since "+when(l.From))
+			d.Facts = append(d.Facts, "this link since "+when(l.From)+orEarlier(life.Events, l.From))
 		} else if len(d.Ends) == 1 {
 			d.Class, d.State = "down", "down since "+when(l.Till)
 			other := history.End{Node: l.B, Port: l.BPort}
@@ -280,6 +336,16 @@ func (s *Site) linkHistory(v *view, d *linkData, ends []history.End) error {
 		}
 	}
 	return s.plots(v, d, h, ends, since, until, marks)
+}
+
+// orEarlier states that a link was there when the history began, because no event says that it came then.
+func orEarlier(events []history.Event, from time.Time) string {
+	for _, e := range events {
+		if e.Time.Equal(from) {
+			return ""
+		}
+	}
+	return " or earlier"
 }
 
 func rate(x float64) string {
@@ -427,12 +493,13 @@ func (s *Site) node(v *view) error {
 	}
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
-		d.NoHistory = "No history is kept, so it is not known what happened to this node."
+		d.NoHistory = noHistory(err, "No history is kept, so it is not known what happened to this node.")
 		return nil
 	}
 	events, err := h.EventsOf(v.ctx, n.GUID(), -1)
 	if err != nil {
-		return err
+		d.NoHistory = noHistory(err, "")
+		return nil
 	}
 	for _, e := range slices.Backward(events) {
 		if _, k := laneOf(e.Kind); len(d.Events) < maxRows && !e.Time.After(m.time) {

@@ -314,6 +314,19 @@ func (m *moment) incomplete() (list []string) {
 		for _, f := range r.Failures {
 			list = append(list, clean("audit "+f.Audit+": "+f.Why()))
 		}
+		for _, i := range r.Idle {
+			list = append(list, clean("audit "+i.Audit+": nothing was judged: "+i.Lacked))
+		}
+		if missing := r.Coverage.Missing(); len(missing) > 0 {
+			var names []string
+			for _, s := range missing[:min(len(missing), 3)] {
+				names = append(names, s.Name())
+			}
+			if n := len(missing) - len(names); n > 0 {
+				names = append(names, fmt.Sprintf("%d more", n))
+			}
+			list = append(list, clean(fmt.Sprintf("the audits had answers to %s; no answer from %s", r.Coverage.Share(), strings.Join(names, ", "))))
+		}
 		for _, u := range r.UnjudgedChecks() {
 			list = append(list, clean(strings.Join(u.Checks, ", ")+": "+u.Lacked))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric/history"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
 // nowData is what the page Now shows.
@@ -63,11 +64,11 @@ func (s *Site) now(v *view) error {
 		return nil
 	}
 	d.Line, d.NoLine = s.line(v, end.Add(-day), end)
-	downs := 0
+	downs, gone := m.lostBefore(d.Line)
 	if d.Line != nil {
-		downs = d.Line.down
+		downs, gone = downs+d.Line.down, gone+d.Line.gone
 	}
-	d.verdict(m, v, downs)
+	d.verdict(m, v, downs, gone)
 	for i, c := range m.causes {
 		if i == maxCauses {
 			d.More = len(m.causes) - i
@@ -81,9 +82,31 @@ func (s *Site) now(v *view) error {
 	return nil
 }
 
+// lostBefore counts the links and nodes that findings report as lost and that a time line, which may be
+// missing, is too short for.
+func (m *moment) lostBefore(t *timeline) (downs, gone int) {
+	for _, c := range m.causes {
+		if t != nil && !c.Since.Before(t.From) {
+			continue
+		}
+		switch c.Check {
+		case "link.down":
+			downs++
+		case "node.gone":
+			gone++
+		}
+	}
+	return downs, gone
+}
+
 func (v *view) cause(c *cause) causeView {
 	x := causeView{cause: c, URL: v.where(c), Explain: v.to("help", "check", c.Check), Now: v.moment.time}
 	c2 := *c
+	if len(c.Ends) == 1 && c.Subject == c.Ends[0].Node.String() { // the fabric does not have it
+		if g := v.goneNode(c.Ends[0].Node); g != nil {
+			c2.Subject = clean(g.Subject)
+		}
+	}
 	c2.New = !c.Since.IsZero() && v.moment.time.Sub(c.Since) < day
 	x.cause = &c2
 	if v.Acks && !v.moment.isPast && c.Ack == nil {
@@ -93,7 +116,7 @@ func (v *view) cause(c *cause) causeView {
 }
 
 // verdict sets the sentence: what is wrong, whether hosts feel it, and what is not known.
-func (d *nowData) verdict(m *moment, v *view, downs int) {
+func (d *nowData) verdict(m *moment, v *view, downs, gone int) {
 	hosts, switches, links := m.counts()
 	slow, errors, warnings, fresh := 0, 0, 0, 0
 	slow = m.slow
@@ -109,6 +132,9 @@ func (d *nowData) verdict(m *moment, v *view, downs int) {
 		}
 	}
 	var bad []string
+	if gone > 0 {
+		bad = append(bad, plural.Count(gone, "node is", "nodes are")+" gone")
+	}
 	if downs > 0 {
 		bad = append(bad, plural.Count(downs, "link is", "links are")+" down")
 	}
@@ -126,6 +152,8 @@ func (d *nowData) verdict(m *moment, v *view, downs int) {
 		d.Rest = v.Stale
 	case !m.fabric.Complete():
 		d.Rest = "A part of the fabric was not read, so its state is not known."
+	case hosts > 0 && gone > 0:
+		d.Rest = fmt.Sprintf("All %s hosts that answer are connected by links.", number(hosts))
 	case hosts > 0:
 		d.Rest = fmt.Sprintf("All %s hosts are connected by links.", number(hosts))
 	}
@@ -134,7 +162,7 @@ func (d *nowData) verdict(m *moment, v *view, downs int) {
 		d.Verdict = strings.ToUpper(d.Verdict[:1]) + d.Verdict[1:]
 	}
 	switch {
-	case downs > 0 || errors > 0 || len(parts) > 1:
+	case downs > 0 || gone > 0 || errors > 0 || len(parts) > 1:
 		d.Class = "down"
 	case slow > 0 || warnings > 0:
 		d.Class = "slow"
@@ -179,6 +207,7 @@ type timeline struct {
 	Items    []item // the same in words, the last first
 	More     int
 	down     int // links that are down at the end, though both nodes are there
+	gone     int // nodes that went, and are not there at the end
 }
 
 type lane struct {
@@ -205,18 +234,15 @@ const maxItems = 200
 func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
-		if errors.Is(err, history.ErrNone) {
-			return nil, "No history is kept, so it is not known what changed and since when. fabsh serve keeps one unless --no-history is given."
-		}
-		return nil, "The history cannot be read: " + clean(err.Error())
+		return nil, noHistory(err, "No history is kept, so it is not known what changed and since when. fabsh serve keeps one unless --no-history is given.")
 	}
 	events, err := h.Changes(v.ctx, since, until.Add(time.Second))
 	if err != nil {
-		return nil, "The history cannot be read: " + clean(err.Error())
+		return nil, noHistory(err, "")
 	}
 	gaps, err := h.Gaps(v.ctx, since, until)
 	if err != nil {
-		return nil, "The history cannot be read: " + clean(err.Error())
+		return nil, noHistory(err, "")
 	}
 	t := &timeline{From: since, To: until}
 	share := func(x time.Time) float64 {
@@ -227,11 +253,14 @@ func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 		lanes[name] = &lane{Name: name}
 	}
 	open := map[history.End]history.Event{} // links that are down
+	gone := map[mad.GUID]bool{}
 	last := map[string]float64{}
 	for _, e := range events {
 		name, k := laneOf(e.Kind)
 		end := history.End{Node: e.Node, Port: e.Port}
 		switch e.Kind {
+		case history.NodeGone:
+			gone[e.Node] = true
 		case history.LinkDown:
 			open[end] = e
 		case history.LinkUp, history.LinkNew, history.LinkGone, history.LinkRestart:
@@ -243,6 +272,11 @@ func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 		if x := share(e.Time); name != "" && (len(lanes[name].Marks) == 0 || x-last[name] >= 1.2) {
 			last[name] = x
 			lanes[name].Marks = append(lanes[name].Marks, spot{X: percent(x), Class: k.Class(), Title: clean(eventText(&e)) + ", " + when(e.Time), URL: v.eventURL(&e)})
+		}
+	}
+	for node := range gone {
+		if f := v.moment.fabric; f == nil || len(f.NodeByGUID(node)) == 0 {
+			t.gone++
 		}
 	}
 	for end, e := range open {
@@ -273,6 +307,14 @@ func (s *Site) line(v *view, since, until time.Time) (*timeline, string) {
 	slices.SortStableFunc(t.Items, func(a, b item) int { return b.Time.Compare(a.Time) })
 	t.More = len(events) - len(shown)
 	return t, ""
+}
+
+// noHistory returns why nothing is shown of a history: none if it is missing.
+func noHistory(err error, none string) string {
+	if errors.Is(err, history.ErrNone) {
+		return none
+	}
+	return "The history cannot be read: " + clean(err.Error())
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.2f%%", x) }
@@ -323,6 +365,8 @@ func eventText(e *history.Event) string {
 		text = e.Subject + ": " + text
 	}
 	switch {
+	case e.Kind == history.LinkGone && e.Was != "":
+		text += " (" + e.Was + ")"
 	case strings.HasPrefix(e.Kind, "change."):
 		text += " " + e.Was + ": " + e.Now
 	case e.Was != "" && e.Now != "":

@@ -13,12 +13,14 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,6 +29,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
 	"fabsh/fabric/history"
 	"fabsh/fabric/page"
 )
@@ -54,7 +57,8 @@ type Site struct {
 	last   *moment
 	notice map[string]notice
 	store  *history.Store
-	past   []*moment // of earlier times, the one used last at the end
+	file   os.FileInfo // of store
+	past   []*moment   // of earlier times, the one used last at the end
 	token  string
 
 	rendering chan struct{}
@@ -117,7 +121,14 @@ func (s *Site) historyStore(ctx context.Context) (*history.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store != nil {
-		return s.store, nil
+		if history.IsServer(s.store.Path()) {
+			return s.store, nil
+		}
+		if st, err := os.Stat(s.store.Path()); err == nil && os.SameFile(st, s.file) {
+			return s.store, nil
+		}
+		s.store.Close() // the file was removed or replaced, and does not grow
+		s.store = nil
 	}
 	if s.History == nil {
 		return nil, history.ErrNone
@@ -125,6 +136,11 @@ func (s *Site) historyStore(ctx context.Context) (*history.Store, error) {
 	h, err := s.History(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
+	}
+	if !history.IsServer(h.Path()) {
+		if s.file, err = os.Stat(h.Path()); err != nil {
+			return nil, errors.Join(format.FileError(err), h.Close())
+		}
 	}
 	s.store = h
 	return h, nil
@@ -354,7 +370,11 @@ func (v *view) fail(err error) {
 	}
 	e.text = clean(e.text)
 	v.status, v.Error, v.Template, v.Title = e.status, e, "error", "Not found"
-	if e.status != http.StatusNotFound {
+	switch e.status {
+	case http.StatusNotFound:
+	case http.StatusGone:
+		v.Title = "Not in the fabric"
+	default:
 		v.Title = "Not shown"
 	}
 }

@@ -42,7 +42,7 @@ func (s *Site) timePage(v *view) error {
 	v.Data = d
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
-		d.Empty = "No history is kept: only the last reading can be shown. fabsh serve keeps a history unless --no-history is given; fabsh history import SNAPSHOT begins with older snapshots."
+		d.Empty = noHistory(err, "No history is kept: only the last reading can be shown. fabsh serve keeps a history unless --no-history is given; fabsh history import SNAPSHOT begins with older snapshots.")
 		return nil
 	}
 	o, err := h.Overview(v.ctx)
@@ -106,6 +106,10 @@ func (s *Site) compare(v *view, d *timeData, h *history.Store, t1, t2 string) er
 		t, err := history.ParseTime(text, s.Now())
 		if err != nil {
 			return badRequest("time %q: %v", fabric.Clip(text), err)
+		}
+		if t.Before(d.From) {
+			d.Incomplete = append(d.Incomplete, "The history begins at "+when(d.From)+": compared from then, not from "+when(t)+".")
+			t = d.From
 		}
 		m, err := s.momentAt(v.ctx, h, t)
 		if err != nil {
@@ -194,7 +198,7 @@ func (s *Site) changes(v *view) error {
 	}
 	h, err := s.historyStore(v.ctx)
 	if err != nil {
-		d.Empty = "No history is kept, so changes are not known. fabsh serve keeps one unless --no-history is given."
+		d.Empty = noHistory(err, "No history is kept, so changes are not known. fabsh serve keeps one unless --no-history is given.")
 		return nil
 	}
 	var kinds []string
