@@ -313,7 +313,7 @@ func (s *Site) mapPage(v *view) error {
 			d.More++
 			continue
 		}
-		d.Marked = append(d.Marked, item{Mark: c.Mark(), Text: c.Subject, Small: c.Message, URL: v.where(c)})
+		d.Marked = append(d.Marked, item{Mark: c.Mark(), Text: v.subject(c), Small: c.Message, URL: v.where(c)})
 	}
 	return nil
 }
@@ -457,8 +457,8 @@ func (v *view) worst(g *group, p *painter) mark {
 	}
 	for _, n := range g.switches {
 		k = max(k, v.moment.nodes[n.GUID()])
-		for _, x := range g.own(n) {
-			k = max(k, v.moment.stateOf(x))
+		for _, x := range append(g.own(n), v.moment.lost(n)...) {
+			k = max(k, v.moment.stateOf(x), v.moment.lone[endOf(x)])
 		}
 	}
 	return k
@@ -474,7 +474,11 @@ func (v *view) tile(g *group, p *painter) tile {
 		ports := g.own(n)
 		class, state, rank := p.of(ports)
 		if p.by == byState {
-			if k := v.moment.nodes[n.GUID()]; k > isFine && (class == "ok" || float64(k) > rank) {
+			k := v.moment.nodes[n.GUID()]
+			for _, x := range v.moment.lost(n) {
+				k = max(k, v.moment.lone[endOf(x)])
+			}
+			if k > isFine && (class == "ok" || float64(k) > rank) {
 				class = k.Class()
 			}
 		}
@@ -492,6 +496,9 @@ func (v *view) tile(g *group, p *painter) tile {
 		}
 		if k := v.moment.nodes[n.GUID()]; k > isFine {
 			counts[k]++
+		}
+		for _, x := range v.moment.lost(n) {
+			counts[v.moment.lone[endOf(x)]]++
 		}
 	}
 	missing := g.missing()
@@ -596,6 +603,13 @@ func (v *view) opened(g *group, p *painter) *opened {
 			o.Summary += ", "
 		}
 		o.Summary += plural.Count(hosts, "link", "links") + " to hosts"
+	}
+	for _, n := range g.switches {
+		for _, x := range v.moment.lost(n) {
+			if len(o.Lines) < maxMarked {
+				o.Lines = append(o.Lines, item{Mark: v.moment.lone[endOf(x)], Text: nodeName(n) + "/" + strconv.Itoa(x.Num()) + ": no link, and a finding", URL: v.linkURL(x)})
+			}
+		}
 	}
 	if g.matrix == nil && len(g.leaves) == 0 {
 		for _, n := range g.switches[:min(len(g.switches), maxMarked)] {

@@ -35,6 +35,7 @@ type moment struct {
 	causes []*cause
 	acked  []*cause
 	marks  map[history.End]mark // the worst finding at ports
+	lone   map[history.End]mark // of these, findings whose other end is not known
 	nodes  map[mad.GUID]mark    // and of nodes
 	slow   int                  // links that are slower than both ends could be
 
@@ -128,12 +129,21 @@ func (c *cause) Mark() mark {
 	return isNone
 }
 
+// Follow returns how many findings follow from a cause, in words.
+func (c *cause) Follow() string {
+	text := plural.Count(len(c.Effects)+c.More, "finding follows", "findings follow") + " from it"
+	if c.More > 0 {
+		text += fmt.Sprintf(", %d of them are shown", len(c.Effects))
+	}
+	return text
+}
+
 const maxEffects = 20
 
 // read makes what pages show of the findings.
 func (m *moment) read() {
 	m.once.Do(func() {
-		m.marks, m.nodes = map[history.End]mark{}, map[mad.GUID]mark{}
+		m.marks, m.lone, m.nodes = map[history.End]mark{}, map[history.End]mark{}, map[mad.GUID]mark{}
 		if m.report != nil {
 			for _, g := range audit.Fold(m.report.Findings) {
 				c := m.causeOf(g.Finding)
@@ -208,10 +218,24 @@ func endsOf(s *audit.Subject) (list []history.End) {
 func (m *moment) mark(f *audit.Finding, ack *audit.Ack) {
 	k := (&cause{Severity: f.Severity, Ack: ack}).Mark()
 	for _, s := range append([]audit.Subject{f.Subject}, f.Members...) {
-		for _, e := range endsOf(&s) {
+		ends := endsOf(&s)
+		for _, e := range ends {
 			m.worst(e, k)
 		}
+		if len(ends) == 1 && ends[0].Port >= 0 {
+			m.lone[ends[0]] = max(m.lone[ends[0]], k)
+		}
 	}
+}
+
+// lost returns the ports of a node that have no link, but a finding: what was there is not known, or gone.
+func (m *moment) lost(n *fabric.Node) (list []*fabric.Port) {
+	for p := range n.Ports() {
+		if p.Peer() == nil && !p.PeerUnknown() && m.lone[endOf(p)] > isFine {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 func (m *moment) worst(e history.End, k mark) {

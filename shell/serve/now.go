@@ -99,14 +99,20 @@ func (m *moment) lostBefore(t *timeline) (downs, gone int) {
 	return downs, gone
 }
 
+// subject returns what a cause is about: of a node that is gone its name, too.
+func (v *view) subject(c *cause) string {
+	if len(c.Ends) == 1 && c.Subject == c.Ends[0].Node.String() {
+		if g := v.goneNode(c.Ends[0].Node); g != nil {
+			return clean(g.Subject)
+		}
+	}
+	return c.Subject
+}
+
 func (v *view) cause(c *cause) causeView {
 	x := causeView{cause: c, URL: v.where(c), Explain: v.to("help", "check", c.Check), Now: v.moment.time}
 	c2 := *c
-	if len(c.Ends) == 1 && c.Subject == c.Ends[0].Node.String() { // the fabric does not have it
-		if g := v.goneNode(c.Ends[0].Node); g != nil {
-			c2.Subject = clean(g.Subject)
-		}
-	}
+	c2.Subject = v.subject(c)
 	c2.New = !c.Since.IsZero() && v.moment.time.Sub(c.Since) < day
 	x.cause = &c2
 	if v.Acks && !v.moment.isPast && c.Ack == nil {

@@ -61,7 +61,7 @@ type Site struct {
 	past   []*moment   // of earlier times, the one used last at the end
 	token  string
 
-	rendering chan struct{}
+	rendering turns
 	once      sync.Once
 }
 
@@ -180,7 +180,7 @@ const MaxBody = maxBody
 // Handler returns the handler of all pages.
 func (s *Site) Handler() http.Handler {
 	s.once.Do(func() {
-		s.rendering = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+		s.rendering.free = 2 * runtime.GOMAXPROCS(0)
 		s.token = newToken()
 	})
 	mux := http.NewServeMux()
@@ -322,20 +322,17 @@ func (s *Site) page(f func(*view) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), renderTime)
 		defer cancel()
-		wait := time.NewTimer(waitTime)
-		defer wait.Stop()
-		select {
-		case s.rendering <- struct{}{}:
-			defer func() { <-s.rendering }()
-		case <-ctx.Done():
-			return
-		case <-wait.C:
+		wait, stop := context.WithTimeout(ctx, waitTime)
+		err := s.rendering.take(wait, clientOf(r))
+		stop()
+		if err != nil {
 			w.Header().Set("Retry-After", "2")
 			http.Error(w, "too many pages at once; try again", http.StatusServiceUnavailable)
 			return
 		}
+		defer s.rendering.release()
 		v := &view{site: s, request: r.WithContext(ctx), ctx: ctx, status: http.StatusOK, Acks: s.Acknowledge != nil}
-		err := v.open()
+		err = v.open()
 		if err == nil {
 			err = f(v)
 		}
@@ -407,7 +404,7 @@ func (v *view) open() error {
 	}
 	v.Query = clean(v.query.Get("q"))
 	if s.User != nil {
-		v.User = s.User(v.request)
+		v.User = clean(s.User(v.request))
 	}
 	if at := v.query.Get("at"); at != "" && at != "now" {
 		return v.openPast(at)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,16 +38,19 @@ func madeFabric(t testing.TB, leaves, spines, hosts int, name func(string) strin
 		next++
 		return b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeGUID: next, SystemImageGUID: next, PortGUID: next, NodeType: kind, NumPorts: uint8(ports), LocalPortNum: 1}, Name: name(text)})
 	}
-	info := func(n, port int) {
-		b.SetPort(n, port, &mad.PortInfo{PortState: mad.PortStateActive, PortPhysicalState: mad.PortPhysicalStateLinkUp, LinkWidthActive: 2, LinkWidthSupported: 2, LinkWidthEnabled: 2, LinkSpeedActive: 1, LinkSpeedSupported: 1, LinkSpeedEnabled: 1})
+	info := func(n, port int, up bool) {
+		state, physical := mad.PortStateActive, mad.PortPhysicalStateLinkUp
+		if !up {
+			state, physical = mad.PortStateDown, mad.PortPhysicalStatePolling
+		}
+		b.SetPort(n, port, &mad.PortInfo{PortState: state, PortPhysicalState: physical, LinkWidthActive: 2, LinkWidthSupported: 2, LinkWidthEnabled: 2, LinkSpeedActive: 1, LinkSpeedSupported: 1, LinkSpeedEnabled: 1})
 	}
 	link := func(a, p, c, q int, text string) {
-		info(a, p)
-		info(c, q)
-		for _, w := range without {
-			if w == text {
-				return
-			}
+		up := !slices.Contains(without, text)
+		info(a, p, up)
+		info(c, q, up)
+		if !up {
+			return
 		}
 		if err := b.Link(a, p, c, q); err != nil {
 			t.Fatal(err)
@@ -376,4 +380,9 @@ func TestAck(t *testing.T) {
 	if w := ask(t, s, "POST", "/ack", body(), right...); w.Code != 303 || len(got) != 1 || got[0].By != "mira" || got[0].Reason != "cable ordered" || got[0].ID != found.ID() {
 		t.Errorf("%d %s %+v", w.Code, w.Body, got)
 	}
+}
+
+// userOf returns a function that knows all requests as those of a user.
+func userOf(name string) func(*http.Request) string {
+	return func(*http.Request) string { return name }
 }
