@@ -99,9 +99,16 @@ func (s *Site) ack(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "until: want a date from today to a year from now", http.StatusBadRequest)
 		return
 	}
-	if err := s.Acknowledge(Ack{ID: c.ID, Name: c.Subject, By: user, Reason: reason, Until: until}); err != nil {
+	a := Ack{ID: c.ID, Name: c.Subject, By: user, Reason: reason, Until: until}
+	if err := s.Acknowledge(a); err != nil {
 		http.Error(w, clean(err.Error()), http.StatusInternalServerError)
 		return
 	}
+	s.mu.Lock()
+	if s.given == nil {
+		s.given = map[string]Ack{}
+	}
+	s.given[a.ID] = a
+	s.mu.Unlock()
 	http.Redirect(w, r, "/now", http.StatusSeeOther)
 }

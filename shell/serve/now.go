@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
 	"fabsh/fabric/plural"
 	"fabsh/mad"
@@ -113,9 +114,12 @@ func (v *view) cause(c *cause) causeView {
 	x := causeView{cause: c, URL: v.where(c), Explain: v.to("help", "check", c.Check), Now: v.moment.time}
 	c2 := *c
 	c2.Subject = v.subject(c)
+	if a, ok := v.given[c.ID]; ok && c.Ack == nil {
+		c2.Ack = &audit.Ack{By: a.By, Reason: a.Reason, Until: a.Until}
+	}
 	c2.New = !c.Since.IsZero() && v.moment.time.Sub(c.Since) < day
 	x.cause = &c2
-	if v.Acks && !v.moment.isPast && c.Ack == nil {
+	if v.Acks && !v.moment.isPast && c2.Ack == nil {
 		x.Acknowledge = template.URL("/ack?id=" + template.URLQueryEscaper(c.ID))
 	}
 	return x

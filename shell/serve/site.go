@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -60,6 +61,7 @@ type Site struct {
 	file   os.FileInfo // of store
 	past   []*moment   // of earlier times, the one used last at the end
 	token  string
+	given  map[string]Ack // by ID: acknowledgements since the last cycle, which does not have them
 
 	rendering turns
 	once      sync.Once
@@ -82,7 +84,7 @@ func (s *Site) Add(r *audit.Report) {
 	m := &moment{fabric: r.Model, time: r.Ended, report: r, figures: figuresOf(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = m
+	s.last, s.given = m, nil
 }
 
 // Note shows a text under a key on all pages, until it is "".
@@ -299,6 +301,7 @@ type view struct {
 	ctx     context.Context
 	query   url.Values
 	moment  *moment
+	given   map[string]Ack // acknowledgements since its cycle
 	status  int
 
 	Template string
@@ -390,7 +393,7 @@ func (v *view) open() error {
 		v.query = query
 	}
 	s.mu.Lock()
-	v.moment = s.last
+	v.moment, v.given = s.last, maps.Clone(s.given)
 	for _, key := range sortedKeys(s.notice) {
 		v.Notices = append(v.Notices, s.notice[key])
 	}

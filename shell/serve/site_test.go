@@ -380,6 +380,9 @@ func TestAck(t *testing.T) {
 	if w := ask(t, s, "POST", "/ack", body(), right...); w.Code != 303 || len(got) != 1 || got[0].By != "mira" || got[0].Reason != "cable ordered" || got[0].ID != found.ID() {
 		t.Errorf("%d %s %+v", w.Code, w.Body, got)
 	}
+	if page := text(ask(t, s, "GET", "/now", "").Body.String()); !strings.Contains(page, "acknowledged") || !strings.Contains(page, "mira , until 20 May 2026: “ cable ordered ”") {
+		t.Errorf("before the next cycle: %s", page)
+	}
 }
 
 // userOf returns a function that knows all requests as those of a user.
