@@ -139,18 +139,30 @@ func (b *browser) read(what string) (m message) {
 	return m
 }
 
-// open loads a file, and waits until it is.
+// open loads a file, and waits until it is loaded.
 func (b *browser) open(path string) {
 	b.t.Helper()
+	b.visit("file://" + path)
+}
+
+// visit loads an address, and waits until it is loaded.
+func (b *browser) visit(url string) {
+	b.t.Helper()
 	b.seen = nil
-	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	b.loaded(url)
+}
+
+// loaded waits for the end of a load that began after seen was emptied. what names it in errors.
+func (b *browser) loaded(what string) {
+	b.t.Helper()
 	for read := 0; ; {
 		for ; read < len(b.seen); read++ {
 			if b.seen[read].Method == "Page.loadEventFired" {
 				return
 			}
 		}
-		b.read(path)
+		b.read(what)
 	}
 }
 

@@ -219,21 +219,29 @@ func (b *browser) checkReport(want map[string]int, scripts bool) {
 // checkAccess: axe-core finds nothing that is serious, details opened.
 func (b *browser) checkAccess(axe string) {
 	b.t.Helper()
-	b.eval(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil)
-	b.eval(axe, nil)
-	var faults []struct {
-		ID, Impact, Help string
-		Nodes            []struct{ HTML, FailureSummary string }
-	}
-	b.eval(`axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => ({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map(n => ({html: n.html.slice(0, 200), failureSummary: n.failureSummary}))})))`, &faults)
-	for _, f := range faults {
+	for _, f := range b.accessFaults(axe) {
 		report := b.t.Logf
 		if f.Impact == "serious" || f.Impact == "critical" {
 			report = b.t.Errorf
 		}
 		report("axe: %s, %s: %s: %+v", f.ID, f.Impact, f.Help, f.Nodes)
 	}
+}
+
+// accessFault is a violation that axe-core finds.
+type accessFault struct {
+	ID, Impact, Help string
+	Nodes            []struct{ HTML, FailureSummary string }
+}
+
+// accessFaults returns what axe-core finds, details opened.
+func (b *browser) accessFaults(axe string) (faults []accessFault) {
+	b.t.Helper()
+	b.eval(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil)
+	b.eval(axe, nil)
+	b.eval(`axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => ({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map(n => ({html: n.html.slice(0, 200), failureSummary: n.failureSummary}))})))`, &faults)
 	b.eval(`document.querySelectorAll("details").forEach(d => d.open = false)`, nil)
+	return faults
 }
 
 // list is what the table of findings shows: a line of words for each row that is seen.
