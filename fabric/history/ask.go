@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fabsh/fabric"
@@ -89,7 +90,7 @@ func (s *Store) Overview(ctx context.Context) (*Overview, error) {
 			o.Bytes += st.Size()
 		}
 	}
-	gaps, every, err := s.gaps(ctx, time.Time{}, time.Time{})
+	gaps, every, err := s.knownGaps(ctx, time.Time{}, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -106,29 +107,54 @@ const shortestGap = time.Minute
 // Gaps returns the times between since and until in which nothing was recorded: longer than two and a
 // half of the usual times between cycles, and than a minute. A zero time is the first or last cycle.
 func (s *Store) Gaps(ctx context.Context, since, until time.Time) ([]Gap, error) {
-	// An answer asks for those of one time again and again, and a year has 105,000 cycles.
+	gaps, _, err := s.knownGaps(ctx, since, until)
+	return gaps, err
+}
+
+// knownGaps is gaps with the answers since the last cycle: those of one time are requested again and again,
+// by several at a time, and a year has 105,000 cycles.
+func (s *Store) knownGaps(ctx context.Context, since, until time.Time) ([]Gap, time.Duration, error) {
 	last, err := s.lastCycle(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	key := gapKey{since.Unix(), until.Unix(), last.Unix()}
-	if m := s.gapsOf.Load(); m != nil && m.key == key {
-		return slices.Clone(m.gaps), nil
+	key := gapKey{since.Unix(), until.Unix()}
+	m := s.gapsOf
+	m.mu.Lock()
+	known, ok := m.byKey[key]
+	ok = ok && m.last.Equal(last)
+	m.mu.Unlock()
+	if ok {
+		return slices.Clone(known.gaps), known.usual, nil
 	}
-	gaps, _, err := s.gaps(ctx, since, until)
-	if err == nil {
-		s.gapsOf.Store(&gapMemo{key, gaps})
+	gaps, usual, err := s.gaps(ctx, since, until)
+	if err != nil {
+		return nil, 0, err
 	}
-	return slices.Clone(gaps), err
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.last.Equal(last) || len(m.byKey) >= maxKnownGaps {
+		m.last, m.byKey = last, map[gapKey]knownGaps{}
+	}
+	m.byKey[key] = knownGaps{gaps, usual}
+	return slices.Clone(gaps), usual, nil
 }
 
-// gapMemo is the last answer of Gaps.
+// gapMemo has the answers of Gaps since the cycle last.
 type gapMemo struct {
-	key  gapKey
-	gaps []Gap
+	mu    sync.Mutex
+	last  time.Time
+	byKey map[gapKey]knownGaps
 }
 
-type gapKey struct{ since, until, last int64 }
+type knownGaps struct {
+	gaps  []Gap
+	usual time.Duration
+}
+
+const maxKnownGaps = 64
+
+type gapKey struct{ since, until int64 }
 
 func (s *Store) gaps(ctx context.Context, since, until time.Time) (gaps []Gap, usual time.Duration, err error) {
 	var first, last, every sql.NullInt64

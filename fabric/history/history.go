@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -47,7 +46,7 @@ const applicationID = 0x66616273
 type Store struct {
 	db     *sql.DB
 	path   string
-	gapsOf *atomic.Pointer[gapMemo]
+	gapsOf *gapMemo
 }
 
 // ErrNone reports that there is no history.
@@ -101,7 +100,7 @@ func open(ctx context.Context, path, options string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Store{db: db, path: path, gapsOf: new(atomic.Pointer[gapMemo])}
+	s := &Store{db: db, path: path, gapsOf: new(gapMemo)}
 	if err := s.identify(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -254,7 +253,7 @@ func create(ctx context.Context, path string, subnet fabric.Subnet, now time.Tim
 	if _, err := db.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d", applicationID)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Store{db: db, path: path, gapsOf: new(atomic.Pointer[gapMemo])}
+	s := &Store{db: db, path: path, gapsOf: new(gapMemo)}
 	err = s.inBatch(ctx, func(b *batch) error {
 		for _, statement := range schema {
 			for _, name := range withoutRowid {

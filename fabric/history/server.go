@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,7 +107,7 @@ func Subnets(ctx context.Context, address string) ([]string, error) {
 }
 
 func (a *serverAddress) subnets(ctx context.Context, db *sql.DB) (list []string, err error) {
-	s := &Store{db: db, path: a.name, gapsOf: new(atomic.Pointer[gapMemo])}
+	s := &Store{db: db, path: a.name, gapsOf: new(gapMemo)}
 	var schemas []string
 	err = s.each(ctx, "select n.nspname from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relname = 'meta' where n.nspname like ? order by 1", []any{strings.ReplaceAll(serverPrefix, "_", `\_`) + "%"}, func(scan func(...any) error) error {
 		var name string
@@ -156,7 +155,7 @@ func openServer(ctx context.Context, address string) (*Store, error) {
 		}
 		a.subnet = list[0]
 	}
-	s := &Store{db: a.open(serverSchema(a.subnet), true), path: a.name, gapsOf: new(atomic.Pointer[gapMemo])}
+	s := &Store{db: a.open(serverSchema(a.subnet), true), path: a.name, gapsOf: new(gapMemo)}
 	var n int
 	err = s.db.QueryRowContext(ctx, "select count(*) from pg_namespace where nspname = ?", serverSchema(a.subnet)).Scan(&n)
 	switch {
