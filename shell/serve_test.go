@@ -1,11 +1,17 @@
 package shell
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +52,10 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := startServe(t, []string{"--state", dir, "-F", "sim:fattree:k=4,levels=2,remove_links=1,seed=3"}, "--every", "1s", "--web.config.file", config, "--acks")
-	if _, status := x.page(t, "/now"); status != http.StatusUnauthorized {
-		t.Errorf("without a password: %d", status)
+	for _, path := range []string{"/now", "/map", "/link/leaf-1/1", "/help", "/ack?id=x", "/style.css", "/nothing", "/api/audit_report", "/metrics", "/metrics?shard=1/2", "/-/healthy", "/-/ready"} {
+		if body, status := x.page(t, path); status != http.StatusUnauthorized || strings.Contains(body, "leaf-1") {
+			t.Errorf("%s without a password: %d %.200s", path, status, body)
+		}
 	}
 	x.url = strings.Replace(x.url, "http://", "http://mira:right@", 1)
 	eventually(t, func() bool { _, status := x.page(t, "/now?at=1s"); return status == 200 })
@@ -65,6 +73,21 @@ func TestServe(t *testing.T) {
 	} {
 		if body, status := x.page(t, path); status != 200 || !regexp.MustCompile(want).MatchString(body) {
 			t.Errorf("%s: %d, without %s: %.2000s", path, status, want, body)
+		}
+	}
+	for _, path := range []string{"/now", "/metrics", "/api/audit_report"} { // to which another site lets its name lead
+		r, err := http.NewRequest("GET", x.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "evil.example"
+		answer, err := x.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s by another name: %s", path, answer.Status)
 		}
 	}
 	if err := x.Process.Signal(os.Interrupt); err != nil {
@@ -94,5 +117,48 @@ func runFabshIn(t testing.TB, words ...string) {
 	c.Env = testEnv(t)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("fabsh %s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+}
+
+// TestServeNames: names of nodes that are markup, lines of metrics or escape sequences stay values of
+// labels in the metrics, texts in JSON, and texts on pages.
+func TestServeNames(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("abstract sockets")
+	}
+	t.Parallel()
+	name := fmt.Sprintf("fabsh-%016x", rand.Uint64())
+	serveSim(t, name, "fattree:k=4,levels=2")
+	names := map[string]string{"leaf-1": "<script>alert(1)</script>", "leaf-2": "a\"} 1\nevil_metric{x=\"y", "leaf-3": "\x1b[31mred\x07", "leaf-4": "\u202egnp.exe", "spine-1": "x\\\n# HELP evil_metric"}
+	code := ""
+	for _, old := range slices.Sorted(maps.Keys(names)) {
+		code += fmt.Sprintf("sim.rename(%q, %q)\n", old, names[old])
+	}
+	runFabsh(t, "-F", "ibsim:"+name, "-t", "2s", "-c", code)
+	x := startServe(t, []string{"-F", "ibsim:" + name, "-C", "node-0007 HCA-1", "-t", "2s"}, "--no-history")
+	m := x.metrics(t) // which a parser reads
+	found := false
+	for family, list := range m {
+		for _, metric := range list.Metric {
+			for _, l := range metric.Label {
+				found = found || l.GetValue() == names["leaf-1"]
+			}
+		}
+		if strings.Contains(family, "evil") {
+			t.Errorf("a name became the metric %s", family)
+		}
+	}
+	if !found {
+		t.Error("the name of leaf-1 is not the value of a label")
+	}
+	body, status := x.page(t, "/api/audit_report")
+	if status != http.StatusOK || !json.Valid([]byte(body)) || strings.ContainsAny(body, "\x1b\x07\u202e") {
+		t.Errorf("JSON: %d %.500s", status, body)
+	}
+	for _, path := range []string{"/now", "/map", "/find?q=0x0", "/link/node-0001%20HCA-1/1", "/changes", "/time", "/help"} {
+		body, _ := x.page(t, path)
+		if strings.Contains(body, "<script>alert") || strings.ContainsAny(body, "\x1b\x07\u202e") {
+			t.Errorf("%s: %s", path, body)
+		}
 	}
 }

@@ -334,7 +334,7 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version, Families: r.options.selection().Families, Nonzero: r.options.nonzero}
 	what := "/metrics"
 	if r.pages != nil {
-		e.Pages, what = r.pages.site.Handler(), "pages and /metrics"
+		e.Pages, e.Knows, what = r.pages.site.Handler(), r.pages.site.Knows, "pages and /metrics"
 		if r.pages.options.acks {
 			e.MaxBody = serve.MaxBody
 		}

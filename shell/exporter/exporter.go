@@ -43,6 +43,9 @@ type Exporter struct {
 	// links to these. MaxBody is how many bytes the body of a request may have.
 	Pages   http.Handler
 	MaxBody int64
+	// Knows reports whether browsers may use a host name for the server; nil: any. Metrics at a loopback
+	// address, to which a page of another site can let its own name lead, are refused by other names.
+	Knows func(host string) bool
 
 	last   atomic.Pointer[pages]
 	render chan struct{} // held while a page is made

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -243,7 +245,7 @@ func (e *Exporter) Handler() (http.Handler, error) {
 	if e.Pages != nil {
 		mux.Handle("/", e.Pages)
 		e.handle(mux)
-		return mux, nil
+		return e.named(mux), nil
 	}
 	front, err := web.NewLandingPage(web.LandingConfig{
 		Name:        "fabsh exporter",
@@ -379,4 +381,21 @@ func takesGzip(accepted string) bool {
 		}
 	}
 	return false
+}
+
+// named refuses requests at a loopback address by a name that the server does not have.
+func (e *Exporter) named(h http.Handler) http.Handler {
+	if e.Knows == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if local != nil && !e.Knows(r.Host) {
+			if at, err := netip.ParseAddrPort(local.String()); err == nil && at.Addr().Unmap().IsLoopback() {
+				http.Error(w, fmt.Sprintf("host %q: not a name of this server; use its address, or start it with --host NAME", fabric.Clip(r.Host)), http.StatusMisdirectedRequest)
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
 }

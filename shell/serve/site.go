@@ -234,7 +234,7 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
-		case !s.knows(r.Host):
+		case !s.Knows(r.Host):
 			http.Error(w, fmt.Sprintf("host %q: not a name of this site; open it by its address, or start fabsh serve with --host NAME", fabric.Clip(r.Host)), http.StatusMisdirectedRequest)
 		case r.Header.Get("Origin") != "" && !sameOrigin(r):
 			http.Error(w, "request from a page of another site: refused", http.StatusForbidden)
@@ -251,9 +251,9 @@ func (s *Site) guard(next http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether the Host of a request is one of the site: an address, which no name of
+// Knows reports whether the Host of a request is one of the site: an address, which no name of
 // another site resolves to, or a name that was given.
-func (s *Site) knows(host string) bool {
+func (s *Site) Knows(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
