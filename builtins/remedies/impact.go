@@ -91,9 +91,15 @@ It reads the forwarding tables of all switches, or uses those of the file; it is
 		if env := topology.EnvOf(c.Runtime()); env.Engine == nil && !f.HasLFTs() {
 			return nil, lang.Errorf("the file has no forwarding tables, so the impact is unknown; fabsh snapshot stores them")
 		}
-		var v starlark.Value
-		err = c.Block(func(ctx context.Context) (err error) {
-			v, err = im.value(ctx, c.Runtime(), a.Engine, list)
+		var v *Impact
+		err = c.Block(func(ctx context.Context) error {
+			c.Runtime().Progress("predicting the impact")
+			defer c.Runtime().Progress("")
+			p, err := newPredictors(ctx, c.Runtime(), f, a.Engine)
+			if err != nil {
+				return err
+			}
+			v, err = im.value(ctx, p, list)
 			return err
 		})
 		if err != nil {
@@ -150,14 +156,43 @@ func (im *impact) cut(p *fabric.Port) {
 	}
 }
 
-// value predicts the effect.
-func (im *impact) value(ctx context.Context, rt *lang.Runtime, engine string, list []jobs.Job) (starlark.Value, error) {
-	rt.Progress("predicting the impact")
-	defer rt.Progress("")
-	p, err := newPredictors(ctx, rt, im.f, engine)
+// Impacts predicts the effects of different parts of a fabric that are gone, on tables that were read
+// before: it sends nothing if the session of rt has no live fabric. One prediction runs at a time.
+type Impacts struct{ p *predictors }
+
+// NewImpacts returns the predictions on the tables live.
+func NewImpacts(ctx context.Context, rt *lang.Runtime, live *routes.Routes) (*Impacts, error) {
+	p, err := newPredictors(ctx, rt, live.Graph().Fabric(), "")
 	if err != nil {
 		return nil, err
 	}
+	p.live = live
+	return &Impacts{p}, nil
+}
+
+// Without predicts the effect of targets that are gone: nodes, or ports for their links, by name, GUID or
+// LID, or links such as "leaf-1/7 - spine-1/2". The jobs that run are unknown.
+func (x *Impacts) Without(ctx context.Context, targets ...string) (*Impact, error) {
+	im := &impact{f: x.p.live.Graph().Fabric(), down: map[*fabric.Port]bool{}, gone: map[*fabric.Node]bool{}}
+	for _, t := range targets {
+		if err := im.add(starlark.String(t)); err != nil {
+			return nil, &TargetError{err}
+		}
+	}
+	if len(im.down) == 0 {
+		return nil, &TargetError{fmt.Errorf("%s: no link; a target needs at least one", strings.Join(im.names, ", "))}
+	}
+	return im.value(ctx, x.p, nil)
+}
+
+// TargetError reports that the fabric does not have a target.
+type TargetError struct{ Err error }
+
+func (e *TargetError) Error() string { return e.Err.Error() }
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// value predicts the effect.
+func (im *impact) value(ctx context.Context, p *predictors, list []jobs.Job) (*Impact, error) {
 	effect, err := p.predict(ctx, im.f, im.ports)
 	if err != nil {
 		return nil, err
@@ -170,21 +205,27 @@ func (im *impact) value(ctx context.Context, rt *lang.Runtime, engine string, li
 	values := lang.List(concerned, func(j jobImpact) starlark.Value {
 		return lang.NewResult(JobImpactType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.Texts(j.lost), lang.Texts(j.degraded), starlark.Float(j.traffic))
 	})
-	return &impactValue{
+	return &Impact{
 		Result: lang.NewResult(ImpactType, lang.Texts(im.names), changes.EffectValue(effect), lang.Texts(im.cutOff()), lang.Texts(lost), lang.Texts(degraded), lang.OrNone(list != nil, values)),
-		impact: im, effect: effect, lost: lost, degraded: degraded, known: list != nil, concerned: concerned,
+		impact: im, Effect: effect, HostsLost: lost, HostsDegraded: degraded, known: list != nil, concerned: concerned,
 	}, nil
 }
 
-// impactValue is the value `impact`.
-type impactValue struct {
+// Impact is the value `impact`.
+type Impact struct {
 	*lang.Result
 	*impact
-	effect         *change.Effect
-	lost, degraded []string // hosts
-	known          bool     // the jobs are known
-	concerned      []jobImpact
+	Effect                   *change.Effect
+	HostsLost, HostsDegraded []string
+	known                    bool // the jobs are known
+	concerned                []jobImpact
 }
+
+// Targets are the names of the nodes and ports that are gone.
+func (v *Impact) Targets() []string { return v.names }
+
+// CutOff are the names of other nodes that lose their last link.
+func (v *Impact) CutOff() []string { return v.cutOff() }
 
 // jobImpact is a job that is concerned.
 type jobImpact struct {
@@ -194,7 +235,7 @@ type jobImpact struct {
 }
 
 // Display returns the impact for people: figures, then the effect in words.
-func (v *impactValue) Display() string {
+func (v *Impact) Display() string {
 	var facts []lang.Fact
 	add := func(name string, n int64, detail string) {
 		text := strconv.FormatInt(n, 10)
@@ -203,7 +244,7 @@ func (v *impactValue) Display() string {
 		}
 		facts = append(facts, lang.Fact{Name: name, Value: starlark.String(text)})
 	}
-	e, cutOff := v.effect, v.cutOff()
+	e, cutOff := v.Effect, v.cutOff()
 	add("links that go down", int64(len(e.Links)), someOf(e.Links))
 	add("pairs through them", e.Through, "")
 	add("pairs lost", e.Lost, "")
@@ -217,8 +258,8 @@ func (v *impactValue) Display() string {
 	add("other switches out of use", int64(len(idle)), someOf(idle))
 	add("links out of use", int64(e.IdleLinks), "")
 	add("other nodes cut off", int64(len(cutOff)), someOf(cutOff))
-	add("hosts lost", int64(len(v.lost)), hosts.Fold(v.lost))
-	add("hosts degraded", int64(len(v.degraded)), hosts.Fold(v.degraded))
+	add("hosts lost", int64(len(v.HostsLost)), hosts.Fold(v.HostsLost))
+	add("hosts degraded", int64(len(v.HostsDegraded)), hosts.Fold(v.HostsDegraded))
 	if v.known {
 		add("jobs concerned", int64(len(v.concerned)), "")
 		for _, j := range v.concerned {

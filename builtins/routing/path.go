@@ -88,16 +88,22 @@ node-0008 HCA-1/1
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		var ports, vls []starlark.Value
-		for _, q := range p.Ports() {
-			ports = append(ports, topology.PortOf(q))
-		}
-		for _, h := range p.Hops {
-			vls = append(vls, starlark.MakeInt(int(h.VL)))
-		}
-		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
-			lang.TextOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports), stepsValue(v.graph.g, p))}, nil
+		return PathValue(p), nil
 	}),
+}
+
+// PathValue returns the value of a path.
+func PathValue(p *routes.Path) starlark.Value {
+	g := p.Graph()
+	var ports, vls []starlark.Value
+	for _, q := range p.Ports() {
+		ports = append(ports, topology.PortOf(q))
+	}
+	for _, h := range p.Hops {
+		vls = append(vls, starlark.MakeInt(int(h.VL)))
+	}
+	return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
+		lang.TextOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports), stepsValue(g, p))}
 }
 
 // stepsValue returns the switches that packets may pass, step by step, with the ports that each

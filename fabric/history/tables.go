@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
@@ -119,6 +120,16 @@ func (s *Store) withTables(ctx context.Context, f *fabric.Fabric, t int64) (*fab
 		}
 	}
 	return f.With(fabric.Reading{LFTs: rows}), nil
+}
+
+// TablesTime returns the time of the last cycle until t whose forwarding tables were recorded; the zero
+// time: none.
+func (s *Store) TablesTime(ctx context.Context, t time.Time) (time.Time, error) {
+	var last sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, "select max(t) from routes where t <= ?", t.Unix()).Scan(&last); err != nil || !last.Valid {
+		return time.Time{}, s.failed(err)
+	}
+	return at(last.Int64), nil
 }
 
 // routesAt returns the row of routes of a time; nil: none.

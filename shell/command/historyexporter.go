@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
 	"fabsh/shell/session"
@@ -22,6 +23,7 @@ type exporterHistory struct {
 	recorder *history.Recorder
 	copied   *replication // to PostgreSQL; nil: it is not
 	slow     slowReads
+	routes   *fabric.Fabric // with forwarding tables that this cycle has read; nil: none
 	cycles   int
 	said     string // the last failure
 }
@@ -53,7 +55,7 @@ func (x *exporterHistory) record(ctx context.Context, s *session.Session, o *exp
 			return err
 		}
 	}
-	c := history.Cycle{Time: report.Ended, Every: o.every.Value, Source: s.Name + " exporter", Fabric: report.Model, Traffic: true}
+	c := history.Cycle{Time: report.Ended, Every: o.every.Value, Source: s.Name + " exporter", Fabric: report.Model, Traffic: true, Routes: x.routes}
 	if read != nil && !read.Began.Before(report.Began) {
 		c.Counters = read
 	}

@@ -18,12 +18,14 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/help"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
 	"fabsh/builtins/script"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 	"fabsh/fabric/history"
+	"fabsh/fabric/remedy"
 	"fabsh/shell/exporter"
 	"fabsh/shell/serve"
 	"fabsh/shell/session"
@@ -33,6 +35,7 @@ import (
 type serveOptions struct {
 	exporterOptions
 	noHistory, acks bool
+	routes          bool // are kept in the history
 	hosts           []string
 }
 
@@ -101,6 +104,7 @@ func (o *serveOptions) params() params {
 	list := o.exporterOptions.params()
 	return append(list,
 		param{name: "no-history", to: &o.noHistory, doc: "keep no history"},
+		param{name: "routes", to: &o.routes, doc: "also keep the forwarding tables that are read in the history, for the paths of then"},
 		param{name: "host", to: &o.hosts, doc: "also answer browsers that call this host `NAME` (repeatable)"},
 		param{name: "acks", to: &o.acks, doc: "let users of the password file acknowledge findings"},
 	)
@@ -110,6 +114,9 @@ func (o *serveOptions) params() params {
 func checkServe(p *session.Program, o *serveOptions) error {
 	if o.noHistory && o.history != "" {
 		return errors.New("--history and --no-history exclude each other")
+	}
+	if o.noHistory && o.routes {
+		return errors.New("--routes and --no-history exclude each other")
 	}
 	if o.history == "" && !o.noHistory {
 		o.history = historyOfSubnet
@@ -207,10 +214,12 @@ const textWidth = 96
 
 // opened takes what the session has. A fabric that is not live is read once.
 func (x *serving) opened(s *session.Session) {
+	x.site.State, x.site.Subnet = s.StateDir, x.options.subnet
 	if s.Engine != nil {
 		return
 	}
-	x.site.Every, x.options.history = 0, ""
+	x.site.Every, x.options.history, x.options.routes = 0, "", false
+	x.site.NoTables = sentence(topology.EnvOf(s.Runtime).NoTables())
 	if h := topology.EnvOf(s.Runtime).History; h != nil {
 		x.path.Store(&h.Path)
 	}
@@ -247,10 +256,42 @@ func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory)
 		}
 		x.subnet = &subnet
 		if s.StateDir != "" {
+			if l, err := remedy.Current(remedy.LogFile(s.StateDir, subnet), s.StateDir); err == nil {
+				x.site.SetRepairs(&l.State)
+			}
 			x.stateAt.Store(&ackPlace{audit.AckFile(s.StateDir, subnet), s.StateDir, subnet, r.Model.Complete()})
 		}
 	}
 	x.site.Add(r)
+}
+
+// readTables reads the forwarding tables of the fabric of a cycle, if it is their turn, and returns the
+// fabric with them; nil: they were not read. Requests without an answer are among the notes of the tables.
+func (x *serving) readTables(ctx context.Context, s *session.Session, f *fabric.Fabric) *fabric.Fabric {
+	if s.Engine == nil || f == nil || !x.site.WantsTables(f) {
+		return nil
+	}
+	began := time.Now()
+	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: lang.Discard{}, Account: &s.Runtime.Account}, "serve")
+	defer release()
+	r, err := routing.ReadRoutes(t, f, true)
+	if err != nil {
+		if ctx.Err() == nil {
+			x.site.Note("tables", "Forwarding tables were not read: "+err.Error()+". Paths are those of the tables before, if any.")
+		}
+		return nil
+	}
+	x.site.Note("tables", "")
+	x.site.SetTables(&serve.Tables{Routes: r, Time: began})
+	return f.Bare().With(fabric.Reading{LFTs: rows(r)})
+}
+
+// sentence returns a text as a sentence.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // recorded takes the state of the history after a cycle.

@@ -34,7 +34,8 @@ type linkData struct {
 	Errors       []errorRow
 	NoHistory    string
 	Commands     []string
-	Map, Path    template.URL
+	Map          template.URL
+	Use          *useView
 }
 
 // endView is an end of a link.
@@ -221,6 +222,7 @@ func (s *Site) link(v *view) error {
 			d.Facts = append(d.Facts, "both ends can "+best)
 		}
 	}
+	d.Use = s.use(v, p, n, d.Wire)
 	d.Map = v.to("map")
 	if q != nil {
 		sep := "?"
@@ -237,7 +239,7 @@ func (s *Site) link(v *view) error {
 		}
 	}
 	subject := p.Node().GUID().String() + "/" + strconv.Itoa(num)
-	d.Commands = []string{"fabsh history port " + subject, "fabsh audit links counters"}
+	d.Commands = []string{"fabsh history port " + subject, "fabsh audit links counters", "fabsh evidence " + subject}
 	err = s.linkHistory(v, d, ends)
 	if _, ok := err.(*pageError); err != nil && !ok { // what is known without a history is shown
 		d.NoHistory, err = noHistory(err, ""), nil
@@ -414,6 +416,7 @@ type nodeData struct {
 	Events       []item
 	NoHistory    string
 	Others       []choice // adapters of the same host
+	Use          *useView
 	Map          template.URL
 }
 
@@ -477,6 +480,7 @@ func (s *Site) node(v *view) error {
 		d.Facts = append(d.Facts, fmt.Sprintf("LID %d", uint16(lid)))
 	}
 	d.Map = v.to("map") + template.URL(map[bool]string{true: "&", false: "?"}[v.query.Has("at")]+"q="+template.URLQueryEscaper(n.Name()))
+	d.Use = s.use(v, nil, n, worst)
 	if host, ok := fabric.HostName(n.Name()); ok && !n.IsSwitch() {
 		nodes := m.fabric.Nodes()
 		for i := range nodes {

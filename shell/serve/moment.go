@@ -39,6 +39,10 @@ type moment struct {
 	nodes  map[mad.GUID]mark    // and of nodes
 	slow   int                  // links that are slower than both ends could be
 
+	tablesLock sync.Mutex // guards the next two, of the past or of a file
+	tables     *Tables
+	noTables   error
+
 	drawn   sync.Once // makes ladder
 	ladder  *picture.Ladder
 	drawErr error

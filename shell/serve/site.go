@@ -33,6 +33,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/history"
 	"fabsh/fabric/page"
+	"fabsh/fabric/remedy"
 )
 
 // Site answers requests for pages. The fields are set before the first request.
@@ -54,14 +55,26 @@ type Site struct {
 	Acknowledge func(a Ack) error
 	User        func(r *http.Request) string
 
-	mu     sync.Mutex // guards the fields below
-	last   *moment
-	notice map[string]notice
-	store  *history.Store
-	file   os.FileInfo // of store
-	past   []*moment   // of earlier times, the one used last at the end
-	token  string
-	given  map[string]Ack // by ID: acknowledgements since the last cycle, which does not have them
+	// NoTables states why the fabric of a file has no forwarding tables; "": the usual reason.
+	NoTables string
+
+	// State and Subnet are the directory for state and the name of the subnet, for evidence.
+	State, Subnet string
+
+	work     work
+	predicts predicts // of the computation that runs
+
+	mu      sync.Mutex // guards the fields below
+	last    *moment
+	tables  *Tables // nil: not read yet
+	turn    tablesTurn
+	repairs *remedy.State // nil: not known
+	notice  map[string]notice
+	store   *history.Store
+	file    os.FileInfo // of store
+	past    []*moment   // of earlier times, the one used last at the end
+	token   string
+	given   map[string]Ack // by ID: acknowledgements since the last cycle, which does not have them
 
 	rendering turns
 	once      sync.Once
@@ -202,6 +215,9 @@ func (s *Site) Handler() http.Handler {
 	get("/help/{topic}", s.help)
 	get("/help/check/{check}", s.help)
 	get("/find", s.find)
+	get("/paths", s.paths)
+	get("/evidence/{node}", s.evidence)
+	get("/evidence/{node}/{port}", s.evidence)
 	mux.HandleFunc("GET /api/{what}", s.api)
 	if s.Acknowledge != nil {
 		get("/ack", s.ackForm)
@@ -296,13 +312,15 @@ func badRequest(format string, args ...any) *pageError {
 
 // view is a request and what its page shows. Pages fill Title and Data.
 type view struct {
-	site    *Site
-	request *http.Request
-	ctx     context.Context
-	query   url.Values
-	moment  *moment
-	given   map[string]Ack // acknowledgements since its cycle
-	status  int
+	site     *Site
+	request  *http.Request
+	ctx      context.Context
+	query    url.Values
+	moment   *moment
+	given    map[string]Ack // acknowledgements since its cycle
+	status   int
+	file     []byte // instead of a page
+	fileName string
 
 	Template string
 	Tab      string // of the navigation
@@ -345,6 +363,12 @@ func (s *Site) page(f func(*view) error) http.HandlerFunc {
 		}
 		if err != nil {
 			v.fail(err)
+		}
+		if v.file != nil {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Disposition", `attachment; filename="`+v.fileName+`"`)
+			w.Write(v.file)
+			return
 		}
 		var b bytes.Buffer
 		if err := parsed().ExecuteTemplate(&b, v.Template, v); err != nil {

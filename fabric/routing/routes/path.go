@@ -116,6 +116,9 @@ func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
 	return fmt.Sprintf("%s sends LID %d to port %d, which has no link", n.Label(), lid, out)
 }
 
+// Graph is the graph of the tables that p follows.
+func (p *Path) Graph() *graph.Graph { return p.routes.graph }
+
 // Ports are all ports on the path, in order.
 func (p *Path) Ports() []*fabric.Port {
 	g := p.routes.graph
