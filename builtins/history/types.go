@@ -302,7 +302,8 @@ func BER(n *history.Named, list []history.JudgedBER) *starlark.List {
 	return lang.List(list, func(b history.JudgedBER) starlark.Value { return berValue(n, &b) })
 }
 
-func findings(list []history.Found) *starlark.List {
+// Findings returns what audits found.
+func Findings(list []history.Found) *starlark.List {
 	return lang.List(list, func(f history.Found) starlark.Value {
 		return lang.NewResult(FindingType, text(f.Severity.String()), text(f.Key), text(f.Subject), text(f.Message), Time(f.From), Time(f.Till), Time(f.Checked), text(f.Job))
 	})
@@ -350,7 +351,7 @@ func PortLife(n *history.Named, l *history.PortLife) starlark.Value {
 		lang.List(l.BER, func(b history.PortBER) starlark.Value {
 			j := history.JudgedBER{PortBER: b, Source: "register", Why: "an earlier reading (history ber judges the newest)"}
 			return berValue(n, &j)
-		}), findings(l.Findings), acks(l.Acks), actions(l.Actions), Gaps(l.Gaps))}
+		}), Findings(l.Findings), acks(l.Acks), actions(l.Actions), Gaps(l.Gaps))}
 }
 
 // NodeLife returns what happened to a node.
@@ -364,7 +365,7 @@ func NodeLife(n *history.Named, l *history.NodeLife) starlark.Value {
 	for _, num := range ports {
 		errors.SetKey(starlark.MakeInt(num), starlark.MakeUint64(l.Errors[num]))
 	}
-	return sections{lang.NewResult(NodeLifeType, text(n.Of(history.End{Node: l.Node, Port: -1})), topology.GUIDValue(l.Node), Time(l.First), Events(l.Events, nil), errors, findings(l.Findings), acks(l.Acks), actions(l.Actions), Gaps(l.Gaps))}
+	return sections{lang.NewResult(NodeLifeType, text(n.Of(history.End{Node: l.Node, Port: -1})), topology.GUIDValue(l.Node), Time(l.First), Events(l.Events, nil), errors, Findings(l.Findings), acks(l.Acks), actions(l.Actions), Gaps(l.Gaps))}
 }
 
 // CableLife returns what happened to a cable.

@@ -271,6 +271,9 @@ func (s *Site) linkHistory(v *view, d *linkData, ends []history.End) error {
 	until := v.moment.time.Add(time.Second)
 	since := until.Add(-length)
 	e := ends[0]
+	if has, err := h.HasPort(v.ctx, e.Node, e.Port); err == nil && has {
+		v.data = v.address("api/port", "node", e.Node.String(), "port", strconv.Itoa(e.Port), "span", strings.TrimPrefix(span, "6h"))
+	}
 	life, err := h.LifeOf(v.ctx, e.Node, e.Port, since, until)
 	if err != nil {
 		return err
@@ -432,6 +435,7 @@ func (s *Site) node(v *view) error {
 	if err != nil {
 		return err
 	}
+	v.data = v.address("api/links", "node", key(n))
 	m := v.moment
 	m.read()
 	d := &nodeData{}

@@ -239,6 +239,7 @@ func (s *Site) mapPage(v *view) error {
 	if err != nil {
 		return err
 	}
+	v.data = v.address("api/links")
 	d := &mapData{By: by}
 	d.Zoom, _ = strconv.Atoi(zoom)
 	v.Data = d

@@ -17,6 +17,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/mad"
 )
@@ -94,43 +95,47 @@ func (v *view) address(page string, pairs ...string) template.URL {
 func portKey(p *fabric.Port) string { return key(p.Node()) + "/" + strconv.Itoa(p.Num()) }
 
 // endLID returns the LID of an end of a path: of a LID, a GUID, a port, a node, or a host with one.
-func endLID(f *fabric.Fabric, name string) (mad.LID, error) {
+func endLID(t *Tables, name string) (mad.LID, error) {
+	f, g := t.Fabric(), t.Routes.Graph()
 	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && len(f.NodeByName(name)) == 0 {
-		if p := f.PortByLID(mad.LID(lid)); p == nil {
+		if g.TerminalByLID(mad.LID(lid)) < 0 {
 			return 0, fmt.Errorf("no port has LID %d", lid)
 		}
 		return mad.LID(lid), nil
 	}
-	t := topology.FindIn(f, name)
-	if t.Err == nil {
-		t.Err = t.NeedsLID()
-	}
-	if t.Err == nil {
-		return t.LID, nil
-	}
-	// The name of a host stands for its first port with a LID.
-	var found *fabric.Port
-	nodes := f.Nodes()
-	for i := range nodes {
-		n := &nodes[i]
-		if host, ok := fabric.HostName(n.Name()); !ok || n.IsSwitch() || host != name {
+	n, p, err := topology.FindPart(f, starlark.String(name))
+	var found *graph.Terminal
+	for i := range g.Terminals() {
+		x := &g.Terminals()[i]
+		switch at := x.Port.Node(); {
+		case x.LID == 0:
 			continue
-		}
-		for p := range n.Ports() {
-			if p.LID() != 0 && (found == nil || fabric.CompareNames(n.Name(), found.Node().Name()) < 0) {
-				found = p
+		case err == nil:
+			if x.Port != p && (p != nil || at != n) {
+				continue
+			}
+		default: // the name of a host stands for its first port with a LID
+			if host, ok := fabric.HostName(at.Name()); !ok || at.IsSwitch() || host != name {
+				continue
 			}
 		}
+		if found == nil || fabric.CompareNames(x.Port.Name(), found.Port.Name()) < 0 {
+			found = x
+		}
 	}
-	if found != nil {
-		return found.LID(), nil
+	switch {
+	case found != nil:
+		return found.LID, nil
+	case err == nil:
+		return 0, errors.New("it has no LID")
 	}
-	return 0, t.Err
+	return 0, err
 }
 
 // missing returns an error of a name, with the nearest one.
 func (v *view) missing(err error, name, param string) *pageError {
-	e := notFound("%s: %v", param, err)
+	text, _, _ := strings.Cut(err.Error(), ";") // without the remedy of scripts
+	e := notFound("%s: %s", param, text)
 	if near := fabric.Nearest(name, v.names()); near != "" {
 		e.near = append(e.near, choice{Text: clean(near), URL: v.with(param, near)})
 	}
@@ -145,7 +150,7 @@ func (s *Site) trace(v *view, t *Tables) (*routes.Path, error) {
 		if name == "" {
 			return nil, badRequest("%s: missing; want the name of a host, node or port, a GUID or a LID", param)
 		}
-		lid, err := endLID(t.Fabric(), name)
+		lid, err := endLID(t, name)
 		if err != nil {
 			return nil, v.missing(err, name, param)
 		}
@@ -191,6 +196,12 @@ func (s *Site) paths(v *view) error {
 	targets, err := v.targets()
 	if err != nil {
 		return err
+	}
+	switch {
+	case d.From != "" && d.To != "":
+		v.data = v.address("api/path", "from", v.query.Get("from"), "to", v.query.Get("to"))
+	case len(targets) > 0:
+		v.data = v.address("api/impact", "without", v.query.Get("without"))
 	}
 	if d.From != "" || d.To != "" {
 		if err := s.path(v, d, t); err != nil {

@@ -10,9 +10,9 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -218,7 +218,8 @@ func (s *Site) Handler() http.Handler {
 	get("/paths", s.paths)
 	get("/evidence/{node}", s.evidence)
 	get("/evidence/{node}/{port}", s.evidence)
-	mux.HandleFunc("GET /api/{what}", s.api)
+	mux.HandleFunc("GET /api", s.answer(s.apiIndex))
+	mux.HandleFunc("GET /api/{what}", s.answer(s.api))
 	if s.Acknowledge != nil {
 		get("/ack", s.ackForm)
 		mux.HandleFunc("POST /ack", s.ack)
@@ -322,6 +323,8 @@ type view struct {
 	file     []byte // instead of a page
 	fileName string
 
+	data template.URL // as JSON
+
 	Template string
 	Tab      string // of the navigation
 	Title    string
@@ -338,22 +341,34 @@ type view struct {
 	Error    *pageError
 }
 
+// begin begins an answer, of which only some are made at once. nil: the answer is given.
+func (s *Site) begin(w http.ResponseWriter, r *http.Request) (v *view, done func()) {
+	ctx, cancel := context.WithTimeout(r.Context(), renderTime)
+	wait, stop := context.WithTimeout(ctx, waitTime)
+	err := s.rendering.take(wait, clientOf(r))
+	stop()
+	if err != nil {
+		cancel()
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, "too many pages at once; try again", http.StatusServiceUnavailable)
+		return nil, nil
+	}
+	done = func() {
+		s.rendering.release()
+		cancel()
+	}
+	return &view{site: s, request: r.WithContext(ctx), ctx: ctx, status: http.StatusOK, Acks: s.Acknowledge != nil}, done
+}
+
 // page returns the handler of a page.
 func (s *Site) page(f func(*view) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), renderTime)
-		defer cancel()
-		wait, stop := context.WithTimeout(ctx, waitTime)
-		err := s.rendering.take(wait, clientOf(r))
-		stop()
-		if err != nil {
-			w.Header().Set("Retry-After", "2")
-			http.Error(w, "too many pages at once; try again", http.StatusServiceUnavailable)
+		v, done := s.begin(w, r)
+		if v == nil {
 			return
 		}
-		defer s.rendering.release()
-		v := &view{site: s, request: r.WithContext(ctx), ctx: ctx, status: http.StatusOK, Acks: s.Acknowledge != nil}
-		err = v.open()
+		defer done()
+		err := v.open()
 		if err == nil {
 			err = f(v)
 		}
@@ -552,8 +567,8 @@ func (v *view) With(key, value string) template.URL { return v.with(key, value) 
 // Param returns a parameter of the request.
 func (v *view) Param(key string) string { return v.query.Get(key) }
 
-// JSON returns the address of the facts of the page.
-func (v *view) JSON() template.URL { return v.to("api", "audit_report") }
+// JSON returns the address of the facts of the page, or of the list of all.
+func (v *view) JSON() template.URL { return cmp.Or(v.data, "/api") }
 
 // Version, Every and Zone are for the foot of pages.
 func (v *view) Version() string { return v.site.Version }
@@ -570,32 +585,4 @@ func (v *view) one(key string, values ...string) (string, error) {
 		return "", badRequest("%s=%q: want one of %s", key, fabric.Clip(x), strings.Join(values, ", "))
 	}
 	return x, nil
-}
-
-// api answers with the JSON of existing schemas.
-func (s *Site) api(w http.ResponseWriter, r *http.Request) {
-	fail := func(status int, text string) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		json.NewEncoder(w).Encode(map[string]string{"schema": "error/1", "error": clean(text)})
-	}
-	s.mu.Lock()
-	m := s.last
-	s.mu.Unlock()
-	switch what := r.PathValue("what"); {
-	case what != "audit_report":
-		fail(http.StatusNotFound, "unknown value; supported: audit_report")
-	case r.URL.Query().Has("at"):
-		fail(http.StatusBadRequest, "at: not supported here; use fabsh history -o json")
-	case m == nil:
-		fail(http.StatusServiceUnavailable, "the first reading is not complete")
-	default:
-		data, err := s.Report(m.report)
-		if err != nil {
-			fail(http.StatusInternalServerError, err.Error())
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(data)
-	}
 }

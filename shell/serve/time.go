@@ -201,6 +201,7 @@ func (s *Site) changes(v *view) error {
 		d.Empty = noHistory(err, "No history is kept, so changes are not known. fabsh serve keeps one unless --no-history is given.")
 		return nil
 	}
+	v.data = v.address("api/events", "span", span)
 	var kinds []string
 	if kind != "all" {
 		kinds = []string{kind}
