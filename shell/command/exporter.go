@@ -23,7 +23,7 @@ import (
 	"fabsh/fabric/export"
 	"fabsh/fabric/format"
 	"fabsh/shell/exporter"
-	"fabsh/shell/serve"
+	"fabsh/shell/mcp"
 	"fabsh/shell/session"
 )
 
@@ -262,7 +262,7 @@ func runExporter(p *session.Program, o exporterOptions, pages *serving) (status 
 			r.history.file = "" // it is of the past
 		}
 		defer func() {
-			status = session.Worse(status, p.Fail(errors.Join(pages.site.Close(), pages.close())))
+			status = session.Worse(status, p.Fail(errors.Join(pages.site.Close(), pages.close(), pages.agents.Close())))
 		}()
 	}
 	defer func() {
@@ -334,10 +334,9 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Log: r.log, Version: fabsh.Version, Families: r.options.selection().Families, Nonzero: r.options.nonzero}
 	what := "/metrics"
 	if r.pages != nil {
+		r.pages.site.MCP = r.pages.agents.Stateless(ctx)
 		e.Pages, e.Knows, what = r.pages.site.Handler(), r.pages.site.Knows, "pages and /metrics"
-		if r.pages.options.acks {
-			e.MaxBody = serve.MaxBody
-		}
+		e.MaxBody = mcp.MaxStateless
 		e.Cycle = func(ctx context.Context) (exporter.Result, error) {
 			result, err := r.cycle(ctx)
 			r.pages.cycled(err)

@@ -35,6 +35,11 @@ type call struct {
 func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest, t *Tool, a Arguments) (*mcp.CallToolResult, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if s.options.Served != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, servedTime, errLate)
+		defer cancel()
+	}
 	ended := s.ended()
 	defer context.AfterFunc(ended, func() { stop(context.Cause(ended)) })() // the SDK waits for calls
 	if t.Run == nil {
@@ -47,7 +52,7 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest, t *Tool, 
 	}
 	defer leave()
 	if t.more {
-		return s.more(r.Session, a).answer(), nil
+		return s.more(s.client(r), a).answer(), nil
 	}
 	if err := s.session.Renew(); err != nil {
 		return failure(err), nil
@@ -55,13 +60,27 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest, t *Tool, 
 	s.output.reset()
 	s.session.Runtime.Shown = s.output.shownValue
 	defer s.meter.watch(stop)()
-	c := &call{began: time.Now(), ctx: ctx, sent: s.meter.sent(), maxAge: a.maxAge(t), rows: a.number("rows"), of: r.Session}
+	c := &call{began: time.Now(), ctx: ctx, sent: s.meter.sent(), maxAge: a.maxAge(t), rows: a.number("rows"), of: s.client(r)}
 	s.setCall(c)
 	defer s.setCall(nil)
 	defer s.notify(r, c)()
 	result := s.run(c, t, a)
 	s.usage.count(r, t.Name, fmt.Sprint(result.Status), time.Since(c.began), s.meter.sent()-c.sent)
 	return result.answer(), nil
+}
+
+// servedTime is how long a call takes at most of a server that serves what another session reads.
+const servedTime = 40 * time.Second
+
+var errLate = fmt.Errorf("the call took longer than %v", servedTime)
+
+// client returns whose results a call may read: those of the session; without sessions, of all clients,
+// which see the same.
+func (s *Server) client(r *mcp.CallToolRequest) any {
+	if s.options.Served != nil {
+		return nil
+	}
+	return r.Session
 }
 
 // maxHelp is the maximum length of a text that help returns at a time, in bytes.

@@ -35,6 +35,20 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	return mux
 }
 
+// Stateless serves clients by streamable HTTP without sessions: each request is complete, and no answer
+// stays open. Calls end with ctx.
+func (s *Server) Stateless(ctx context.Context) http.Handler {
+	s.mu.Lock()
+	s.end = ctx
+	s.mu.Unlock()
+	return sameOrigin(named(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxStateless,
+	})))
+}
+
+// MaxStateless is how many bytes a request to Stateless has at most.
+const MaxStateless = 64 << 10
+
 // sameOrigin refuses requests of pages of other sites: a browser sends their Origin.
 func sameOrigin(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

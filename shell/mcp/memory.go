@@ -42,6 +42,9 @@ func (s *Server) keepSweep(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil || s.last.found != f {
+		if at.IsZero() {
+			at = s.servedAt
+		}
 		if at.IsZero() { // a file
 			at = c.began
 		}

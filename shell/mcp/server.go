@@ -5,6 +5,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,11 @@ type ServerOptions struct {
 	Without       []string        // tools, or sets of them, that are not offered
 	Log           *slog.Logger    // receives each call; nil: none
 	Topics        func() []string // of help; nil: unknown
+	// Served returns a fabric that was read, and when, for servers that send nothing; nil: none yet. A
+	// nil Served: the server opens the fabric of its settings.
+	Served func() (*fabric.Fabric, time.Time)
+	// Instructions replace those to clients about tools.
+	Instructions string
 }
 
 // Defaults of limits.
@@ -67,11 +73,12 @@ type Server struct {
 
 	results results
 
-	mu    sync.Mutex      // guards the fields below
-	end   context.Context // ends with Serve
-	call  *call           // the call that runs in the session; nil: none
-	last  *sweep          // the latest sweep; nil: none
-	first *fabric.Fabric
+	mu       sync.Mutex      // guards the fields below
+	servedAt time.Time       // when the fabric of ServerOptions.Served was read
+	end      context.Context // ends with Serve
+	call     *call           // the call that runs in the session; nil: none
+	last     *sweep          // the latest sweep; nil: none
+	first    *fabric.Fabric
 }
 
 // New opens the fabric that the settings of p name, and returns a server of it.
@@ -80,7 +87,17 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 	s.sweep.interval = o.SweepInterval
 	settings := *p.Settings
 	settings.Format = session.OutputFormat(lang.FormatJSON)
-	if settings.Deadline.Value == 0 {
+	var loaded func() *fabric.Fabric
+	if o.Served != nil { // a deadline of the session may end the program; servedTime ends the call
+		settings.Deadline.Value = 0
+		loaded = func() *fabric.Fabric {
+			f, at := o.Served()
+			s.mu.Lock()
+			s.servedAt = at
+			s.mu.Unlock()
+			return f
+		}
+	} else if settings.Deadline.Value == 0 {
 		settings.Deadline.Value = defaultDeadline
 	}
 	if !settings.MaxSteps.IsSet {
@@ -95,6 +112,7 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 		BeforeSweep: s.beforeSweep,
 		Recent:      s.recent,
 		Progress:    s.progress,
+		Loaded:      loaded,
 	}})
 	io.WriteString(p.Console.Err(), s.output.messages.String()) // warnings about the fabric and its files
 	if err != nil {
@@ -104,7 +122,7 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 	s.sdk = mcp.NewServer(&mcp.Implementation{
 		Name: "fabsh", Title: "fabsh: InfiniBand fabrics", Version: fabsh.Version,
 		Description: "Reads an InfiniBand fabric: discovery, audits, reports, routing, and plans of changes",
-	}, &mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}, CompletionHandler: s.complete})
+	}, &mcp.ServerOptions{Instructions: cmp.Or(o.Instructions, instructions), Capabilities: &mcp.ServerCapabilities{}, CompletionHandler: s.complete})
 	s.usage.log = o.Log
 	s.options.Tools = append(o.Tools, moreTool())
 	for i := range s.options.Tools {
@@ -112,9 +130,11 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 			s.addTool(t)
 		}
 	}
-	s.addDocuments()
-	s.addTemplates()
-	s.addPrompts()
+	if o.Served == nil {
+		s.addDocuments()
+		s.addTemplates()
+		s.addPrompts()
+	}
 	return s, nil
 }
 

@@ -191,14 +191,9 @@ func (s *Site) repair(v *view, u *useView, p *fabric.Port, worst mark) {
 	}
 }
 
-// withTables returns the fabric that is shown, with tables if they are of the same links.
-func (s *Site) withTables(v *view) *fabric.Fabric {
-	f := v.moment.fabric
-	if f == nil || f.HasLFTs() {
-		return f
-	}
-	t, err := s.tablesOf(v)
-	if err != nil || shapeOf(f) != shapeOf(t.Fabric()) {
+// withTables returns a fabric with tables, if they are of the same links. t may be nil.
+func withTables(f *fabric.Fabric, t *Tables) *fabric.Fabric {
+	if f == nil || f.HasLFTs() || t == nil || shapeOf(f) != shapeOf(t.Fabric()) {
 		return f
 	}
 	rows := make([][]byte, len(f.Nodes()))
@@ -227,7 +222,11 @@ func (s *Site) evidence(v *view) error {
 		p = n.Port(i)
 		target = p.Name()
 	}
-	f := s.withTables(v)
+	t, err := s.tablesOf(v)
+	if err != nil {
+		t = nil // the evidence says so
+	}
+	f := withTables(v.moment.fabric, t)
 	e, err := compute(v.ctx, &s.work, workKey{v.moment, "evidence " + target}, renderTime/2, func(ctx context.Context) ([]byte, error) {
 		return s.collect(ctx, v, f, target, n, p)
 	})

@@ -43,6 +43,10 @@ type moment struct {
 	tables     *Tables
 	noTables   error
 
+	withLock sync.Mutex     // guards the next two
+	with     *fabric.Fabric // with the tables withOf; nil: not made yet
+	withOf   *Tables
+
 	drawn   sync.Once // makes ladder
 	ladder  *picture.Ladder
 	drawErr error

@@ -29,8 +29,8 @@ func tablesFor(t testing.TB, spec string) *Tables {
 	return &Tables{r, noon.Add(-time.Minute)}
 }
 
-// withTables returns a site of a topology whose tables were read.
-func withTables(t testing.TB, spec string) (*Site, *Tables) {
+// siteWithTables returns a site of a topology whose tables were read.
+func siteWithTables(t testing.TB, spec string) (*Site, *Tables) {
 	t.Helper()
 	tables := tablesFor(t, spec)
 	s := siteOf(t, reportOf(tables.Fabric()), "")
@@ -41,7 +41,7 @@ func withTables(t testing.TB, spec string) (*Site, *Tables) {
 // TestPaths: the page has all links of the way of packets, with tables and routes, and the way back; ends
 // are hosts, ports, LIDs and GUIDs; errors name what is unknown.
 func TestPaths(t *testing.T) {
-	s, tables := withTables(t, "fattree:k=4,levels=2")
+	s, tables := siteWithTables(t, "fattree:k=4,levels=2")
 	f := tables.Fabric()
 	first := f.NodeByName("node-0001 HCA-1")[0]
 	last := f.NodeByName("node-0007 HCA-1")[0]
@@ -78,12 +78,12 @@ func TestPaths(t *testing.T) {
 		"/paths?from=node-0001&to=node-0001":   "are the same port",
 		"/paths?without=spine-9":               "What may be meant",
 		"/paths?without=a,b,c,d,e,f,g,h,i":     "want at most 8",
-		"/paths?from=%3Cb%3E&to=%3Cscript%3E":  "unknown node",
+		"/paths?from=%3Cscript%3E&to=x":        "unknown node",
 		"/paths?from=node-0001&to=node-00010":  "to: unknown node",
 		"/paths?from=node-0001&to=node-0007/9": "to: ",
 	} {
 		w := ask(t, s, "GET", address, "")
-		if got := text(w.Body.String()); !strings.Contains(got, want) || strings.Contains(w.Body.String(), "<b>") && strings.Contains(address, "%3Cb") {
+		if got := text(w.Body.String()); !strings.Contains(got, want) || strings.Contains(w.Body.String(), `"<script>"`) {
 			t.Errorf("%s: %d, without %q: %s", address, w.Code, want, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestPaths(t *testing.T) {
 
 // TestBrokenPath: a table that drops packets is the verdict.
 func TestBrokenPath(t *testing.T) {
-	s, tables := withTables(t, "fattree:k=4,levels=2")
+	s, tables := siteWithTables(t, "fattree:k=4,levels=2")
 	g := tables.Routes.Graph()
 	to := routingtest.LID(t, g, "node-0007 HCA-1")
 	tables.Routes.EditRow(routingtest.SwitchNamed(t, g, "leaf-1"))[to] = routes.NoPort
@@ -104,7 +104,7 @@ func TestBrokenPath(t *testing.T) {
 // TestWhatIf: a leaf that goes takes its hosts along, a spine does not; the result is computed once, and
 // other tables make others.
 func TestWhatIf(t *testing.T) {
-	s, _ := withTables(t, "fattree:k=4,levels=2")
+	s, _ := siteWithTables(t, "fattree:k=4,levels=2")
 	for address, want := range map[string]string{
 		"/paths?without=leaf-1":                              "2 hosts lose their last link.",
 		"/paths?without=leaf-1/1":                            "1 host loses its last link.",
@@ -166,7 +166,7 @@ func TestPathsOfFile(t *testing.T) {
 
 // TestOldTables: tables of another fabric than the one that is shown are marked.
 func TestOldTables(t *testing.T) {
-	s, _ := withTables(t, "fattree:k=4,levels=2")
+	s, _ := siteWithTables(t, "fattree:k=4,levels=2")
 	s.Add(reportOf(routingtest.Topology(t, "fattree:k=4,levels=2,remove_links=1,seed=1")))
 	if got := text(ask(t, s, "GET", "/paths?from=node-0001&to=node-0007", "").Body.String()); !strings.Contains(got, "The fabric has changed since") {
 		t.Errorf("%s", got)
@@ -249,7 +249,7 @@ func TestCompute(t *testing.T) {
 // TestUse: the page of a link has the routes over it, pairs that lead to their paths, and the evidence,
 // without the names of other hosts.
 func TestUse(t *testing.T) {
-	s, tables := withTables(t, "fattree:k=4,levels=2")
+	s, tables := siteWithTables(t, "fattree:k=4,levels=2")
 	leaf := tables.Fabric().NodeByName("leaf-1")[0]
 	var up *fabric.Port
 	for p := range leaf.Ports() {

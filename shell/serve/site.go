@@ -61,6 +61,9 @@ type Site struct {
 	// State and Subnet are the directory for state and the name of the subnet, for evidence.
 	State, Subnet string
 
+	// MCP answers agents at /mcp; nil: the site has none.
+	MCP http.Handler
+
 	work     work
 	predicts predicts // of the computation that runs
 
@@ -189,9 +192,6 @@ const (
 	waitTime   = 5 * time.Second // for others' pages
 )
 
-// MaxBody is how many bytes the body of a request may have.
-const MaxBody = maxBody
-
 // Handler returns the handler of all pages.
 func (s *Site) Handler() http.Handler {
 	s.once.Do(func() {
@@ -224,6 +224,9 @@ func (s *Site) Handler() http.Handler {
 		get("/ack", s.ackForm)
 		mux.HandleFunc("POST /ack", s.ack)
 	}
+	if s.MCP != nil {
+		mux.Handle("/mcp", s.MCP)
+	}
 	mux.HandleFunc("/", s.page(func(v *view) error { return notFound("no page has the address %q", v.request.URL.Path) }))
 	return http.NewCrossOriginProtection().Handler(s.guard(mux))
 }
@@ -255,7 +258,7 @@ func (s *Site) guard(next http.Handler) http.Handler {
 			http.Error(w, fmt.Sprintf("host %q: not a name of this site; open it by its address, or start fabsh serve with --host NAME", fabric.Clip(r.Host)), http.StatusMisdirectedRequest)
 		case r.Header.Get("Origin") != "" && !sameOrigin(r):
 			http.Error(w, "request from a page of another site: refused", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.URL.Path != "/ack" || s.Acknowledge == nil):
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && !s.takes(r):
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD are supported: pages change nothing", http.StatusMethodNotAllowed)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
@@ -266,6 +269,38 @@ func (s *Site) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// takes reports whether a request that is not a GET is one of the few that are answered.
+func (s *Site) takes(r *http.Request) bool {
+	return r.Method == http.MethodPost && (r.URL.Path == "/ack" && s.Acknowledge != nil || r.URL.Path == "/mcp" && s.MCP != nil)
+}
+
+// Last returns the fabric of the last cycle, with the forwarding tables that were read of the same links,
+// and when it was read; nil: none yet.
+func (s *Site) Last() (*fabric.Fabric, time.Time) {
+	s.mu.Lock()
+	m, t := s.last, s.tables
+	s.mu.Unlock()
+	if m == nil || m.fabric == nil {
+		return nil, time.Time{}
+	}
+	m.withLock.Lock()
+	defer m.withLock.Unlock()
+	if m.with == nil || m.withOf != t {
+		m.with, m.withOf = withTables(m.fabric, t), t
+	}
+	return m.with, m.time
+}
+
+// LastReport returns the report of the last cycle; nil: none yet.
+func (s *Site) LastReport() *audit.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return nil
+	}
+	return s.last.report
 }
 
 // Knows reports whether the Host of a request is one of the site: an address, which no name of

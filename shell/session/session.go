@@ -67,6 +67,9 @@ type Opening struct {
 
 // Open opens the fabric that the settings of p name, and a session on it.
 func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
+	if o.Serving != nil && o.Serving.Loaded != nil {
+		return New(p, Base{Serving: o.Serving, Connection: &Connection{Name: "the last reading"}})
+	}
 	spec, given := p.Settings.FabricSpec()
 	b := Base{Script: o.Script, Changing: o.Changing, Serving: o.Serving, Proof: o.Proof}
 	var err error
@@ -379,6 +382,9 @@ type Serving struct {
 	BeforeSweep func(context.Context) error             // called before each sweep
 	Recent      func() *fabric.Fabric                   // returns a sweep to use instead; nil: none
 	Progress    func(string)                            // receives the progress of an evaluation
+	// Loaded returns the fabric of the next Renew, which another session has read; nil: none yet. The
+	// session then has no fabric that requests could reach. A nil Loaded: the session opens one.
+	Loaded func() *fabric.Fabric
 }
 
 // settings returns s with what a server does not allow turned off.
@@ -411,6 +417,11 @@ func (s *Session) KeepsNothing() bool { return s.serving != nil }
 // evaluations remains, such as modules, or the latest fabric. It must not be called while
 // something runs.
 func (s *Session) Renew() error {
+	if s.serving != nil && s.serving.Loaded != nil {
+		if s.options.Loaded = s.serving.Loaded(); s.options.Loaded == nil {
+			return errors.New("the fabric is not read yet; try again in a few seconds")
+		}
+	}
 	next, err := builtins.NewSession(s.options)
 	if err != nil {
 		return err
