@@ -61,7 +61,7 @@ func TestServeMCP(t *testing.T) {
 		`{"name":"impact","arguments":{"targets":["leaf-1"]}}`:                                                  `"hosts_lost":["node-0001","node-0002"]`,
 		`{"name":"evidence","arguments":{"target":"leaf-1/1"}}`:                                                 `"schema":"evidence/1"`,
 		`{"name":"impact","arguments":{"targets":["leaf-1"],"options":{"jobs":"/etc/passwd"}}}`:                 `/etc/passwd`,
-		`{"name":"trace","arguments":{"from":"node-0001","to":"node-0007","options":{"over":"/etc/hostname"}}}`: `/etc/hostname`,
+		`{"name":"trace","arguments":{"from":"node-0001","to":"node-0007","options":{"over":"/etc/hostname"}}}`: `the file has no counters`,
 		`{"name":"trace","arguments":{"from":"node-0001","to":"nothing"}}`:                                      `nothing`,
 		`{"name":"evidence","arguments":{"target":"leaf-1/1","out":"x.html"}}`:                                  `out`,
 	} {

@@ -257,7 +257,9 @@ func runExporter(p *session.Program, o exporterOptions, pages *serving) (status 
 	}
 	r.session = first // on which the following is evaluated
 	if pages != nil {
-		pages.opened(first)
+		if err := pages.opened(context.Background(), first); err != nil {
+			return 0, errors.Join(err, first.Close())
+		}
 		if first.Engine == nil {
 			r.history.file = "" // it is of the past
 		}

@@ -38,6 +38,7 @@ type serveOptions struct {
 	noHistory, acks bool
 	routes          bool // are kept in the history
 	hosts           []string
+	cabling         []string // files of the plan of cables
 }
 
 // serveCapability serves pages and metrics.
@@ -110,6 +111,7 @@ func (o *serveOptions) params() params {
 	return append(list,
 		param{name: "no-history", to: &o.noHistory, doc: "keep no history"},
 		param{name: "routes", to: &o.routes, doc: "also keep the forwarding tables that are read in the history, for the paths of then"},
+		param{name: "cabling", to: &o.cabling, file: true, doc: "take racks and rails of the map from the plan of cables in `FILE` (repeatable; see fabsh cabling)"},
 		param{name: "host", to: &o.hosts, doc: "also answer browsers that call this host `NAME` (repeatable)"},
 		param{name: "acks", to: &o.acks, doc: "let users of the password file acknowledge findings"},
 	)
@@ -246,16 +248,24 @@ func (x *serving) newAgents(p *session.Program, root *cobra.Command) (*mcp.Serve
 const textWidth = 96
 
 // opened takes what the session has. A fabric that is not live is read once.
-func (x *serving) opened(s *session.Session) {
+func (x *serving) opened(ctx context.Context, s *session.Session) error {
+	if len(x.options.cabling) > 0 {
+		plan, err := (&cablingOptions{plans: x.options.cabling}).load(ctx, s)
+		if err != nil {
+			return fmt.Errorf("--cabling: %w", err)
+		}
+		x.site.Plan = plan
+	}
 	x.site.State, x.site.Subnet = s.StateDir, x.options.subnet
 	if s.Engine != nil {
-		return
+		return nil
 	}
 	x.site.Every, x.options.history, x.options.routes = 0, "", false
 	x.site.NoTables = sentence(topology.EnvOf(s.Runtime).NoTables())
 	if h := topology.EnvOf(s.Runtime).History; h != nil {
 		x.path.Store(&h.Path)
 	}
+	return nil
 }
 
 // history opens the history for questions.

@@ -377,9 +377,9 @@ func (v *view) cableView(c *history.Cable) cableView {
 func (v *view) end(p *fabric.Port) endView {
 	n := p.Node()
 	e := endView{Node: nodeName(n), Port: strconv.Itoa(p.Num()), Label: clean(p.PanelLabel()), GUID: n.GUID().String(), URL: v.nodeURL(n)}
-	if x := n.Place(); x != (fabric.Place{}) {
+	if x, rail := v.site.placeOf(n); x != (fabric.Place{}) || rail != "" {
 		var parts []string
-		for _, y := range [][2]string{{"hall ", x.Hall}, {"row ", x.Row}, {"rack ", x.Rack}, {"unit ", x.Unit}} {
+		for _, y := range [][2]string{{"hall ", x.Hall}, {"row ", x.Row}, {"rack ", x.Rack}, {"unit ", x.Unit}, {"rail ", rail}} {
 			if y[1] != "" {
 				parts = append(parts, y[0]+y[1])
 			}
@@ -543,7 +543,7 @@ func (s *Site) cable(v *view) error {
 		return notFound("%v", err)
 	}
 	if len(life.Spans) == 0 {
-		return notFound("no cable or module has the serial number %q; fabsh history record reads modules once a day", fabric.Clip(serial))
+		return notFound("no cable or module has the serial number %q; modules are read once a day", fabric.Clip(serial))
 	}
 	d := &cableData{Gaps: len(life.Gaps)}
 	for _, x := range slices.Backward(life.Spans) {
@@ -566,6 +566,8 @@ func (s *Site) cable(v *view) error {
 type plot struct {
 	Title, Note string
 	Top, Middle string // labels of y
+	Bottom      string
+	Limit       string // y of a limit; "": none
 	Runs        []curve
 	Dots        []curve
 	Gaps        []spot
@@ -675,16 +677,85 @@ func (s *Site) plots(v *view, d *linkData, h *history.Store, ends []history.End,
 				}
 			}
 		}
-		p.Top, p.Middle = value(highest), value(highest/2)
+		p.Top, p.Middle, p.Bottom = value(highest), value(highest/2), "0"
 		if points == 0 {
 			if x.what == history.SampleTemperature || x.what == history.SampleRxPower {
-				continue // modules are read by fabsh history record
+				continue // no device shows its module
 			}
 			p.Unknown = "Nothing is recorded of this time."
 		}
 		d.Plots = append(d.Plots, p)
 	}
+	p, err := v.berPlot(h, ends, since, until)
+	if err != nil || p == nil {
+		return err
+	}
+	p.Ticks = ticks
+	for _, m := range marks[:min(len(marks), maxRows)] {
+		c := &picture.Chart{From: since, To: until}
+		p.Marks = append(p.Marks, spot{X: percent(100 * c.Share(m.Time)), Title: m.Text + ", " + when(m.Time)})
+	}
+	d.Plots = slices.Insert(d.Plots, 1, *p)
 	return nil
+}
+
+// The decades of a plot of bit error rates.
+const leastBER, mostBER = -18, -4
+
+// berPlot returns the course of effective bit error rates, which are read once an hour; nil: none was read.
+func (v *view) berPlot(h *history.Store, ends []history.End, since, until time.Time) (*plot, error) {
+	y := func(rate float64) float64 {
+		decade := float64(leastBER)
+		if rate > 0 {
+			decade = min(mostBER, max(leastBER, math.Log10(rate)))
+		}
+		return 98 - 96*(decade-leastBER)/(mostBER-leastBER)
+	}
+	p := &plot{Title: "Bit error rate", Note: "effective, after error correction, each hour; dotted: the limit 1e-14", Top: "1e-4", Middle: "1e-11", Bottom: "1e-18", Limit: percent(y(1e-14))}
+	span := until.Sub(since)
+	for i, e := range ends {
+		class := []string{"curve", "curve b"}[min(i, 1)]
+		if has, err := h.HasPort(v.ctx, e.Node, e.Port); err != nil || !has {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		life, err := h.LifeOf(v.ctx, e.Node, e.Port, since, until)
+		if err != nil {
+			return nil, err
+		}
+		var last time.Time
+		run := []string{}
+		end := func() {
+			if len(run) > 1 {
+				p.Runs = append(p.Runs, curve{Points: strings.Join(run, " "), Class: class})
+			}
+			run = run[:0]
+		}
+		for _, b := range life.BER {
+			if b.Effective < 0 || math.IsNaN(b.Effective) || b.Time.Before(since) || b.Time.After(until) {
+				continue
+			}
+			if b.Time.Sub(last) > 3*time.Hour {
+				end() // a gap is not drawn over
+			}
+			last = b.Time
+			x := b.Time.Sub(since).Seconds() / span.Seconds()
+			run = append(run, fmt.Sprintf("%.1f,%.1f", 1000*x, y(b.Effective)))
+			p.Dots = append(p.Dots, curve{Class: class, X: percent(100 * x), Y: percent(y(b.Effective))})
+			if i == 0 {
+				p.Values = append(p.Values, valueRow{b.Time, rate(b.Effective)})
+			}
+		}
+		end()
+	}
+	if len(p.Dots) == 0 {
+		return nil, nil
+	}
+	slices.Reverse(p.Values)
+	p.Values = p.Values[:min(len(p.Values), 24)]
+	return p, nil
 }
 
 // scaleOf returns the value at which the runs of a chart have y 1.

@@ -19,6 +19,7 @@ import (
 type mapData struct {
 	By     string
 	Choose []choiceOf
+	Orders []choiceOf
 	Keys   []key2
 	Rows   []tileRow
 	Open   *opened
@@ -67,6 +68,7 @@ type opened struct {
 	Fold    template.URL
 	Figures []figure
 	Lines   []item
+	More    int // lines that are left out
 }
 
 type figure struct {
@@ -163,6 +165,7 @@ type painter struct {
 	by      string
 	changed map[history.End]bool
 	nodes   map[mad.GUID]bool
+	cells   map[mad.GUID]bool // nodes whose own cell is marked
 }
 
 // shade is the class of a value of one hue.
@@ -240,6 +243,10 @@ func (s *Site) mapPage(v *view) error {
 		return err
 	}
 	v.data = v.address("api/links")
+	order, err := v.one("order", byGroups, byTiers, byRails, byRacks)
+	if err != nil {
+		return err
+	}
 	d := &mapData{By: by}
 	d.Zoom, _ = strconv.Atoi(zoom)
 	v.Data = d
@@ -250,6 +257,10 @@ func (s *Site) mapPage(v *view) error {
 	m.read()
 	for _, x := range []string{byState, byLoad, byErrors, byChanges} {
 		d.Choose = append(d.Choose, choiceOf{strings.ToUpper(x[:1]) + x[1:], x == by, v.with("by", x)})
+	}
+	for _, x := range orderWords {
+		q := v.with("order", x[0])
+		d.Orders = append(d.Orders, choiceOf{x[1], x[0] == order, withoutParam(q, "open")})
 	}
 	for _, x := range []string{"100", "150", "200", "400"} {
 		d.Zooms = append(d.Zooms, choiceOf{x + " %", x == zoom, v.with("zoom", x)})
@@ -276,7 +287,11 @@ func (s *Site) mapPage(v *view) error {
 	case byChanges:
 		d.Remark = s.changedSince(v, paint)
 	}
-	list := groups(ladder)
+	list, unknown := v.groupsBy(order, ladder)
+	if unknown != "" {
+		d.Remark = strings.TrimSpace(d.Remark + " " + unknown)
+		return nil
+	}
 	if len(list) == 0 {
 		d.Empty = "The fabric has no switch, so there is nothing to fold. All nodes are in the search."
 		return nil
@@ -294,7 +309,9 @@ func (s *Site) mapPage(v *view) error {
 		t.Open = g == open
 		d.Rows[i].Tiles = append(d.Rows[i].Tiles, t)
 	}
-	slices.Reverse(d.Rows) // the top first
+	if order == byGroups {
+		slices.Reverse(d.Rows) // the top first
+	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
 		r.Text = plural.Count(len(r.Tiles), "group", "groups")
@@ -474,6 +491,9 @@ func (v *view) tile(g *group, p *painter) tile {
 	for i, n := range g.switches {
 		ports := g.own(n)
 		class, state, rank := p.of(ports)
+		if p.cells[n.GUID()] {
+			class, state, rank = "plan", "changed", 1
+		}
 		if p.by == byState {
 			k := v.moment.nodes[n.GUID()]
 			for _, x := range v.moment.lost(n) {
@@ -605,18 +625,21 @@ func (v *view) opened(g *group, p *painter) *opened {
 		}
 		o.Summary += plural.Count(hosts, "link", "links") + " to hosts"
 	}
+	if g.matrix == nil && len(g.leaves) < len(g.switches) {
+		o.Lines, o.More = v.linesOf(g)
+		if o.Summary == "" {
+			o.Summary = plural.Count(len(g.switches), "node", "nodes")
+		}
+	}
+	var lost []item
 	for _, n := range g.switches {
 		for _, x := range v.moment.lost(n) {
-			if len(o.Lines) < maxMarked {
-				o.Lines = append(o.Lines, item{Mark: v.moment.lone[endOf(x)], Text: nodeName(n) + "/" + strconv.Itoa(x.Num()) + ": no link, and a finding", URL: v.linkURL(x)})
+			if len(lost) < maxMarked {
+				lost = append(lost, item{Mark: v.moment.lone[endOf(x)], Text: nodeName(n) + "/" + strconv.Itoa(x.Num()) + ": no link, and a finding", URL: v.linkURL(x)})
 			}
 		}
 	}
-	if g.matrix == nil && len(g.leaves) == 0 {
-		for _, n := range g.switches[:min(len(g.switches), maxMarked)] {
-			o.Lines = append(o.Lines, item{Mark: v.moment.nodes[n.GUID()], Text: nodeName(n), URL: v.nodeURL(n)})
-		}
-	}
+	o.Lines = append(lost, o.Lines...)
 	return o
 }
 

@@ -61,6 +61,9 @@ type Site struct {
 	// State and Subnet are the directory for state and the name of the subnet, for evidence.
 	State, Subnet string
 
+	// Plan is a plan of cables, which has racks and rails; nil: none.
+	Plan *fabric.Fabric
+
 	// MCP answers agents at /mcp; nil: the site has none.
 	MCP http.Handler
 
@@ -594,6 +597,18 @@ func (v *view) with(key, value string) template.URL {
 		address += "?" + q.Encode()
 	}
 	return template.URL(address)
+}
+
+// withoutParam returns an address without a parameter.
+func withoutParam(address template.URL, key string) template.URL {
+	u, err := url.Parse(string(address))
+	if err != nil {
+		return address
+	}
+	q := u.Query()
+	q.Del(key)
+	u.RawQuery = q.Encode()
+	return template.URL(u.String())
 }
 
 // With is with, for templates.

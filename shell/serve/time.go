@@ -12,6 +12,7 @@ import (
 	"fabsh/fabric/diff"
 	"fabsh/fabric/history"
 	"fabsh/fabric/plural"
+	"fabsh/mad"
 )
 
 // timeData is what the page Time shows.
@@ -27,6 +28,7 @@ type timeData struct {
 	Diff       []item
 	DiffHead   string
 	DiffMore   int
+	Maps       []mapView
 	Incomplete []string
 	Pages      []choice
 	Hours      int // of the slider
@@ -77,7 +79,7 @@ func (s *Site) timePage(v *view) error {
 	d.Line, _ = s.line(v, o.To.Add(-length), o.To)
 	d.Shown = when(v.moment.time)
 	d.T1, d.T2 = v.moment.time.UTC().Format(fieldTime), o.To.UTC().Format(fieldTime)
-	for _, p := range []string{"now", "map", "changes"} {
+	for _, p := range []string{"now", "map", "paths", "changes"} {
 		d.Pages = append(d.Pages, choice{Text: strings.ToUpper(p[:1]) + p[1:], URL: v.to(p)})
 	}
 	// Moments just before what happened: the picture of then.
@@ -152,12 +154,86 @@ func (s *Site) compare(v *view, d *timeData, h *history.Store, t1, t2 string) er
 		}
 		changes = append(changes, x)
 	}
+	differs := differing(r, list)
+	for _, m := range list {
+		x, err := v.mapOf(m, differs)
+		if err != nil {
+			d.Incomplete = append(d.Incomplete, "The map of "+when(m.time)+" is not drawn: "+clean(err.Error()))
+			continue
+		}
+		d.Maps = append(d.Maps, x)
+	}
 	for _, text := range append(slices.Clone(r.NotCompared), r.Unread...) {
 		d.Incomplete = append(d.Incomplete, "Not compared: "+clean(text))
 	}
 	d.DiffHead = fmt.Sprintf("%s between %s and %s; %s in between", plural.Count(len(changes), "difference", "differences"), when(list[0].time), when(list[1].time), plural.Count(len(events), "event", "events"))
 	d.Diff, d.DiffMore = changes[:min(len(changes), maxItems)], max(0, len(changes)-maxItems)
 	return nil
+}
+
+// mapView is the folded map of a time, with what differs from the other.
+type mapView struct {
+	Time time.Time
+	Rows []tileRow
+	URL  template.URL
+}
+
+// differing returns the nodes at which two fabrics differ: those of changes, and at the other end of links.
+func differing(r *diff.Report, list []*moment) map[mad.GUID]bool {
+	nodes := map[mad.GUID]bool{}
+	for _, c := range r.Changes {
+		if c.GUID == 0 {
+			continue
+		}
+		nodes[c.GUID] = true
+		for _, m := range list {
+			for _, n := range m.fabric.NodeByGUID(c.GUID) {
+				if p := n.Port(c.Port); c.Port > 0 && p != nil && p.Peer() != nil {
+					nodes[p.Peer().Node().GUID()] = true
+				}
+			}
+		}
+	}
+	return nodes
+}
+
+// mapOf returns the map of a fabric, with marks at the nodes that differ.
+func (v *view) mapOf(m *moment, differs map[mad.GUID]bool) (x mapView, err error) {
+	x.Time = m.time
+	paint := &painter{m: m, by: byChanges, changed: map[history.End]bool{}, cells: differs}
+	ladder, err := m.draw()
+	if err != nil {
+		return x, err
+	}
+	at := "at=" + template.URLQueryEscaper(m.time.UTC().Format(time.RFC3339))
+	x.URL = template.URL("/map?" + at + "&by=changes")
+	rows := map[string]int{}
+	for _, g := range groups(ladder) {
+		i, ok := rows[g.row]
+		if !ok {
+			i = len(x.Rows)
+			rows[g.row] = i
+			x.Rows = append(x.Rows, tileRow{Name: g.row})
+		}
+		t := (&view{site: v.site, request: v.request, ctx: v.ctx, query: v.query, moment: m}).tile(g, paint)
+		if t.State == "changed" {
+			t.State = "differs"
+		}
+		t.URL = template.URL("/map?" + at + "&open=" + g.id)
+		x.Rows[i].Tiles = append(x.Rows[i].Tiles, t)
+	}
+	slices.Reverse(x.Rows)
+	for i := range x.Rows {
+		y := &x.Rows[i]
+		y.Text = plural.Count(len(y.Tiles), "group", "groups")
+		if all := len(y.Tiles); all > maxTiles/2 {
+			y.Tiles = slices.DeleteFunc(y.Tiles, func(t tile) bool { return t.State != "differs" })
+			y.Folded = fmt.Sprintf("%d of %d groups do not differ", all-len(y.Tiles), all)
+			y.Tiles = y.Tiles[:min(len(y.Tiles), maxTiles)]
+		}
+		y.Columns = min(6, columns(len(y.Tiles)))
+	}
+	return x, nil
 }
 
 // changesData is what the page Changes shows.
