@@ -430,9 +430,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	}
 	if r.pages != nil {
 		r.pages.after(s, report, &r.history)
-		if tables := r.pages.readTables(ctx, s, report.Model); r.pages.options.routes {
-			r.history.routes = tables
-		}
+		r.history.routes = r.pages.readTables(ctx, s, report.Model)
 	}
 	r.history.add(ctx, s, &r.options, report, r.kept.Last())
 	if r.pages != nil {

@@ -47,18 +47,29 @@ func serveCapability(p *session.Program, root func() *cobra.Command) *capability
 		Use:   "serve [audits' options]",
 		Short: "Watch a fabric: pages for a browser, metrics and a history",
 		Long: `Watch a fabric, and serve pages for a browser at http://127.0.0.1:9315: what is wrong now
-and since when; a map that folds and opens; each node, link and cable with its course over
-hours to a year; what was at an earlier time, and how two times differ; changes; this help.
-Pages need no script to be read, and load nothing from elsewhere.
+and since when; a map that folds and opens, by groups, tiers, rails or racks; the path
+between two ends, and what is lost without a link, switch or host; each node, link and cable
+with its course over hours to a year; what was at an earlier time, and how two times differ;
+changes; this help. Pages need no script to be read, and load nothing from elsewhere.
 
 One process sweeps the fabric and runs the audits once in each period. Pages, /metrics and
-the history are made from that: a request of a browser or a scrape sends nothing to the
-fabric, changes nothing, and reads no file. /metrics, /-/healthy and /-/ready are those of
+the history are made from that: a request of a browser, a program or a scrape sends nothing
+to the fabric, and changes nothing. /metrics, /-/healthy and /-/ready are those of
 fabsh exporter, with its options; both use port 9315, so run one of them.
-/api/audit_report has the findings as JSON (fabsh help schemas).
+
+For paths, the first cycle reads the forwarding tables, and those of adaptive routing where
+it is on: one datagram for 64 LIDs of each switch. They are read again when the fabric has
+changed, at least five cycles apart, and every 30th cycle; pages state their age. Virtual
+lanes are not read. Predictions run one at a time, and are kept until tables are read again.
+
+/api lists values as JSON for programs (fabsh help schemas): nodes, links, findings, path,
+impact, events. /mcp serves agents (Model Context Protocol, streamable HTTP) from the last
+reading: findings, find, trace, impact, evidence, help. It has no tool that runs scripts or
+reads files, and its session has no connection to the fabric.
 
 Each cycle is added to the history of the subnet in --state; --no-history keeps none, and
-pages then do not know since when. If the disk is full, the device is lost, another subnet
+pages then do not know since when. Bit error rates are read once an hour and modules once a
+day, as fabsh exporter --history does. --routes keeps the tables too, for paths of then. If the disk is full, the device is lost, another subnet
 answers or the clock is set back, all pages state it. A lost device is opened again.
 
 Anyone who reaches the address can read all pages and metrics: the site listens only on this
@@ -75,6 +86,7 @@ For practice with faults: fabsh sim SPEC --listen NAME --scenario flap, and here
 		Example: `  fabsh serve
   fabsh -F sim:fattree:k=8,levels=3,remove_links=2 serve
   fabsh serve --listen :9315 --host fabric.example.org --web.config.file web.yml --acks
+  fabsh serve --cabling racks.csv --routes
   fabsh -F history:@2026-05-01 serve`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	},
@@ -110,7 +122,7 @@ func (o *serveOptions) params() params {
 	list := o.exporterOptions.params()
 	return append(list,
 		param{name: "no-history", to: &o.noHistory, doc: "keep no history"},
-		param{name: "routes", to: &o.routes, doc: "also keep the forwarding tables that are read in the history, for the paths of then"},
+		param{name: "routes", to: &o.routes, doc: "keep the forwarding tables in the history, too, for paths at an earlier time"},
 		param{name: "cabling", to: &o.cabling, file: true, doc: "take racks and rails of the map from the plan of cables in `FILE` (repeatable; see fabsh cabling)"},
 		param{name: "host", to: &o.hosts, doc: "also answer browsers that call this host `NAME` (repeatable)"},
 		param{name: "acks", to: &o.acks, doc: "let users of the password file acknowledge findings"},
@@ -293,6 +305,7 @@ func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory)
 			x.site.Note("subnet", fmt.Sprintf("Another subnet answers since then: %v; before it was %v. Its history is another one.", subnet, *x.subnet))
 			h.close()
 			x.path.Store(nil)
+			x.site.ForgetTables()
 			if err := x.site.Close(); err != nil {
 				h.log("history: " + err.Error())
 			}
@@ -309,7 +322,7 @@ func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory)
 }
 
 // readTables reads the forwarding tables of the fabric of a cycle, if it is their turn, and returns the
-// fabric with them; nil: they were not read. Requests without an answer are among the notes of the tables.
+// fabric with them for the history; nil: they were not read, or the history does not keep them. Requests without an answer are among the notes of the tables.
 func (x *serving) readTables(ctx context.Context, s *session.Session, f *fabric.Fabric) *fabric.Fabric {
 	if s.Engine == nil || f == nil || !x.site.WantsTables(f) {
 		return nil
@@ -326,6 +339,9 @@ func (x *serving) readTables(ctx context.Context, s *session.Session, f *fabric.
 	}
 	x.site.Note("tables", "")
 	x.site.SetTables(&serve.Tables{Routes: r, Time: began})
+	if !x.options.routes {
+		return nil
+	}
 	return f.Bare().With(fabric.Reading{LFTs: rows(r)})
 }
 

@@ -357,6 +357,9 @@ func rate(x float64) string {
 	if x < 0 || math.IsNaN(x) {
 		return "not known"
 	}
+	if x == 0 {
+		return "0"
+	}
 	return fmt.Sprintf("%.0e", x)
 }
 
@@ -702,7 +705,8 @@ func (s *Site) plots(v *view, d *linkData, h *history.Store, ends []history.End,
 // The decades of a plot of bit error rates.
 const leastBER, mostBER = -18, -4
 
-// berPlot returns the course of effective bit error rates, which are read once an hour; nil: none was read.
+// berPlot returns the course of effective bit error rates; nil: none was kept. They are read once an hour, and
+// kept while one of the rates of the port is above its limit.
 func (v *view) berPlot(h *history.Store, ends []history.End, since, until time.Time) (*plot, error) {
 	y := func(rate float64) float64 {
 		decade := float64(leastBER)
@@ -711,7 +715,7 @@ func (v *view) berPlot(h *history.Store, ends []history.End, since, until time.T
 		}
 		return 98 - 96*(decade-leastBER)/(mostBER-leastBER)
 	}
-	p := &plot{Title: "Bit error rate", Note: "effective, after error correction, each hour; dotted: the limit 1e-14", Top: "1e-4", Middle: "1e-11", Bottom: "1e-18", Limit: percent(y(1e-14))}
+	p := &plot{Title: "Bit error rate", Note: "effective, after error correction, by hour while a rate is above its limit; no point: below the limits, or not read; dotted: 1e-14", Top: "1e-4", Middle: "1e-11", Bottom: "≤ 1e-18", Limit: percent(y(1e-14))}
 	span := until.Sub(since)
 	for i, e := range ends {
 		class := []string{"curve", "curve b"}[min(i, 1)]

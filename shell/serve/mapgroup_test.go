@@ -1,10 +1,14 @@
 package serve
 
 import (
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/history"
 	"fabsh/fabric/routing/routingtest"
 )
 
@@ -59,5 +63,49 @@ func TestRails(t *testing.T) {
 		if strings.HasPrefix(n.Name(), "spine") && rail != 0 {
 			t.Errorf("%s: rail %d; it serves both", n.Name(), rail)
 		}
+	}
+}
+
+// TestCompareMaps: two times are on two maps, with marks at both ends of a link that only one has.
+func TestCompareMaps(t *testing.T) {
+	before, after := madeFabric(t, 4, 2, 2, nil), madeFabric(t, 4, 2, 2, nil, "leaf-2 - spine-1")
+	s := siteOf(t, reportOf(after), recorded(t, before, after))
+	w := ask(t, s, "GET", "/time?t1="+noon.Add(-time.Hour).Format(fieldTime)+"&t2=now", "")
+	page := w.Body.String()
+	if n := strings.Count(page, `class="c plan" x=`); n != 4 || !strings.Contains(text(page), "differs") {
+		t.Errorf("%d marks, want leaf-2 and spine-1 twice: %s", n, text(page))
+	}
+	if n := strings.Count(page, `<h3><a href="/map?at=`); n != 2 {
+		t.Errorf("%d maps", n)
+	}
+}
+
+// TestBERPlot: rates that were recorded are a course on a scale of decades, with the limit; without any
+// there is no plot.
+func TestBERPlot(t *testing.T) {
+	f := madeFabric(t, 2, 1, 1, nil)
+	leaf := f.NodeByName("leaf-1")[0]
+	path := filepath.Join(t.TempDir(), "history.db")
+	r, err := history.NewRecorder(t.Context(), path, fabric.Subnet{Given: "lab"}, noon.Add(-2*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rate := range []float64{1e-12, 1e-10, 1e-8} {
+		c := history.Cycle{Time: noon.Add(time.Duration(i-2) * time.Hour), Every: time.Hour, Source: "test", Fabric: f,
+			Rates: []history.BER{{Node: leaf.GUID(), Port: 1, Up: time.Hour, Raw: 1e-8, Effective: rate, Symbol: 0}}}
+		if _, err := r.Record(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := siteOf(t, reportOf(f), path)
+	page := ask(t, s, "GET", "/link/leaf-1/1", "").Body.String()
+	if !strings.Contains(page, `<line class="limit"`) || !regexp.MustCompile(`points="[0-9.]+,56\.9 [0-9.]+,43\.1 [0-9.]+,29\.4"`).MatchString(page) {
+		t.Errorf("%s", regexp.MustCompile(`<polyline[^>]*>`).FindAllString(page, -1))
+	}
+	if page := ask(t, s, "GET", "/link/leaf-2/1", "").Body.String(); strings.Contains(page, "Bit error rate</h3>") || strings.Contains(page, `class="limit"`) {
+		t.Error("a plot without a rate")
 	}
 }

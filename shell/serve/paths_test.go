@@ -244,6 +244,12 @@ func TestCompute(t *testing.T) {
 	if len(w.of) > maxWork || len(w.of) != len(w.order) {
 		t.Errorf("%d results, %d in order", len(w.of), len(w.order))
 	}
+	for i := range 10 { // other fabrics
+		compute(t.Context(), &w, workKey{i, "x"}, time.Minute, f)
+	}
+	if len(w.of) > maxWorkOf+1 || len(w.of) != len(w.order) {
+		t.Errorf("results of %d fabrics", len(w.of))
+	}
 }
 
 // TestUse: the page of a link has the routes over it, pairs that lead to their paths, and the evidence,

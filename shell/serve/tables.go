@@ -74,6 +74,14 @@ func (s *Site) SetTables(t *Tables) {
 	s.work.forget()
 }
 
+// ForgetTables forgets the tables of another subnet: the next cycle reads.
+func (s *Site) ForgetTables() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tables, s.turn = nil, tablesTurn{}
+	s.work.forget()
+}
+
 // shapeOf returns what differs if the nodes, links, LIDs or the subnet manager of a fabric do.
 func shapeOf(f *fabric.Fabric) uint64 {
 	h := fnv.New64a()
@@ -159,6 +167,7 @@ func (s *Site) offline(f *fabric.Fabric) (*builtins.Session, error) {
 // Limits of computations: one runs at a time, whoever asks, and pages wait for it only for a while.
 const (
 	maxWork     = 64 // results that are kept
+	maxWorkOf   = 3  // fabrics that they are of
 	maxPending  = 8  // computations that have not ended
 	computeTime = 2 * time.Minute
 	workWait    = 8 * time.Second
@@ -193,8 +202,24 @@ type result struct {
 func (w *work) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.remove(func(workKey) bool { return true })
+}
+
+// trim forgets results of all but a few fabrics, those that were used last: fabrics are large.
+func (w *work) trim() {
+	var kept []any
+	for _, k := range slices.Backward(w.order) {
+		if !slices.Contains(kept, k.of) && len(kept) < maxWorkOf {
+			kept = append(kept, k.of)
+		}
+	}
+	w.remove(func(k workKey) bool { return !slices.Contains(kept, k.of) })
+}
+
+// remove removes results that have ended, for which f is true.
+func (w *work) remove(f func(workKey) bool) {
 	w.order = slices.DeleteFunc(w.order, func(k workKey) bool {
-		if !w.of[k].ended() {
+		if !f(k) || !w.of[k].ended() {
 			return false
 		}
 		delete(w.of, k)
@@ -235,6 +260,8 @@ func (w *work) start(key workKey, f func(context.Context) (any, error)) (*result
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.of[key]; r != nil {
+		i := slices.Index(w.order, key)
+		w.order = append(slices.Delete(w.order, i, i+1), key)
 		return r, nil
 	}
 	if w.of == nil {
@@ -256,6 +283,7 @@ func (w *work) start(key workKey, f func(context.Context) (any, error)) (*result
 	}
 	r := &result{done: make(chan struct{})}
 	w.of[key], w.order = r, append(w.order, key)
+	w.trim()
 	go func() {
 		defer close(r.done)
 		w.run <- struct{}{}
