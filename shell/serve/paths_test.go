@@ -38,9 +38,9 @@ func siteWithTables(t testing.TB, spec string) (*Site, *Tables) {
 	return s, tables
 }
 
-// TestPaths: the page has all links of the way of packets, with tables and routes, and the way back; ends
+// TestPathsPage: the page has all links of the way of packets, with tables and routes, and the way back; ends
 // are hosts, ports, LIDs and GUIDs; errors name what is unknown.
-func TestPaths(t *testing.T) {
+func TestPathsPage(t *testing.T) {
 	s, tables := siteWithTables(t, "fattree:k=4,levels=2")
 	f := tables.Fabric()
 	first := f.NodeByName("node-0001 HCA-1")[0]
@@ -218,7 +218,7 @@ func TestCompute(t *testing.T) {
 		running.Add(-1)
 		return 7, nil
 	}
-	for i := range maxWaiting {
+	for i := range maxPending {
 		if _, err := compute(t.Context(), &w, workKey{nil, fmt.Sprint(i)}, 0, f); !errors.Is(err, errPending) {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestCompute(t *testing.T) {
 		t.Errorf("%v, want %v", err, errBusy)
 	}
 	close(release)
-	for i := range maxWaiting {
+	for i := range maxPending {
 		if n, err := compute(t.Context(), &w, workKey{nil, fmt.Sprint(i)}, time.Minute, f); n != 7 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
