@@ -70,7 +70,7 @@ var reserved = map[string][]string{
 	"log/slog":                   {"shell/command/exporter.go", "shell/command/mcpserve.go", "shell/exporter", "shell/mcp"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter", "shell/mcp", "shell/serve", "shell/command/serve.go"},
 	"testing":                    {"fabric/routing/routingtest", "fabric/localhost/hosttest", "fabric/jsonfile/jsonfiletest", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcpserve.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"os/exec":                    {"shell/command/changeapply.go", "shell/command/mcpserve.go", "shell/command/sim.go", "shell/command/trial.go", "shell/session/console.go", "shell/session/nvlink.go", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell/session", "fabric/sim/run"},
 	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/history/remote_linux.go"},

@@ -46,7 +46,7 @@ It is for audits of the host, which define the global host = True and run withou
 			observeOwn(c, &h.Ports[i])
 			ports[i] = ownPort(&h.Ports[i], rates[i])
 		}
-		return lang.NewResult(ThisHostType, starlark.String(h.Name), starlark.NewList(ports), expected, gone, lang.TextOrNone(why)), nil
+		return lang.NewResult(ThisHostType, starlark.String(h.Name), lang.TextOrNone(h.Domain), starlark.NewList(ports), expected, gone, lang.TextOrNone(why)), nil
 	}),
 }
 
@@ -56,6 +56,7 @@ var ThisHostType = &lang.ResultType{
 	Doc:  "The host that the program runs on.",
 	Members: []lang.ResultMember{
 		{Name: "name", Type: "string", Doc: "its name"},
+		{Name: "domain", Doc: "the NVLink domain of its GPUs, ClusterUUID.CliqueID, by nvidia-smi -q; None if it is unknown, or the host is in none"},
 		{Name: "ports", Doc: "its ports: a list of own_port"},
 		{Name: "expected", Doc: "what expect stands for, None without it: dicts of model, devices, count, width, speed, firmware"},
 		{Name: "gone", Doc: "ports of runs in the last 24 hours that the host no longer has: dicts of subject (GUID/PORT) and seconds (since they were last read); None if unknown: no earlier run has read ports, or the files of a port are invalid"},

@@ -31,7 +31,7 @@ type KeptPorts struct {
 // name identifies none, if they have the same SystemImageGUID. A port whose P_Key table was not read
 // keeps nothing. keys is called only if it matters; nil: no table can be read. unfit returns another
 // reason why a port does not keep the paths of a lost one ("node-1 HCA-2/1 is in its test"), "" without;
-// nil: there is none.
+// nil: no other reason exists.
 func KeepPorts(ctx context.Context, f *fabric.Fabric, down map[*fabric.Port]bool, keys PKeys, unfit func(lost, other *fabric.Port) string) (*KeptPorts, error) {
 	k := &KeptPorts{By: map[*fabric.Port]*fabric.Port{}, whys: map[*fabric.Port][]string{}}
 	var lost []*fabric.Port
@@ -196,7 +196,7 @@ func adaptersByHost(f *fabric.Fabric) map[*fabric.Node][]*fabric.Node {
 const fullMember = 0x8000
 
 // lacking describes a partition of a P_Key table in which port q, which has the other one, has not
-// the same membership, or a full one; "": there is none.
+// the same membership, or a full one; "": no partition differs.
 func lacking(q *fabric.Port, table, other []uint16) string {
 	has := map[uint16]uint16{}
 	for _, key := range other {

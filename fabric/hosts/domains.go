@@ -47,7 +47,7 @@ func NameIn(names []string, host string) (found string) {
 }
 
 // ReadDomains reads the domains of hosts: lines "HOSTS DOMAIN", with HOSTS in Slurm's notation; the
-// output of nvidia-smi -q of several hosts, as pdsh and clush write it, "HOST: LINE"; or of
+// output of nvidia-smi -q or fabsh audit host of several hosts, as pdsh and clush write it, "HOST: LINE"; or of
 // kubectl get nodes -o json, where label is the domain.
 func ReadDomains(text []byte, label string) (Domains, error) {
 	if len(text) > MaxDomains {
@@ -64,6 +64,20 @@ func ReadDomains(text []byte, label string) (Domains, error) {
 		err = errors.New("no host has a domain; want lines HOSTS DOMAIN, nvidia-smi -q by host, or kubectl get nodes -o json")
 	}
 	return d, err
+}
+
+// LocalDomain returns the domain in the output of nvidia-smi -q of one host; "": the host is in none.
+func LocalDomain(text []byte) (string, error) {
+	const host = "-" // no name of a host
+	var lines strings.Builder
+	for line := range strings.Lines(string(text)) {
+		lines.WriteString(host + ": " + line)
+	}
+	d := Domains{}
+	if err := d.readLines(lines.String()); err != nil {
+		return "", errors.New(strings.Replace(err.Error(), fmt.Sprintf("host %q: ", host), "", 1))
+	}
+	return d[host], nil
 }
 
 // add adds a host. The error is that it has two domains, or that one is invalid.
@@ -113,6 +127,11 @@ var fabricLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\S+): +(ClusterUUID|CliqueId|CliqueID) *: *(\S+)`)
 })
 
+// auditLine matches the line of fabsh audit host with the domain of a host.
+var auditLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\S+: +fabric +host (\S+): .*; NVLink domain (\S+)$`)
+})
+
 func (d Domains) readLines(text string) error {
 	type fabricOf struct{ cluster, clique string }
 	smi := map[string]*fabricOf{}
@@ -138,6 +157,12 @@ func (d Domains) readLines(text string) error {
 				return fmt.Errorf("line %d: host %.60q: GPUs with %s %s and %s", n, m[1], m[2], *part, m[3])
 			}
 			*part = m[3]
+			continue
+		}
+		if m := auditLine().FindStringSubmatch(line); m != nil {
+			if err := d.add(m[1], m[2]); err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
 			continue
 		}
 		words := strings.Fields(line)

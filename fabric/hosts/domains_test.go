@@ -19,6 +19,8 @@ func TestReadDomains(t *testing.T) {
 		{"# rack 1\nnode-[1-2] u.1\nNode-3.example.com u.2\n", "node-1 u.1, node-2 u.1, node-3 u.2"},
 		{smi("n1", "ab-1", "7") + smi("n1", "ab-1", "7") + smi("n2", "N/A", "N/A") + smi("n3", "00000000-0000", "0"), "n1 ab-1.7"},
 		{`{"items": [{"metadata": {"name": "n1", "labels": {"nvidia.com/gpu.clique": "u.1"}}}, {"metadata": {"name": "n2"}}]}`, "n1 u.1"},
+		{"n1: fabric    host n1: 8 ports, 8 of InfiniBand; NVLink domain ab-1.7\nn1: audits    host\nn2: fabric    host n2: 8 ports, 8 of InfiniBand\nlogin: fabric  host n3.example.com: 1 port, 0 of InfiniBand; NVLink domain ab-1.7\n", "n1 ab-1.7, n3 ab-1.7"},
+		{"n1: fabric    host n1: 1 port, 1 of InfiniBand; NVLink domain a;b\n", `! line 1: host "n1": invalid domain "a;b"`},
 		{"node-1 u.1\nnode-1 u.2\n", `! line 2: host "node-1": two domains, u.1 and u.2`},
 		{"node-1\n", `! line 1: want HOSTS DOMAIN, got "node-1"`},
 		{"node-1 a;b\n", `! line 1: host "node-1": invalid domain "a;b"`},

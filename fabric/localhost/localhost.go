@@ -49,6 +49,8 @@ type Host struct {
 	Name  string
 	Began time.Time
 	Ports []HostPort
+	// Domain is the NVLink domain of its GPUs, ClusterUUID.CliqueID; "": unknown, or it is in none.
+	Domain string
 	// Fabric has an adapter of the host as a node with the name of the device, and the
 	// neighbours that answered, with their links.
 	Fabric *fabric.Fabric
@@ -93,7 +95,11 @@ func (h *Host) String() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("host %s: %s, %s", h.Name, plural.Count(len(h.Ports), "port", "ports"), plural.Count(n, "of InfiniBand", "of InfiniBand"))
+	text := fmt.Sprintf("host %s: %s, %s", h.Name, plural.Count(len(h.Ports), "port", "ports"), plural.Count(n, "of InfiniBand", "of InfiniBand"))
+	if h.Domain != "" {
+		text += "; NVLink domain " + h.Domain
+	}
+	return text
 }
 
 // Subnet returns the name under which acknowledgements and state of the host are kept.

@@ -527,7 +527,9 @@ func auditHost(p *session.Program, o auditOptions, limit session.TimeLimit, resu
 	if o.baseline != "" || o.cache != "" || o.eachPort || o.nodes.on {
 		return fmt.Errorf("%s: --baseline, --load-cache, --each-port and -o nodes are not supported: this audit judges all ports of this host, without a fabric", host[0])
 	}
-	open := func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p) }
+	open := func(ctx context.Context) (*session.Session, error) {
+		return session.OpenHost(ctx, p, session.NVLinkDomain)
+	}
 	return execute(p, task{time: limit, open: open, run: func(ctx context.Context, s *session.Session) error {
 		return runAudit(ctx, s, o, results)
 	}})
@@ -588,7 +590,7 @@ func (o *ackOptions) run(p *session.Program, run func(context.Context, *session.
 		if err := checkHost(p, "audit ack --host"); err != nil {
 			return err
 		}
-		t.open = func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p) }
+		t.open = func(ctx context.Context) (*session.Session, error) { return session.OpenHost(ctx, p, nil) }
 	}
 	return execute(p, t)
 }

@@ -103,7 +103,7 @@ func (o *topologyOptions) params() params {
 		{name: "class", to: (*classRules)(&o.rules), doc: "purpose of adapters by name (with * and ?) or GUID, or by that of their switch, as `NAME=CLASS` (repeatable)"},
 		{name: "baseline", to: &o.baseline, file: true, doc: "keep parts that are absent now in the place that they have in `FILE`, a snapshot or topology"},
 		{name: "levels", to: &o.levels, doc: "at most `N` levels of groups below the root; with 1 the network need not be a tree"},
-		{name: "domains", to: &o.domains, file: true, doc: "group the hosts of each NVLink domain, below their leaves: `FILE` has lines HOSTS ClusterUUID.CliqueID, nvidia-smi -q of the hosts (HOST: LINE, as pdsh and clush write it), or kubectl get nodes -o json"},
+		{name: "domains", to: &o.domains, file: true, doc: "group the hosts of each NVLink domain, below their leaves: `FILE` has lines HOSTS ClusterUUID.CliqueID, nvidia-smi -q or fabsh audit host of the hosts (HOST: LINE, as pdsh and clush write it), or kubectl get nodes -o json"},
 		{name: "domain-label", to: &o.label, doc: "with --domains: the `LABEL` of nodes of Kubernetes that has the domain (default: " + hosts.DomainLabel + ")"},
 		{name: "skip-misplaced", to: &o.skip, doc: "leave out the few hosts that are attached to spines"},
 		{name: "out", to: &o.out, doc: "write to `FILE`, completely or not at all, instead of standard output", withheld: writesFiles},

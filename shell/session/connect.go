@@ -299,17 +299,27 @@ func loadDir(path string, secrets Secrets) (*fabric.Fabric, error) {
 }
 
 // OpenHost reads the ports of this host, and opens a session that judges them. A host without
-// devices has no ports.
-func OpenHost(ctx context.Context, p *Program) (*Session, error) {
+// devices has no ports. domain reads the NVLink domain of the host; nil: it stays unknown.
+func OpenHost(ctx context.Context, p *Program, domain func(context.Context) (string, error)) (*Session, error) {
 	o := localhost.ReadOptions{Timeout: p.Settings.Timeout.Value}
 	if p.Settings.Given("retries") {
 		if o.Retries = p.Settings.Retries.Value; o.Retries == 0 {
 			o.Retries = -1 // none; 0 is the engine's default
 		}
 	}
+	var nvlink string
+	var unread error
+	var wait sync.WaitGroup
+	if domain != nil {
+		wait.Go(func() { nvlink, unread = domain(ctx) })
+	}
 	h, err := localhost.Read(ctx, o)
+	wait.Wait()
 	if err != nil {
 		return nil, &HostError{fmt.Errorf("host: %w", err)}
+	}
+	if h.Domain = nvlink; unread != nil {
+		p.Warn("NVLink domain: not judged: %v", unread)
 	}
 	return New(p, Base{Connection: &Connection{Name: "host " + h.Name, loaded: h.Fabric, host: h}})
 }
