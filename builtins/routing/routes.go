@@ -305,6 +305,13 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 	if err != nil {
 		return nil, err
 	}
+	env, kind := topology.EnvOf(c.Runtime()), kindTables
+	if adaptive {
+		kind = kindAdaptiveTables
+	}
+	if kept, ok := env.RecentTable(f, kind).(*routes.Routes); ok {
+		return kept.Clone(), nil
+	}
 	var r *routes.Routes
 	var failed []device.SwitchError
 	err = c.Block(func(ctx context.Context) (err error) {
@@ -340,8 +347,19 @@ func readRoutes(c *lang.Call, f *fabric.Fabric, adaptive bool) (*routes.Routes, 
 	if len(failed) > 0 && len(failed) == len(r.Graph().Switches()) {
 		return nil, first
 	}
+	if len(failed) == 0 {
+		env.KeepTable(f, kind, r.Clone())
+	}
 	return r, nil
 }
+
+// Kinds of tables that a server keeps from one call to the next: a routes.Routes each.
+const (
+	kindTables         = "tables"
+	kindAdaptiveTables = "adaptive tables"
+	kindLanes          = "SL2VL"
+	kindLevels         = "service levels"
+)
 
 // readLanes gives tables that were just read the virtual lanes of switches and the service levels of
 // path records.
@@ -349,12 +367,18 @@ func readLanes(c *lang.Call, r *routes.Routes) error {
 	if err := ReadSL2VL(c, r); err != nil {
 		return err
 	}
+	env, f := topology.EnvOf(c.Runtime()), r.Graph().Fabric()
+	if kept, ok := env.RecentTable(f, kindLevels).(*routes.Routes); ok {
+		r.SL = kept.Clone().SL
+		return nil
+	}
 	return c.Block(func(ctx context.Context) error {
-		levels, _, err := device.ReadLevels(ctx, topology.EnvOf(c.Runtime()).SA, r)
+		levels, _, err := device.ReadLevels(ctx, env.SA, r)
 		if err != nil {
 			return lang.Errorf("the service levels of paths are unknown: %w; load_routes(path, sl=FILE, sl2vl=FILE) reads them from files", err)
 		}
 		r.SL = levels
+		env.KeepTable(f, kindLevels, r.Clone())
 		return nil
 	})
 }
@@ -369,10 +393,16 @@ func ReadSL2VL(c *lang.Call, r *routes.Routes) error {
 	if err != nil {
 		return err
 	}
+	env, f := topology.EnvOf(c.Runtime()), r.Graph().Fabric()
+	if kept, ok := env.RecentTable(f, kindLanes).(*routes.Routes); ok {
+		r.SL2VL = kept.Clone().SL2VL
+		return nil
+	}
 	return c.Block(func(ctx context.Context) error {
 		if err := device.ReadLanes(ctx, e, r); err != nil {
 			return lang.Errorf("%w", err)
 		}
+		env.KeepTable(f, kindLanes, r.Clone())
 		return nil
 	})
 }

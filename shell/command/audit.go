@@ -116,7 +116,7 @@ func auditCapability(p *session.Program) *capability[*auditOptions] {
 			return audits.WrapReport(results.latest, s.Format, false), err
 		},
 		tool: "audit",
-		doc:  "For \"is anything wrong?\", \"are there bad links or errors?\", \"why is node-0012 slow?\" (with node), \"is the fabric healthy?\" Findings on a live fabric are read again after 10 s before they are reported. The coverage states what was not answered, and not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those that the previous call with the same audits read.",
+		doc:  "For \"is anything wrong?\", \"are there bad links or errors?\", \"why is node-0012 slow?\" (with node), \"is the fabric healthy?\" Findings on a live fabric are read again after 10 s before they are reported. coverage has requests without answers, not_judged what could not be judged. Option over: \"10s\" compares counters over that time, \"last\" with those of the previous call of the same audits.",
 		words: []mcp.Param{
 			{Name: "audits", Kind: mcp.KindTexts, Doc: "names of audits (default: the standard set): " + strings.Replace(docsOf(script.Audits), "host, ", "", 1) + "; or .star files below a directory of -I"},
 			optionsParam("audits, such as {\"over\": \"10s\"}; help NAME lists them"),

@@ -167,7 +167,7 @@ refused; 3 fabric or host error (no answer, no device).`,
 		},
 		run:  recordPlan,
 		tool: "plan",
-		doc:  "Nothing is changed, and no tool applies the plan: the result is the plan with its verdict, rounds, writes and certificate, for an operator. Give a script that calls set_*, port_* or smp_set, whose writes are recorded; or routes.",
+		doc:  "The result is the plan with its verdict, rounds, writes and certificate, for an operator to apply. Give a script that calls set_*, port_* or smp_set, whose writes are recorded; or routes.",
 		words: []mcp.Param{
 			{Name: "script", Kind: mcp.KindText, Doc: "the text of a script whose writes are the change"},
 			optionsParam("the policy of routes"),

@@ -512,8 +512,8 @@ func historyTool(p *session.Program) mcp.Tool {
 	return mcp.Tool{
 		Name:  "history",
 		Title: "What the fabric was, and what happened to each link, over months",
-		Doc: `Answers from the history that fabsh history record keeps; it sends nothing. changes: events; flaps: links that went down at least twice in the time; ber: bit error rates above 1e-12, and those not judged; offenders: links or cables with faults on most days;
-port, cable, node: the life of one, by subject; series: values of a counter or sample. A gap is a time in which nothing was recorded, not an absence of changes.`,
+		Doc: `From the history that fabsh history record keeps; sends nothing. changes: events; flaps: links that went down at least twice in the time; ber: bit error rates above 1e-12, and those not judged; offenders: links or cables with faults on most days;
+port, cable, node: the life of one, by subject; series: values of a counter or sample. In a gap nothing was recorded.`,
 		Params: []mcp.Param{
 			{Name: "question", Kind: mcp.KindText, Words: questions, Required: true, Doc: "what to answer"},
 			{Name: "subject", Kind: mcp.KindText, Doc: "of port and series a port (leaf-3/7), of node a node, of cable a serial number"},

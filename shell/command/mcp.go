@@ -51,8 +51,9 @@ Nothing changes the fabric: the engine sends only requests that read, without ke
 tools read only what is part of fabsh, and files below the directories of -I; nothing is
 written, and no state is kept. All tools use the fabric of -F.
 
-The latest sweep is used again for 60 s, or for max_age of a call; each answer has the
-age of its sweep. An answer has at most 6 KB: lists are shortened to 20 rows, and more
+The latest sweep, and the tables read with it, are used again for 60 s, or for max_age of
+a call; each answer has the age of its sweep. A second read of tables in a call reads
+them again. An answer has at most 6 KB: lists are shortened to 20 rows, and more
 pages through them.
 
 One call runs at a time. Each is limited in time (--deadline, default 2m), memory
@@ -209,7 +210,7 @@ func scriptTool() mcp.Tool {
 		Doc: `Starlark is a dialect of Python without imports, classes and exceptions. Results are the values that show() gets, then the value of the last expression. Examples: discover().nodes; or
 f = discover()
 [{"port": p.name, "rate": p.rate} for p in f.ports if p.state != "active"]
-load("@std//lib/report.star", ...) loads from the shipped library. The tool help explains functions and values.`,
+load("@std//lib/report.star", ...) loads from the shipped library.`,
 		Params: []mcp.Param{{Name: "script", Kind: mcp.KindText, Required: true, Doc: "the text of the script"}},
 		Run: func(ctx context.Context, s *session.Session, a mcp.Arguments) error {
 			return program.RunCode(ctx, s.Interpreter, scriptName, a.Text("script"))
@@ -225,7 +226,7 @@ func helpTool(p *session.Program, root *cobra.Command) mcp.Tool {
 	return mcp.Tool{
 		Name:  "help",
 		Title: "Explain a function, type, attribute, report, audit, guide or command",
-		Doc:   "Use it before writing a script for run, or if an argument was refused. Without a topic: the overview of what scripts can say. At most 6 KB at a time; from pages.",
+		Doc:   "Use it before writing a script for run, or if an argument was refused. Without a topic: an overview. At most 6 KB at a time; from pages.",
 		Params: []mcp.Param{
 			{Name: "topic", Kind: mcp.KindText, Doc: "a function, type, attribute, field, report, audit, guide or command: discover, port, PortInfo.LMC, guides"},
 			{Name: "search", Kind: mcp.KindText, Doc: "words to search all topics for, best match first"},

@@ -104,6 +104,34 @@ func TestAgentRemembers(t *testing.T) {
 	}
 }
 
+// TestAgentTables: the second call uses the tables of the first, unless it wants a new sweep; within a
+// call, tables are read again.
+func TestAgentTables(t *testing.T) {
+	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=8,levels=2")
+	sent := func(tool string, args arguments) int {
+		t.Helper()
+		before := a.session.Engine.Stats().Sent
+		if r := a.call(tool, args); r.Status != 0 || r.Age == nil {
+			t.Errorf("%s: %+v", tool, r)
+		}
+		return int(a.session.Engine.Stats().Sent - before)
+	}
+	const read = "t = get_routes(lanes=True)\nt.set_sl([(None, None)], 3)\nt.lanes"
+	first := sent("run", arguments{"script": read})
+	again := sent("run", arguments{"script": read})
+	fresh := sent("run", arguments{"script": read, "max_age": 0})
+	twice := sent("run", arguments{"script": read + "\nget_routes()"})
+	verified := sent("route_verify", nil)
+	verifiedAgain := sent("route_verify", nil)
+	t.Logf("datagrams: %d, then %d; max_age 0: %d; read twice in a call: %d; route_verify: %d, then %d", first, again, fresh, twice, verified, verifiedAgain)
+	if again > first/10 || fresh < first*9/10 || twice < 30 || verified < 30 || verifiedAgain > 10 { // some requests are sent again on a machine with much load
+		t.Error("tables are not kept, or not read")
+	}
+	if text := shownBy(a.run("f = discover()\nget_routes(f).trace(f.cas[0].lid, f.cas[1].lid).sl")); text != "0" {
+		t.Errorf("service level %s: a script has changed the tables that are kept", text)
+	}
+}
+
 // TestAgentMore: what an answer leaves out can be read, by its own session only.
 func TestAgentMore(t *testing.T) {
 	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=8,levels=2")

@@ -30,14 +30,14 @@ func reportTools() []mcp.Tool {
 		}),
 		reportTool("trace", "path", mcp.Tool{
 			Title: "Trace the path of packets from one node to another: links, state, lanes, load, errors",
-			Doc:   "For why is traffic between two hosts slow? which way do packets take? Rates are those of over.",
+			Doc:   "For why is traffic between two hosts slow? which way do packets take?",
 			Params: []mcp.Param{
 				{Name: "from", Kind: mcp.KindText, Required: true, Doc: "a node, GUID or LID"}, {Name: "to", Kind: mcp.KindText, Required: true, Doc: "a node, GUID or LID"}, optionsParam(`the report path: {"over": "2s", "loads": true}`),
 			},
 		}, "from", "to"),
 		reportTool("impact", "impact", mcp.Tool{
 			Title:  "Predict the impact of taking a switch, link or host out: who loses paths, and the load on what remains",
-			Doc:    "For is it safe to take spine-2 out (of service), reboot it, replace a cable? Nothing is changed.",
+			Doc:    "For is it safe to take spine-2 out (of service), reboot it, replace a cable?",
 			Params: []mcp.Param{{Name: "targets", Kind: mcp.KindTexts, Required: true, Doc: "switches, hosts, or ports of links: spine-2, leaf-3/7"}, optionsParam("the report impact")},
 		}),
 	}

@@ -82,7 +82,7 @@ func remedyCapability() *capability[*remedyOptions] {
 			return nil, runRemedies(ctx, s, *o)
 		},
 		tool: "remedy",
-		doc:  "For \"what should be done?\": the standard audits run, and rules decide on each finding. Nothing is changed or applied: planned, declined and what is for people are the result.",
+		doc:  "For \"what should be done?\": the standard audits run, and rules decide on each finding: planned, declined, or for people.",
 		words: []mcp.Param{
 			{Name: "remedies", Kind: mcp.KindTexts, Doc: "names of remedies (default: all): " + docsOf(script.Remedies) + "; or .star files below a directory of -I"},
 			optionsParam("remedies; help NAME lists them"),

@@ -66,7 +66,7 @@ something did not answer.
 			return nil, program.RunReport(ctx, s.Interpreter, o.name, o.words)
 		},
 		tool: "report",
-		doc:  "Run a report such as iblinkinfo, ibqueryerrors or inventory. Reports have the options of the tools that they are named after; help NAME lists them.",
+		doc:  "For \"run iblinkinfo\". Reports have the options of the tools that they are named after; help NAME lists them.",
 		words: []mcp.Param{
 			{Name: "name", Kind: mcp.KindText, Required: true, Doc: "the report: " + docsOf(script.Reports) + "; or a .star file below a directory of -I"},
 			{Name: "words", Kind: mcp.KindTexts, Doc: "words behind the name, such as nodes: [\"leaf-1\", \"node-0007 HCA-1\"] of ibtracert"},

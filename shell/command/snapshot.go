@@ -217,7 +217,7 @@ Exit status: 0 no difference; 1 differences; 2 usage error, or a file cannot be 
 			return compare(ctx, s, o)
 		},
 		tool: "diff",
-		doc:  "Without old, the fabric is compared with the first complete sweep of this server.",
+		doc:  "Default of old: the first complete sweep of this server.",
 		words: []mcp.Param{
 			{Name: "old", Kind: mcp.KindText, Doc: "a snapshot or a topology, the earlier state" + theFile},
 			{Name: "new", Kind: mcp.KindText, Doc: "the later state (default: the fabric, which is swept)" + theFile},

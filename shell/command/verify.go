@@ -60,7 +60,7 @@ partitions. Multicast groups, virtual ports and management keys are judged by fa
 	},
 		options: fresh[verifyOptions],
 		run:     verifyTables,
-		tool:    "route_verify", doc: "Is the routing correct: are hosts unreachable, are there loops or credit loops (deadlocks)? The tables are those that the switches have, or those of files.",
+		tool:    "route_verify", doc: "Is the routing correct: are hosts unreachable, are there credit loops? The tables are those that the switches have, or those of files.",
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *Server) help(ctx context.Context, t *Tool, a Arguments) (*mcp.CallToolR
 	defer leave()
 	text, err := t.Help(a)
 	if err != nil {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: lang.OneLine(err.Error())}}, IsError: true}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: clipped(err.Error())}}, IsError: true}, nil
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: truncated(text, a.number("from"), maxHelp)}}}, nil
 }

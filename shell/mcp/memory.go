@@ -129,7 +129,7 @@ func (r *results) find(of any, name string) (string, error) {
 			return x.text, nil
 		}
 	}
-	return "", fmt.Errorf("unknown result %q; call the tool again, and use the result of its answer", name)
+	return "", fmt.Errorf("unknown result %q; call the tool again, and use the result of its answer", fabric.Clip(name))
 }
 
 // more answers a call for more of an earlier result.

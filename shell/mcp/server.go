@@ -111,6 +111,7 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 		Transport:   func(t engine.Transport) engine.Transport { return &metered{t, &s.meter} },
 		BeforeSweep: s.beforeSweep,
 		Recent:      s.recent,
+		Tables:      new(topology.RecentTables),
 		Progress:    s.progress,
 		Loaded:      loaded,
 	}})

@@ -38,9 +38,9 @@ type Tool struct {
 
 // Parameters that the server adds to tools.
 var (
-	rowsParam = Param{Name: "rows", Kind: KindNumber, Doc: "of each list (default 20)"}
-	ageParam  = Param{Name: "max_age", Kind: KindNumber, Doc: "in s (default 60)"}
-	fromParam = Param{Name: "from", Kind: KindNumber, Doc: "the first element or byte, from 0"}
+	rowsParam = Param{Name: "rows", Kind: KindNumber, Doc: "per list (default 20)"}
+	ageParam  = Param{Name: "max_age", Kind: KindNumber, Doc: "s (default 60)"}
+	fromParam = Param{Name: "from", Kind: KindNumber, Doc: "first element or byte, from 0"}
 )
 
 // all returns the parameters of a tool with those that the server adds.
