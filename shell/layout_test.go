@@ -75,7 +75,7 @@ var reserved = map[string][]string{
 	"syscall":                    {"fabric/routing/routingtest", "shell/cli.go", "shell/command", "shell/session", "builtins/lang/files.go", "fabric/format/file.go", "fabric/change/apply/opensm.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest", "fabric/sim/run"},
 	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "builtins/lang/save_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go", "fabric/sim/run", "fabric/history/remote_linux.go"},
 	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "shell/mcp", "builtins", "builtins/*"},
+	"go.starlark.net":            {"shell/command", "shell/session/program.go", "shell/prompt", "shell/tour", "shell/lsp", "shell/mcp", "shell/serve", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell/prompt"},
 	"github.com/spf13/cobra":     {"shell", "shell/command"},
 	"fabsh/mad/ibsim":            {"shell/session", "fabric/sim/server"}, // what opens transports, and the other end of the sockets

@@ -550,7 +550,7 @@ func (e *effectView) fill(x *remedies.Impact) {
 		e.Notes = append(e.Notes, clean(n))
 	}
 	if !f.Managed {
-		e.Notes = append(e.Notes, "No subnet manager is known, so the tables stay as they are.")
+		e.Notes = append(e.Notes, "No subnet manager is known, so no tables are written.")
 	}
 }
 
