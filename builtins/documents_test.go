@@ -69,7 +69,7 @@ func TestNames(t *testing.T) {
 	f := plain(t, nil)
 	want := "at cabling catch detail discover dr errors every exit expect finding fmt fs " +
 		"get_ar get_guids get_lft get_mft get_pkeys get_plft get_routes get_sl2vl get_vlarb " +
-		"gid guid help hex hostlist isolate json link_loss load_fabric load_history load_jobs load_routes load_tenants load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
+		"gid guid help hex hostlist isolate json link_loss load_fabric load_history load_jobs load_measurements load_routes load_tenants load_thresholds mad_get mad_send mad_set math metric not_judged ok parallel " +
 		"perf_clear perf_get perf_rates perf_set plan " +
 		"port_disable port_enable port_reset port_set " +
 		"quit random re reg_get report reset restore " +

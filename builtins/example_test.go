@@ -89,6 +89,7 @@ func typed(f *fixture, globals starlark.StringDict, input string) error {
 func writeExamples(t *testing.T, fs afero.Fs) {
 	write(t, fs, "/work/net.topo", exampleTopology)
 	write(t, fs, "/work/tenants.csv", "tenant,hosts,pkeys\nred,node-[0001-0002],0x0012\nblue,\"node-[0003,0004]\",0x0013\n")
+	write(t, fs, "/work/pairs.csv", pairsFile)
 	write(t, fs, "/work/jobs.csv", "JOBID,NAME,STATE,NODELIST\n7,cfd,RUNNING,node-[0001-0004]\n")
 	write(t, fs, "/work/error_thresholds", "SymbolErrorCounter=10\nLinkErrorRecoveryCounter=5/min\n")
 	write(t, fs, "/work/net.lfts", "Unicast lids [0-2] of switch Lid 1 guid 0x0002c90300000100 ('leaf-1'):\n0x0001 000 # Switch portguid 0x0002c90300000100: 'leaf-1'\n0x0002 001\n2 lids dumped\n")
@@ -100,6 +101,9 @@ func writeExamples(t *testing.T, fs afero.Fs) {
 	write(t, fs, "/work/opensm.mcfdbs", "\nSwitch 0x0002c90300000100\nLID    : Out Port(s)\n0xC000 : 0x001  0x002 \n")
 	write(t, fs, "/work/opensm-lid-matrix.dump", "Switch: guid 0x0002c90300000100\n0x0002: 01 ff 01\n")
 }
+
+// pairsFile are benchmarks of pairs.
+const pairsFile = "from,to,gbps\nnode-0001,node-0005,391\nnode-0002,node-0006,388\nnode-0003,node-0007,393\nnode-0004,node-0008,390\nnode-0001,node-0006,389\nnode-0002,node-0005,\n"
 
 const exampleTopology = `vendid=0x2c9
 devid=0xd2f0

@@ -187,6 +187,9 @@ help(f)
 	}
 }
 
+// slowPairs are measurements that show a fault.
+const slowPairs = `[("node-000%d" % n, "node-000%d" % (n % 4 + 5), 200 if n == 1 else 390) for n in [1, 2, 3, 4] for _ in range(4)]`
+
 // columnValues make a value of each type that shows as columns.
 var columnValues = map[string]string{
 	"inventory_item": "f.inventory()[0]",
@@ -200,6 +203,8 @@ var columnValues = map[string]string{
 	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",
 	"virtual_port": "discover(extended=True).virtual_ports[0]",
 	"job":          `load_jobs("jobs.csv")[0]`, "job_traffic": "r.job_traffic({})", "job_load": `r.job_traffic({"a": "node-0001"}).jobs[0]`, "shared_link": `r.job_traffic({"a": "node-000[1,3]", "b": "node-000[1,3]"}).shared[0]`,
+	"measurement": `load_measurements("pairs.csv")[0]`, "suspects": `r.suspects(load_measurements("pairs.csv"))`, "next_pair": "r.next_pairs([], 1)[0]",
+	"suspect_fault": "r.suspects(" + slowPairs + ").faults[0]", "suspect": "r.suspects(" + slowPairs + ").faults[0].candidates[0]",
 	"tenants": `load_tenants("tenants.csv")`, "tenant": `load_tenants("tenants.csv").tenants[0]`, "isolation": `f.isolation(load_tenants("tenants.csv"), {})`, "tenant_pair": `f.isolation(load_tenants("tenants.csv"), {}).pairs[0]`,
 	"tenant_outsider":  `f.isolation(load_tenants("tenants.csv"), {p: [0x7fff] if p.node.name.startswith("node-000") else [0xffff] for p in f.end_ports}).outsiders[0]`,
 	"tenant_deviation": `f.isolation(load_tenants("tenants.csv"), {p: [0xffff, 0x8099] for p in f.end_ports}).deviations[0]`,
@@ -274,6 +279,7 @@ func TestColumns(t *testing.T) {
 			return globals
 		}
 		write(t, f.fs, "/work/jobs.csv", "id,nodes\n7,a\n")
+		write(t, f.fs, "/work/pairs.csv", pairsFile)
 		write(t, f.fs, "/work/tenants.csv", "tenant,hosts,pkeys\nred,node-[0001-0002],0x0012\nblue,\"node-[0003,0004]\",0x0013\n")
 		write(t, f.fs, "/work/plan.csv", "A-Rack,A-U,A-Node Name,A-Type,A-Model,A-Port,Z-Rack,Z-RU,Z-Node Name,Z-Type,Z-Port\n"+
 			"R1,41,leaf-1,Switch,Q3400,3,R2,40,spine-1,Switch,2\nR1,41,leaf-1,Switch,Q3400,3,R2,41,spine-2,Switch,1\nR1,40,leaf-x,Switch,,3,R2,40,spine-1,Switch,4\n")

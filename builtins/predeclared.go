@@ -25,7 +25,7 @@ import (
 // functions returns all functions that are global names of scripts.
 func functions() []*lang.Builtin {
 	return []*lang.Builtin{
-		&topology.Discover, &topology.LoadFabric, &history.Load, &topology.CompareCabling, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs, &routing.LoadTenants,
+		&topology.Discover, &topology.LoadFabric, &history.Load, &topology.CompareCabling, &routing.LoadRoutes, &routing.GetRoutes, &routing.LoadJobs, &routing.LoadMeasurements, &routing.LoadTenants,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,
@@ -81,7 +81,7 @@ func expectModule() *starlarkstruct.Module {
 func init() {
 	topology.SimType.AddMethods(&script.ScenarioPlay, &script.ScenarioActions)
 	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &datagrams.InventoryMethod, &routing.ReadHopsMethod, &routing.HostGroupsMethod, &audits.MatrixMethod, &remedies.ImpactMethod, &routing.IsolationMethod)
-	routing.RoutesType.AddMethods(&routing.JobTrafficMethod, &routing.JobMatrixMethod)
+	routing.RoutesType.AddMethods(&routing.JobTrafficMethod, &routing.JobMatrixMethod, &routing.SuspectsMethod, &routing.NextPairsMethod)
 }
 
 // predeclared returns the global names of a session. The simulated fabric gets its clock.

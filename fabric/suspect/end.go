@@ -151,7 +151,7 @@ func (e *ends) rail(t int) int {
 // flow is the traffic from one port to another.
 type flow struct{ from, to end }
 
-// flows returns the flows of a measurement, or why there are none.
+// flows returns the flows of a measurement, or the reason why it has no flow.
 func (e *ends) flows(m *Measurement) (list []flow, unknown []string, reason string) {
 	names := m.Group
 	if names == nil {

@@ -11,7 +11,10 @@ import (
 )
 
 // factors are the rates of a slow part that are weighed, relative to the normal one.
-var factors = []float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05}
+var factors = [...]float64{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05}
+
+// factorRange is the range of the logarithms of factors.
+const factorRange = 3
 
 // levels are the quantiles of a class that its normal rate is tried at: the median; and more
 // where many measurements are far above it, as when a fault slows down most of them.
@@ -23,11 +26,12 @@ const hopeless = 25
 
 const (
 	freedom  = 4    // degrees of the distribution of deviations
+	wild     = -5   // logarithm of how rare measurements are that went wrong: they may have any rate
 	leastDev = 0.01 // relative: rates are not more exact
 	priorDev = 0.05 // expected deviation, as by priorRuns measurements
 	priorRun = 4
 	odds     = 1   // of a fault, before any measurement
-	moreOdds = 0.1 // of one more
+	moreOdds = 0.5 // of one more
 )
 
 // Find judges what the measurements of list show about the network of r.
@@ -93,10 +97,11 @@ type state struct {
 func (m *model) start(level float64) *state {
 	s := &state{model: m, pred: make([]float64, len(m.value)), base: make([]float64, len(m.each))}
 	s.rebase(level)
-	for no := range s.value {
-		s.memory[no] = s.deviation(no, 0)
+	x := s.memory[:0]
+	for _, no := range s.judged {
+		x = append(x, s.deviation(int(no), 0))
 	}
-	s.wide = quantile(s.memory[:len(s.value)], 0.9) > 2*s.sigma
+	s.wide = quantile(x, 0.9) > 2*s.sigma
 	return s
 }
 
@@ -109,13 +114,13 @@ func (s *state) rebase(level float64) {
 		}
 		s.base[c] = quantile(x, level)
 	}
-	x := s.memory[:len(s.value)]
-	for no := range x {
-		x[no] = s.deviation(no, s.pred[no])
+	x := s.memory[:0]
+	for _, no := range s.judged {
+		x = append(x, s.deviation(int(no), s.pred[no]))
 	}
 	middle := quantile(x, 0.5)
-	for no := range x {
-		x[no] = math.Abs(x[no] - middle)
+	for i := range x {
+		x[i] = math.Abs(x[i] - middle)
 	}
 	n := float64(len(x))
 	dev := 1.4826 * quantile(x, 0.5) // of a normal distribution
@@ -127,17 +132,18 @@ func (s *state) deviation(no int, pred float64) float64 {
 	return s.value[no] - s.base[s.class[no]] - pred
 }
 
-// likelihood returns the logarithm of that of a deviation, but for a constant.
+// likelihood returns the logarithm of that of a deviation, but for a constant. It has a lower
+// bound, so that one measurement alone is no proof.
 func (s *state) likelihood(deviation float64) float64 {
 	x := deviation / s.sigma
-	return -(freedom + 1) / 2. * math.Log1p(x*x/freedom)
+	return max(-(freedom+1)/2.*math.Log1p(x*x/freedom), wild)
 }
 
 // total returns the logarithm of the probability of the state.
 func (s *state) total() float64 {
-	sum := -float64(len(s.value)) * math.Log(s.sigma)
-	for no := range s.value {
-		sum += s.likelihood(s.deviation(no, s.pred[no]))
+	sum := -float64(len(s.judged)) * math.Log(s.sigma)
+	for _, no := range s.judged {
+		sum += s.likelihood(s.deviation(int(no), s.pred[no]))
 	}
 	for _, f := range s.faults {
 		sum += math.Log(s.hyps[f.h].prior * moreOdds / float64(len(factors)))
@@ -250,23 +256,14 @@ func (s *state) judge(i int) (posterior, error) {
 }
 
 // evidence returns the logarithm of the Bayes factor of a hypothesis with these entries, over
-// all factors, and the most likely factor.
+// all factors, and the most likely factor. The average over factors is that over a grid or,
+// where the peak lies between its points, the peak by its width (Laplace's method).
 func (s *state) evidence(list []entry, now []float64) (log, factor float64) {
-	var gains [32]float64
+	var gains [len(factors)]float64
 	best, tried := 0, 0
 	for i, f := range factors {
 		tried++
-		whole := math.Log(f)
-		for k := range list {
-			e := &list[k]
-			slow := whole
-			if e.weight < 1 || e.part < 1 {
-				slow = e.slowdown(f)
-			}
-			if slow < s.pred[e.m] {
-				gains[i] += s.likelihood(s.deviation(int(e.m), slow)) - now[e.m]
-			}
-		}
+		gains[i] = s.gain(list, now, f)
 		if gains[i] > gains[best] {
 			best = i
 		} else if gains[i] < gains[best]-hopeless {
@@ -277,12 +274,57 @@ func (s *state) evidence(list []entry, now []float64) (log, factor float64) {
 	for i := range tried {
 		sum += math.Exp(gains[i] - gains[best])
 	}
-	return gains[best] + math.Log(sum/float64(len(factors))), factors[best]
+	log, factor = gains[best]+math.Log(sum/float64(len(factors))), factors[best]
+	implied := s.implied(list)
+	if len(implied) == 0 {
+		return log, factor
+	}
+	width := 2.5 * s.sigma / math.Sqrt(float64(len(implied))) // sqrt(2*pi) deviations of the mean
+	for _, q := range []float64{0.25, 0.5, 0.75} {
+		f := quantile(implied, q)
+		if peak := s.gain(list, now, f) + math.Log(min(width/factorRange, 1)); peak > log {
+			log, factor = peak, f
+		}
+	}
+	return log, factor
+}
+
+// gain returns how much more likely the entries are if the part is slow by a factor.
+func (s *state) gain(list []entry, now []float64, f float64) (sum float64) {
+	whole := math.Log(f)
+	for k := range list {
+		e := &list[k]
+		slow := whole
+		if e.weight < 1 || e.part < 1 {
+			slow = e.slowdown(f)
+		}
+		if slow < s.pred[e.m] {
+			sum += s.likelihood(s.deviation(int(e.m), slow)) - now[e.m]
+		}
+	}
+	return sum
+}
+
+// implied returns the factors that explain each slow measurement exactly.
+func (s *state) implied(list []entry) (found []float64) {
+	for k := range list {
+		e := &list[k]
+		d := s.deviation(int(e.m), 0)
+		if d > s.pred[e.m]-2*s.sigma {
+			continue
+		}
+		f := 0.0
+		if rate := 1 - (1-math.Exp(d))/float64(e.part); rate > 0 {
+			f = float64(e.weight) / (1/rate - 1 + float64(e.weight))
+		}
+		found = append(found, min(max(f, factors[len(factors)-1]), factors[0]))
+	}
+	return found
 }
 
 // refine returns the most likely factor near one of factors.
 func (s *state) refine(h int, factor float64) float64 {
-	low, high := max(factor-0.1, 0.02), min(factor+0.1, 0.99)
+	low, high := max(0.8*factor, 0.02), min(1.25*factor, 0.99)
 	gain := func(f float64) (sum float64) {
 		for _, e := range s.hyps[h].entries {
 			sum += s.likelihood(s.deviation(int(e.m), min(e.slowdown(f), s.pred[e.m])))
@@ -314,10 +356,10 @@ func largest(list []float64) (at int) {
 func (s *state) report(res *Result) {
 	res.Noise = s.sigma
 	limit := s.slowLimit()
-	for no := range s.value {
-		if s.deviation(no, 0) < limit {
+	for _, no := range s.judged {
+		if s.deviation(int(no), 0) < limit {
 			res.Slow++
-			if s.deviation(no, s.pred[no]) < limit {
+			if s.deviation(int(no), s.pred[no]) < limit {
 				res.Unexplained++
 			}
 		}

@@ -151,10 +151,10 @@ func TestFindInputs(t *testing.T) {
 		{From: "node-0001", To: "NODE-0002.example.org", Value: 1}, {From: lid(1), To: guid, Value: 1}, {From: "node-0001 HCA-1/1", To: "node-0004 HCA-1", Value: 1},
 		{From: "node-0001", To: "nix", Value: 1}, {From: "leaf-1", To: "nix", Value: 1}, {From: "0xffff", To: "0", Value: 1},
 		{From: "node-0001", To: "node-0001", Value: 1}, {From: "node-0001", To: "node-0002", State: Empty}, {From: "node-0001", To: "node-0002", State: Failed},
-		{From: "node-0001", To: "node-0002", Value: 1, Rail: 2},
+		{From: "node-0001", To: "node-0002", Value: 1, Rail: 2}, {From: "node-0001", To: "node-0002", Value: 1, Class: "another"},
 	}
 	res := found(t, r, list)
-	if res.Read != 10 || res.Used != 4 || res.Empty != 1 || res.Failed != 1 || len(res.Faults) != 0 {
+	if res.Read != 11 || res.Alone != 1 || res.Used != 4 || res.Empty != 1 || res.Failed != 1 || len(res.Faults) != 0 {
 		t.Errorf("%+v", res)
 	}
 	if diff := cmp.Diff([]string{"nix", "leaf-1", "0xffff", "0"}, res.Unknown); diff != "" {
@@ -314,7 +314,7 @@ func TestNext(t *testing.T) {
 	r := simulated(t, "fattree:k=8,levels=3", false)
 	g := r.Graph()
 	planned, random, right := 0, 0, 0
-	const trials, most = 6, 400
+	const trials, most = 4, 200
 	for k := range trials {
 		for _, plan := range []bool{true, false} {
 			x := newTrial(r, 1, 0.05, false, 0, uint64(k))
@@ -346,7 +346,7 @@ func TestNext(t *testing.T) {
 			for len(x.list) < most {
 				res := found(t, r, x.list)
 				if len(res.Faults) > 0 && res.Faults[0].Candidates[0].Probability > 0.95 {
-					right += routingtest.Count(slices.Contains(ranked(res.Faults[0].Candidates)[0], linkOf(e)))
+					right += routingtest.Count(plan && slices.Contains(ranked(res.Faults[0].Candidates)[0], linkOf(e)))
 					break
 				}
 				pairs, _, err := Next(t.Context(), r, x.list, 6, PlanOptions{})
@@ -371,7 +371,7 @@ func TestNext(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d cases: %d planned measurements, %d random ones; %d of %d right", trials, planned, random, right, 2*trials)
+	t.Logf("%d cases: %d planned measurements, %d random ones; %d right", trials, planned, random, right)
 	if 3*planned > random || right < trials {
 		t.Errorf("%d planned measurements, %d random ones; %d right", planned, random, right)
 	}

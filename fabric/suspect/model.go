@@ -16,8 +16,9 @@ import (
 // each other one have many.
 const maxFlows = 1 << 22
 
-// leastWeight is the part of the packets below which what they cross is not judged: even a
-// part at half speed changes the measurement less than measurements differ.
+// leastWeight is the least part of the packets of a measurement that counts. A part of the
+// network that fewer packets cross, even at half speed, changes the measurement by less than
+// measurements differ.
 const leastWeight = 0.02
 
 // entry is that a measurement crosses something: by part of its flows, the packets of which
@@ -51,6 +52,7 @@ type model struct {
 	flows  [][]flow  // by measurement
 	value  []float64 // logarithms of rates, without the load that a round itself makes
 	class  []int32
+	judged []int32   // the measurements with enough others in their class
 	each   [][]int32 // measurements by class
 	cross  [][]entry // by number of crossing
 	hyps   []hypothesis
@@ -169,10 +171,39 @@ func newModel(ctx context.Context, r *routes.Routes, list []Measurement) (*model
 		}
 	}
 	rounds.settle()
-	res.Used, res.Adaptive = len(m.value), m.tracer.choices
+	m.leaveOutAlone(res)
+	res.Used, res.Adaptive = len(m.judged), m.tracer.choices
 	m.memory = make([]float64, len(m.value))
 	m.addHypotheses()
 	return m, res, nil
+}
+
+// leastClass is the number of measurements that a class needs: of fewer, the normal rate is
+// unknown.
+const leastClass = 3
+
+// leaveOutAlone leaves out the measurements of small classes.
+func (m *model) leaveOutAlone(res *Result) {
+	for c, list := range m.each {
+		if len(list) < leastClass {
+			res.Alone += len(list)
+			m.each[c] = nil
+		}
+	}
+	for no := range m.value {
+		if m.each[m.class[no]] != nil {
+			m.judged = append(m.judged, int32(no))
+		}
+	}
+	if res.Alone == 0 {
+		return
+	}
+	for id, list := range m.cross {
+		list = slices.DeleteFunc(list, func(e entry) bool { return m.each[m.class[e.m]] == nil })
+		if m.cross[id] = list; len(list) == 0 {
+			m.cross[id] = nil
+		}
+	}
 }
 
 // name returns what a measurement is called in notes.

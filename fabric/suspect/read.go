@@ -135,7 +135,7 @@ type header struct {
 	time   bool
 }
 
-// parseHeader reads a header; nil: it is none.
+// parseHeader reads a header; nil: the row is not a header.
 func parseHeader(row []string) *header {
 	h := &header{at: map[string]int{}, value: -1}
 	for i, word := range row {

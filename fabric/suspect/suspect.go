@@ -8,9 +8,9 @@
 // class. A hypothesis is a part of the network that is slow by a factor. A measurement whose
 // packets cross it with weight w (1: all of them; less where switches choose, or a port has
 // several LIDs) then runs at 1/(1+w(1/factor-1)) of its rate: time adds up. The deviations
-// have Student's t distribution with 4 degrees of freedom, so that a few wild measurements
-// decide nothing (Lange, Little and Taylor, "Robust statistical modeling using the t
-// distribution", 1989); their scale is estimated from the data. The evidence for a hypothesis
+// have Student's t distribution with 4 degrees of freedom (Lange, Little and Taylor, "Robust
+// statistical modeling using the t distribution", 1989), whose scale is estimated from the data,
+// and one of 150 measurements may have any rate: a few wild ones decide nothing. The evidence for a hypothesis
 // is averaged over factors and compared with that for no fault (Kass and Raftery, "Bayes
 // factors", 1995). Several faults are added greedily, and each is then judged again beside the
 // others, as Flock does (Harsh et al., arXiv 2305.03348).
@@ -90,7 +90,7 @@ func (p *Part) Name() string {
 // Candidate is a part that may be a fault.
 type Candidate struct {
 	Part
-	// Probability is that of this part among all candidates for the same fault.
+	// Probability is that of this part, or of one of Same, among all candidates for the fault.
 	Probability float64
 	Factor      float64 // the most likely rate, relative to a part without a fault
 	Crossed     int     // measurements that cross it
@@ -108,6 +108,7 @@ type Fault struct {
 type Result struct {
 	Read, Used    int
 	Empty, Failed int
+	Alone         int      // those with fewer than two others of their class: their normal rate is unknown
 	Unknown       []string // ends that are not in the network, each once
 	NotRouted     []string // "A to B: reason" of measurements whose packets do not arrive
 	Noise         float64  // relative deviation of a measurement

@@ -45,7 +45,7 @@ func report(t *testing.T, status int, words ...string) (rows []map[string]any) {
 
 // testReports runs each report once beside the tool of its name.
 func testReports(t *testing.T, s *subnet) {
-	done := map[string]bool{"congestion": true, "inventory": true, "jobs": true, "keys": true, "impact": true, "ibdiagnet": true} // which no tool has; the last reads files
+	done := map[string]bool{"congestion": true, "inventory": true, "jobs": true, "suspects": true, "keys": true, "impact": true, "ibdiagnet": true} // which no tool has; the last reads files
 	report := func(t *testing.T, status int, words ...string) []map[string]any {
 		done[words[0]] = true
 		return report(t, status, words...)
