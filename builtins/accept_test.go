@@ -36,6 +36,7 @@ var acceptFaults = map[string]struct {
 	"firmware":     {`[sim.firmware(sw, "1.2.3", psid = "X") for sw in discover().switches]; sim.firmware(LEAF, "1.2.4", psid = "X")`, []string{"firmware"}},
 	"uplinks":      {`sim.unlink(UP)`, []string{"uplinks"}},
 	"sm":           {`sim.second_sm(NODE, state = "master")`, []string{"sm"}},
+	"standby":      {`sim.second_sm("node-0008 HCA-1", on = False)`, []string{"sm"}},
 	"transceivers": {`sim.temperature(LEAF, 95)`, []string{"transceivers"}},
 	"supplies":     {`[sim.supply(sw, 1, True) for sw in discover().switches]; sim.supply(LEAF, 1, False)`, []string{"supplies"}},
 	"shield":       {`sim.ar_fault(LEAF, "off")`, []string{"shield"}},
@@ -49,6 +50,7 @@ func accepted(t *testing.T, seed uint64, code string) (result *judgement.Result)
 	leaf, up, host := 1+r.IntN(8), 5+r.IntN(4), 1+r.IntN(4)
 	vars := fmt.Sprintf("LEAF = \"leaf-%d\"; UP = \"leaf-%d/%d\"; HOST = \"leaf-%d/%d\"; NODE = discover().node(LEAF).ports[%d].peer.node.name\n", leaf, leaf, up, leaf, host, host)
 	onSim(t, "fattree:k=8,ar=updn", nil, func(t *testing.T, f *fixture) {
+		standby(t, f)
 		p, err := accept.Load(context.Background(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
 		if err != nil {
 			t.Fatal(err)
@@ -66,6 +68,14 @@ func accepted(t *testing.T, seed uint64, code string) (result *judgement.Result)
 		}
 	})
 	return result
+}
+
+// standby starts a standby subnet manager, which nvidia-bringup requires.
+func standby(t *testing.T, f *fixture) {
+	t.Helper()
+	if _, failed, _ := f.run(`sim.second_sm("node-0008 HCA-1")`); failed != "" {
+		t.Fatal(failed)
+	}
 }
 
 // failing are the items that fail, or that were watched for less than all of the time.
@@ -110,6 +120,7 @@ func TestAcceptPlan(t *testing.T) {
 		{`sim.unlink("leaf-2/6")`, []string{"topology", "uplinks"}},
 	} {
 		onSim(t, "fattree:k=8", nil, func(t *testing.T, f *fixture) {
+			standby(t, f)
 			plan, failed, _ := f.run(`print(discover().dump("cables"))`)
 			write(t, f.fs, "/work/plan.csv", plan)
 			if failed == "" {
@@ -223,6 +234,7 @@ func TestAcceptReads(t *testing.T) {
 			x := &counting{attr: test.attr, lose: lose}
 			wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
 			onSimWith(t, spec, nil, wrap, nil, func(t *testing.T, f *fixture) {
+				standby(t, f)
 				p, err := accept.Load(t.Context(), f.Interpreter, "nvidia-bringup", help.AuditsOf())
 				if err != nil {
 					t.Fatal(err)

@@ -159,12 +159,16 @@ func judged(item *Item, report *audit.Report, plan bool) (done bool, why string)
 	lacking := map[string][]string{} // checks, by what they lacked
 	var lacks []string
 	for _, check := range item.Checks {
-		if slices.Contains(report.Judged, check) {
-			continue
-		}
+		// Several audits may have a check, by different attributes: all those of the item must have done it.
+		i := slices.IndexFunc(report.Unjudged, func(u audit.Unjudged) bool {
+			return u.Check == check && slices.Contains(item.Audits, u.Audit)
+		})
 		lacked := "the audit did not judge it"
-		if i := slices.IndexFunc(report.Unjudged, func(u audit.Unjudged) bool { return u.Check == check }); i >= 0 {
+		switch {
+		case i >= 0:
 			lacked = report.Unjudged[i].Lacked
+		case slices.Contains(report.Judged, check):
+			continue
 		}
 		if lacking[lacked] == nil {
 			lacks = append(lacks, lacked)

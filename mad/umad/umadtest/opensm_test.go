@@ -44,6 +44,7 @@ func TestKernelOpenSM(t *testing.T) {
 		{"whole tables", testWholeTables},
 		{"reports", testReports},
 		{"audits", testAudits},
+		{"accept", testAccept},
 		{"audit host", testAuditHost},
 		{"at once", testAtOnce},
 		{"change", testChange},

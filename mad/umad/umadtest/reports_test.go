@@ -179,3 +179,34 @@ findings  none
 	}
 	is(t, "audit host", string(out), want)
 }
+
+// testAccept judges the fabric by the shipped profiles: what OpenSM and the agents show passes, and what no
+// device answers is not judged, with the reason. OpenSM is alone, which the item of subnet managers does not
+// accept.
+func testAccept(t *testing.T, s *subnet) {
+	for profile, want := range map[string]map[string]string{
+		"nvidia-bringup": {
+			"uplinks": "pass", "hosts": "pass", "sm": "fail", "identities": "pass", "link-state": "pass", "link-rate": "pass",
+			"topology": "not judged", "routing": "not judged", "firmware": "not judged", "software": "not judged", "sm-log": "not judged", "ber": "not judged", "link-downs": "not judged",
+			"counters": "not judged", "transceivers": "not judged", "supplies": "not judged", "shield": "not judged", "performance": "not judged",
+		},
+		"site": {"complete": "not judged", "links": "pass", "manager": "fail", "stable": "not judged"},
+	} {
+		var a struct {
+			Items []struct {
+				Item, Outcome, Reason string
+				Findings              []struct{ ID string }
+			}
+		}
+		out := command(t, 3, "-o", "json", "accept", profile)
+		if err := json.Unmarshal([]byte(out), &a); err != nil || len(a.Items) != len(want) {
+			t.Errorf("%s: %v, %d items in %s", profile, err, len(a.Items), out)
+			continue
+		}
+		for _, i := range a.Items {
+			if i.Outcome != want[i.Item] || i.Outcome == "not judged" && i.Reason == "" || (i.Outcome == "fail") != (len(i.Findings) > 0) {
+				t.Errorf("%s: %+v, want %s", profile, i, want[i.Item])
+			}
+		}
+	}
+}
