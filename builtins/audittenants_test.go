@@ -1,10 +1,14 @@
 package builtins
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/changes"
+	"fabsh/builtins/program"
+	"fabsh/fabric/tenant"
 )
 
 // tenantsFile are two tenants and a service for both.
@@ -79,6 +83,80 @@ func TestAuditTenants(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestAuditVirtualTenants: that P_Keys of virtual ports cannot be read is stated.
+func TestAuditVirtualTenants(t *testing.T) {
+	for spec, want := range map[string]string{"fattree:k=4,levels=2": "", "fattree:k=4,levels=2,vports=1": "virtual ports' P_Keys: 4 virtual ports at ports of tenants, and the layout of their tables is not public"} {
+		onSim(t, spec, nil, func(t *testing.T, f *fixture) {
+			write(t, f.fs, "/work/tenants.csv", "tenant,hosts\nred,node-[0001-0002]\nblue,node-[0003-0004]\n")
+			got := ""
+			for _, u := range audited(t, f, audits.RunOptions{Once: true}, "tenants", "--tenants=tenants.csv").UnjudgedChecks() {
+				if slices.Contains(u.Checks, "tenant.keys") {
+					got = u.Lacked
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q", spec, got, want)
+			}
+		})
+	}
+}
+
+// TestPlanTenants: a plan that joins tenants is refused, or states it where that is allowed; others
+// are made.
+func TestPlanTenants(t *testing.T) {
+	const joins = `set_pkeys(port("node-0003"), {5: 0x8013}); set_pkeys(port("node-0003").peer, {5: 0x8013})`
+	const reason = "red can reach blue: key 0x8013 at node-0003 HCA-1/1, index 5, and key 0x8013 at node-0005 HCA-1/1, index 1"
+	for name, test := range map[string]struct {
+		code         string
+		judged, okay bool // with --tenants, with --allow-tenants
+		want         string
+		noted        string
+	}{
+		"joins":       {joins, true, false, "the plan joins tenants: " + reason, ""},
+		"allowed":     {joins, true, true, "", "the plan joins tenants, which --allow-tenants allows: " + reason},
+		"not judged":  {joins, false, false, "", ""},
+		"only a host": {`set_pkeys(port("node-0003"), {5: 0x8013})`, true, false, "", ""}, // its switch port drops these packets
+		"taken away":  {`set_pkeys(port("node-0003"), {1: None})`, true, false, "", ""},
+		"unchecked":   {`set_pkeys(port("node-0003"), {5: 0x8013}); smp_set("PortInfo", port("node-0003").peer, partition_enforcement_inbound = False, partition_enforcement_outbound = False)`, true, false, "the plan joins tenants: " + reason, ""},
+	} {
+		onSim(t, "", nil, func(t *testing.T, f *fixture) {
+			if _, explained, status := f.run(isolate); status != 0 {
+				t.Fatal(explained)
+			}
+			o := changes.ProofOptions{AllowTenants: test.okay}
+			if test.judged {
+				file, err := tenant.Read(strings.NewReader(tenantsFile), "tenants.csv")
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Tenants = file
+			}
+			planning, err := changes.StartRecording(t.Context(), f.Runtime, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := program.RunCode(t.Context(), f.Interpreter, "m.star", "f = discover(); port = lambda name: f.node(name + \" HCA-1\").ports[1]; "+test.code); err != nil {
+				t.Fatalf("%s: %s", name, f.Explain(err))
+			}
+			p, err := planning.Finish(changes.WithProof(t.Context(), f.Runtime, o), "m.star")
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%s: %v, want %q", name, err, test.want)
+			}
+			noted := ""
+			if p != nil {
+				for _, note := range p.Report.NotJudged {
+					if strings.Contains(note, "tenants") {
+						noted = note
+					}
+				}
+			}
+			if !strings.HasPrefix(noted, test.noted) || (noted != "") != (test.noted != "") {
+				t.Errorf("%s: noted %q, want %q", name, noted, test.noted)
+			}
 		})
 	}
 }

@@ -242,6 +242,68 @@ error     pkey.file:fabric  fabric: has P_Key 0x7fff (Default) as a limited memb
 	}
 }
 
+// TestTenantsUnderOpenSM: what OpenSM makes of a partitions.conf isolates its partitions as tenants;
+// another file differs from it.
+func TestTenantsUnderOpenSM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	file, other := filepath.Join(dir, "partitions.conf"), filepath.Join(dir, "other.conf")
+	const text = `Default=0x7fff, ipoib : ALL=limited, SELF=full ;
+red=0x0012, defmember=full : 0x2c90300000011, 0x2c90300000021 ;
+blue=0x0013, ipoib : 0x2c90300000031=full, 0x2c90300000041=full ;
+`
+	for path, text := range map[string]string{file: text, other: strings.Replace(text, "blue=0x0013, ipoib : 0x2c90300000031=full", "blue=0x0014 : 0x2c90300000031=full", 1)} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.FixtureOptions{SM: "host-3-3", SMArgs: []string{"-s", "0"}, SMConf: "partition_config_file " + file, RMPP: true})
+	run := func(args ...string) string {
+		return outcome(on(t, f, append([]string{"-q", "--state", t.TempDir()}, args...)...))
+	}
+	got := run("verify", "--tenants", file) + run("audit", "tenants", "--tenants", file) + run("audit", "tenants", "--tenants", other)
+	want := `2 ordered pairs of 2 tenants: 2 isolated
+red cannot reach blue: no common key with a full member on any of 2 x 2 ports; both are limited members of 0x7fff
+blue cannot reach red: no common key with a full member on any of 2 x 2 ports; both are limited members of 0x7fff
+isolated except from full members of 0x7fff, which are of no tenant: host-3-3 HCA-1/1
+[exit status 0]
+fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
+audits    tenants
+coverage  9 of 12 checks; 100 % of 111 requests
+not judged  tenant.gmp (keys of management classes are read with --deep)
+not judged  tenant.traps (whether the subnet manager resists traps of tenants is in its options; give --opensm FILE)
+not judged  tenant.profile (no --profile was given)
+findings  1 error, 1 warning, 2 info
+
+error     tenant.mkey:fabric  fabric: no M_Key is set: any client can write the P_Key table: 10 ports, such as leaf-0/0, leaf-1/0, leaf-2/0
+warning   tenant.enforce:fabric  fabric: no switch port checks P_Keys in both directions in front of 4 ports of tenants, such as host-0-0 HCA-1/1, host-0-1 HCA-1/1, host-0-2 HCA-1/1 and 1 more: only their own adapters isolate them
+info      tenant.default:fabric  fabric: partition 0x7fff: tenants are isolated except from 1 full member of no tenant: host-3-3 HCA-1/1
+info      tenant.sm:fabric  fabric: IsSMdisabled is not set at 4 ports of tenants, such as host-0-0 HCA-1/1, host-0-1 HCA-1/1, host-0-2 HCA-1/1 and 1 more: a subnet manager could run there
+[exit status 1]
+fabric    22 nodes (6 switches, 16 CAs), 24 links, complete
+audits    tenants
+coverage  9 of 12 checks; 100 % of 111 requests
+not judged  tenant.gmp (keys of management classes are read with --deep)
+not judged  tenant.traps (whether the subnet manager resists traps of tenants is in its options; give --opensm FILE)
+not judged  tenant.profile (no --profile was given)
+findings  3 errors, 1 warning, 2 info
+
+error     tenant.keys:0x0002c90300000030/1  host-0-2 HCA-1/1: unlike those of tenant blue: missing P_Key 0x0014=full; other P_Keys: 0x0013=full
+error     tenant.keys:0x0002c90300000040/1  host-0-3 HCA-1/1: unlike those of tenant blue: missing P_Key 0x0014=full; other P_Keys: 0x0013=full
+error     tenant.mkey:fabric  fabric: no M_Key is set: any client can write the P_Key table: 10 ports, such as leaf-0/0, leaf-1/0, leaf-2/0
+warning   tenant.enforce:fabric  fabric: no switch port checks P_Keys in both directions in front of 4 ports of tenants, such as host-0-0 HCA-1/1, host-0-1 HCA-1/1, host-0-2 HCA-1/1 and 1 more: only their own adapters isolate them
+info      tenant.default:fabric  fabric: partition 0x7fff: tenants are isolated except from 1 full member of no tenant: host-3-3 HCA-1/1
+info      tenant.sm:fabric  fabric: IsSMdisabled is not set at 4 ports of tenants, such as host-0-0 HCA-1/1, host-0-1 HCA-1/1, host-0-2 HCA-1/1 and 1 more: a subnet manager could run there
+[exit status 1]
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestAuditOutage: a run that finds less than half of the switches of earlier runs reports what
 // is missing, and a finding that compares with those runs is acknowledged with its count. That
 // there is no such finding is printed only if its check was done.
