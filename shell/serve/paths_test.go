@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fabsh/fabric"
@@ -208,7 +211,9 @@ func TestWantsTables(t *testing.T) {
 
 // TestCompute: one computation runs at a time, is kept, and a page does not wait for it longer than it
 // wants; too many are refused, and a panic is an error.
-func TestCompute(t *testing.T) {
+func TestCompute(t *testing.T) { synctest.Test(t, testCompute) }
+
+func testCompute(t *testing.T) {
 	var w work
 	var running, most atomic.Int32
 	release := make(chan struct{})
@@ -226,6 +231,7 @@ func TestCompute(t *testing.T) {
 	if _, err := compute(t.Context(), &w, workKey{nil, "more"}, 0, f); err != errBusy {
 		t.Errorf("%v, want %v", err, errBusy)
 	}
+	synctest.Wait()
 	close(release)
 	for i := range maxPending {
 		if n, err := compute(t.Context(), &w, workKey{nil, fmt.Sprint(i)}, time.Minute, f); n != 7 || err != nil {
@@ -267,6 +273,16 @@ func TestUse(t *testing.T) {
 	page := w.Body.String()
 	if got := text(page); !strings.Contains(got, "routes of pairs of hosts") || !strings.Contains(page, `href="/paths?from=`) || !strings.Contains(page, `href="/paths?without=leaf-1%2F`) || !strings.Contains(got, "report impact") {
 		t.Errorf("%s", got)
+	}
+	pairs := regexp.MustCompile(`href="(/paths\?from=[^"]*)"`).FindAllStringSubmatch(page, -1)
+	for _, m := range pairs {
+		got := text(ask(t, s, "GET", html.UnescapeString(m[1]), "").Body.String())
+		if !strings.Contains(got, up.Name()+" → "+up.Peer().Name()) && !strings.Contains(got, up.Peer().Name()+" → "+up.Name()) {
+			t.Errorf("%s does not cross %s: %s", m[1], up.Name(), got)
+		}
+	}
+	if len(pairs) == 0 || len(pairs) > maxPairs {
+		t.Errorf("%d pairs", len(pairs))
 	}
 	w = ask(t, s, "GET", "/evidence/"+portKey(up), "")
 	if kind := w.Header().Get("Content-Disposition"); w.Code != 200 || !strings.HasPrefix(kind, `attachment; filename="evidence-leaf-1-`) {
@@ -336,6 +352,9 @@ func TestAPI(t *testing.T) {
 		x := get(address, 200)
 		for _, n := range x.Items {
 			seen[n.Name] = true
+		}
+		if len(x.Items) > 5 {
+			t.Errorf("%d items, want at most 5", len(x.Items))
 		}
 		address = x.Next
 	}
