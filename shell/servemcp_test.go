@@ -4,10 +4,54 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// TestServeSends: no request of a page, of the API or of an agent sends a datagram: with and without them,
+// fabsh serve sends the same number.
+func TestServeSends(t *testing.T) {
+	sent := func(asks bool) (text string) {
+		x := startServe(t, []string{"-v", "--state", t.TempDir(), "-F", "sim:fattree:k=4,levels=2"}, "--every", "1h")
+		if asks {
+			for _, path := range []string{
+				"/now", "/map?order=racks", "/paths?from=node-0001&to=node-0007&without=leaf-1", "/link/leaf-1/1", "/node/leaf-1", "/time", "/changes", "/evidence/leaf-1/1", "/evidence/leaf-1",
+				"/api/path?from=node-0001&to=node-0007", "/api/impact?without=spine-1", "/api/links", "/api/findings", "/metrics",
+			} {
+				if body, status := x.page(t, path); status != 200 {
+					t.Errorf("%s: %d: %.500s", path, status, body)
+				}
+			}
+			r, err := http.NewRequest("POST", x.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"trace","arguments":{"from":"node-0001","to":"node-0007"}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			answer, err := x.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+		}
+		if err := x.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		for line := range x.log {
+			if rest, ok := strings.CutPrefix(line, "MADs: "); ok {
+				text, _, _ = strings.Cut(rest, ",")
+			}
+		}
+		x.Wait()
+		return text
+	}
+	with, without := sent(true), sent(false)
+	if with == "" || with != without {
+		t.Errorf("with requests: %q, without: %q", with, without)
+	}
+}
 
 // TestServeMCP: agents at /mcp read the last reading: tools without those that write, run scripts or read
 // files; requests of pages of other sites are refused, as are other methods.
