@@ -34,6 +34,7 @@ type pathsData struct {
 	Hops              []hopView
 	Lanes             bool // are known of some hops
 	Stations          []station
+	Choices           []choiceView
 	NoLoads           string
 	Effect            *effectView
 	Ask               []choice
@@ -266,7 +267,7 @@ func (s *Site) path(v *view, d *pathsData, t *Tables) error {
 		h.Mark = isNone
 		if now := samePort(v.moment.fabric, l.from); now != nil {
 			h.Mark = v.moment.stateOf(now)
-			h.State = map[mark]string{isFine: "up", isSeen: "acknowledged", isNone: "not known", isSlow: "slow or a warning", isDown: "not active or an error"}[h.Mark]
+			h.State = stateWords[h.Mark]
 			if now.Peer() == nil {
 				h.State = "no link now"
 			}
@@ -280,10 +281,11 @@ func (s *Site) path(v *view, d *pathsData, t *Tables) error {
 		fullest = max(fullest, h.Percent)
 		d.Hops = append(d.Hops, h)
 	}
+	d.Choices = v.choicesOf(p, loads)
 	d.stations(v, from, to, links)
 	d.verdict(p, from, to, worst, fullest, slowest)
 	d.Facts = append(d.Facts, fmt.Sprintf("LID %d to LID %d", g.Terminals()[p.From].LID, p.LID))
-	d.Facts = append(d.Facts, fmt.Sprintf("service level %d", p.SL))
+	d.Facts = append(d.Facts, fmt.Sprintf("for service level %d", p.SL))
 	if p.Steps != nil {
 		d.Facts = append(d.Facts, "switches choose among ports by load; the row is the static port")
 	}
@@ -385,7 +387,7 @@ func choicesAt(p *routes.Path, step int) string {
 	for i := range p.Steps[step] {
 		x := &p.Steps[step][i]
 		if n := x.Ports.Len(); n > 1 && most == "" {
-			most = fmt.Sprintf("%s of %s", plural.Count(n, "port", "ports"), nodeName(p.Graph().Switches()[x.Switch]))
+			most = fmt.Sprintf("ports %v of %s", x.Ports, nodeName(p.Graph().Switches()[x.Switch]))
 		}
 	}
 	if most != "" && switches > 1 {
@@ -393,6 +395,57 @@ func choicesAt(p *routes.Path, step int) string {
 	}
 	return most
 }
+
+// choiceView is a switch on a path that chooses among ports.
+type choiceView struct {
+	Switch choice
+	Ports  []hopView
+}
+
+// maxChoices limits the switches with choices that a page shows.
+const maxChoices = 4
+
+// choicesOf returns the switches on the static path that choose among ports, with the state and the load of
+// each port.
+func (v *view) choicesOf(p *routes.Path, loads []int64) (list []choiceView) {
+	g := p.Graph()
+	for _, h := range p.Hops {
+		for _, step := range p.Steps {
+			for i := range step {
+				x := &step[i]
+				if x.Switch != h.Switch || x.In != h.In || x.Ports.Len() < 2 || len(list) == maxChoices {
+					continue
+				}
+				n := g.Switches()[x.Switch]
+				c := choiceView{Switch: choice{Text: nodeName(n), URL: v.nodeURL(n)}}
+				for num := range x.Ports.All() {
+					out := n.Port(int(num))
+					if out == nil || out.Peer() == nil {
+						continue
+					}
+					row := hopView{From: choice{Text: out.Name()}, To: choice{Text: nodeName(out.Peer().Node())}, URL: v.linkURL(out), Percent: -1, Load: "not read", Errors: "not read", State: "not in the reading that is shown", Mark: isNone}
+					if num == h.Out {
+						row.Entry = "static"
+					}
+					if k := g.ChannelOf(out); k >= 0 && loads != nil {
+						row.Routes = number(int(loads[k]))
+					}
+					if now := samePort(v.moment.fabric, out); now != nil {
+						row.Mark = v.moment.stateOf(now)
+						row.State = stateWords[row.Mark]
+						v.figuresOfHop(&row, now)
+					}
+					c.Ports = append(c.Ports, row)
+				}
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// stateWords are the states of links in words.
+var stateWords = map[mark]string{isFine: "up", isSeen: "acknowledged", isNone: "not known", isSlow: "slow or a warning", isDown: "not active or an error"}
 
 // stations sets the picture of a path.
 func (d *pathsData) stations(v *view, from, to *fabric.Port, links []crossed) {

@@ -53,6 +53,20 @@ func TestServeSends(t *testing.T) {
 	}
 }
 
+// TestServeChoices: where adaptive routing is on, Paths has the ports that switches choose from; --routes keeps
+// the tables, so that an earlier time has paths.
+func TestServeChoices(t *testing.T) {
+	x := startServe(t, []string{"--state", t.TempDir(), "-F", "sim:fattree:k=4,levels=2,ar=updn,ar_with=free"}, "--every", "1s", "--routes")
+	const path = "/paths?from=node-0001&to=node-0007"
+	if body, status := x.page(t, path); status != 200 || !strings.Contains(body, "Choices at") || !strings.Contains(body, "chosen from ports 3-4 of leaf-1") {
+		t.Errorf("%d: %.3000s", status, body)
+	}
+	eventually(t, func() bool {
+		body, status := x.page(t, path+"&at=1s")
+		return status == 200 && strings.Contains(body, "over 4 links")
+	})
+}
+
 // TestServeMCP: agents at /mcp read the last reading: tools without those that write, run scripts or read
 // files; requests of pages of other sites are refused, as are other methods.
 func TestServeMCP(t *testing.T) {
