@@ -67,6 +67,16 @@ func TestServeChoices(t *testing.T) {
 	})
 }
 
+// TestServeFile: paths of a file, with its lanes.
+func TestServeFile(t *testing.T) {
+	dir := t.TempDir()
+	runFabshIn(t, "-F", "sim:fattree:k=4,levels=2", "snapshot", "--all", dir+"/all.fab")
+	x := startServe(t, []string{"--state", dir, "-F", "file:" + dir + "/all.fab"})
+	if body, status := x.page(t, "/paths?from=node-0001&to=node-0007"); status != 200 || !strings.Contains(body, "over 4 links") || !strings.Contains(body, `data-k="Lane">VL 0`) {
+		t.Errorf("%d: %.3000s", status, body)
+	}
+}
+
 // TestServeMCP: agents at /mcp read the last reading: tools without those that write, run scripts or read
 // files; requests of pages of other sites are refused, as are other methods.
 func TestServeMCP(t *testing.T) {

@@ -60,7 +60,7 @@ fabsh exporter, with its options; both use port 9315, so run one of them.
 For paths, the first cycle reads the forwarding tables, and those of adaptive routing where
 it is on: one datagram for 64 LIDs of each switch. They are read again when the fabric has
 changed, at least five cycles apart, and every 30th cycle; pages state their age. Virtual
-lanes are not read. Predictions run one at a time, and are kept until tables are read again.
+lanes are those of a file alone. Predictions run one at a time, and are kept until tables are read again.
 
 /api lists values as JSON for programs (fabsh help schemas): nodes, links, findings, path,
 impact, events. /mcp serves agents (Model Context Protocol, streamable HTTP) from the last

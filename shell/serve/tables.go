@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/builtins"
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/remedies"
 	"fabsh/builtins/topology"
@@ -156,7 +157,35 @@ func (s *Site) storedTables(ctx context.Context, m *moment) (*Tables, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.storedLanes(ctx, r); err != nil {
+		return nil, err
+	}
 	return &Tables{r, read}, nil
+}
+
+// maxTurns is of how many pairs of ports of switches lanes are taken from a file.
+const maxTurns = 500_000
+
+// storedLanes adds virtual lanes to the tables of a file, if it has all of them.
+func (s *Site) storedLanes(ctx context.Context, r *routes.Routes) error {
+	turns := 0
+	for _, n := range r.Graph().Switches() {
+		linked := len(portsOf(n))
+		turns += linked * linked
+	}
+	f := r.Graph().Fabric()
+	if len(f.Answers()) == 0 || turns > maxTurns {
+		return nil
+	}
+	session, err := s.offline(f)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if err := audits.ReadLanes(ctx, session.Runtime, r); err != nil {
+		r.SL2VL = nil // the file lacks some
+	}
+	return ctx.Err()
 }
 
 // offline opens a session on a fabric that was read: it reads no file and sends nothing.
