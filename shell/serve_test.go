@@ -20,10 +20,15 @@ import (
 // startServe starts fabsh serve at any port, and waits for its first result.
 func startServe(t testing.TB, flags []string, words ...string) *exporting {
 	t.Helper()
-	x := &exporting{log: make(chan string, 1000), client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
+	x := &exporting{log: make(chan string, 1000), client: startClient()}
 	x.launch(t, append(append(flags, "serve", "--listen", "127.0.0.1:0"), words...))
 	x.wait(t, "ready: ")
 	return x
+}
+
+// startClient returns a client of one process.
+func startClient() *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
 // page returns a page, and its status.

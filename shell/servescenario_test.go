@@ -204,4 +204,16 @@ func TestServeOpenSM(t *testing.T) {
 	x := startServe(t, []string{"--state", dir, "-F", "ibsim:" + name, "-C", "node-0007 HCA-1", "-t", "1s"}, "--every", "2s")
 	eventually(t, func() bool { _, status := x.page(t, "/now?at=1s"); return status == http.StatusOK })
 	watchMishaps(t, x, name, append(serveMishaps, mishap{name: "the manager dies", act: master.Kill, verdict: `3 nodes are gone`, event: `another subnet manager is master`, bad: true}))
+
+	// The subnet is named by its manager: a process that starts after the hand-over states where the history is.
+	if err := x.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for range x.log {
+	}
+	x.Wait()
+	x = startServe(t, []string{"--state", dir, "-F", "ibsim:" + name, "-C", "node-0007 HCA-1", "-t", "1s"}, "--every", "2s")
+	if page, _ := x.page(t, "/now"); !strings.Contains(page, "With --subnet NAME a hand-over does not begin another history.") {
+		t.Errorf("after the hand-over: %s", page)
+	}
 }

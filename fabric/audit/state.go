@@ -417,6 +417,21 @@ func RecordSubnet(dir string, s fabric.Subnet, complete bool) error {
 	})
 }
 
+// KeptBefore returns the directories below dir that belong to the switches of s under another name: that of
+// an earlier subnet manager, where the subnet has neither a name nor a prefix of its own.
+func KeptBefore(dir string, s fabric.Subnet) (folders []string) {
+	for _, path := range fabric.StateFiles(dir, filepath.Base(subnetFile(dir, s))) {
+		folder := filepath.Dir(path)
+		if folder == s.Folder(dir) {
+			continue
+		}
+		if recorded, err := readSubnet(path); err == nil && recorded != nil && len(recorded.Switches) > 0 && s.HasHalf(*recorded) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
 // readSubnet reads the file; nil: it does not exist.
 func readSubnet(path string) (*fabric.Subnet, error) {
 	text, err := readSmall(path)

@@ -318,6 +318,33 @@ func TestSubnetFile(t *testing.T) {
 	}
 }
 
+// TestKeptBefore: the directory under an earlier manager's name is found by the switches; others are not.
+func TestKeptBefore(t *testing.T) {
+	dir := t.TempDir()
+	of := func(sm mad.GUID, switches ...mad.GUID) fabric.Subnet {
+		return fabric.Subnet{Prefix: fabric.DefaultPrefix, SM: sm, Switches: switches}
+	}
+	before := of(1, 10, 20, 30)
+	for _, s := range []fabric.Subnet{before, of(3, 70, 80)} {
+		if err := os.Mkdir(s.Folder(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := RecordSubnet(dir, s, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		now  fabric.Subnet
+		want []string
+	}{
+		{before, nil}, {of(2, 10, 20), []string{before.Folder(dir)}}, {of(2, 10, 50, 60), nil}, {of(2), nil},
+	} {
+		if diff := cmp.Diff(c.want, KeptBefore(dir, c.now)); diff != "" {
+			t.Errorf("%v: -want +got\n%s", c.now, diff)
+		}
+	}
+}
+
 // FuzzSubnetFile: any bytes are a subnet or an error.
 func FuzzSubnetFile(f *testing.F) {
 	f.Add(subnetHeader + "prefix 0xfe80000000000000\nswitch 0x0002c90300100000\n")

@@ -451,9 +451,12 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 // Memory of a cycle by the ports whose counters it reads, measured at 70,000 ports with pages
 // in eight shards, and what it needs besides.
 const (
-	portMemory  = 1050      // bytes
-	ownMemory   = 32 << 20  // bytes
-	pagesMemory = 300 << 20 // bytes, for the pages of a fabric and of the past
+	portMemory = 1050     // bytes
+	ownMemory  = 32 << 20 // bytes
+	// For the last fabric and counters of a history, whose cycle is measured at 11,664 hosts: without it the collector
+	// takes four times the processor time of all else.
+	historyMemory = 200 << 20 // bytes
+	pagesMemory   = 300 << 20 // bytes, for the pages of a fabric and of the past, and the history
 )
 
 // limitMemory makes the collector work harder beyond what the next cycle should need: the
@@ -464,8 +467,11 @@ func (r *fabricReader) limitMemory(ports int) {
 		r.memory = debug.SetMemoryLimit(-1)
 	}
 	limit := ownMemory + portMemory*int64(ports)
-	if r.pages != nil {
+	switch {
+	case r.pages != nil:
 		limit += pagesMemory
+	case r.history.file != "":
+		limit += historyMemory
 	}
 	debug.SetMemoryLimit(min(r.memory, limit))
 	debug.FreeOSMemory()

@@ -174,7 +174,8 @@ type serving struct {
 
 	path    atomic.Pointer[string] // of the history; nil: not known yet
 	subnet  *fabric.Subnet         // of the last cycle
-	last    time.Time              // when it ended
+	began   time.Time              // when the first one ended
+	last    clockReading           // when the last one ended
 	stateAt atomic.Pointer[ackPlace]
 	once    exporter.Result // of a fabric that is not live
 }
@@ -289,16 +290,27 @@ func (x *serving) history(ctx context.Context) (*history.Store, error) {
 	return history.Open(ctx, *path)
 }
 
+// clockReading is a time by the clock of the host, which can be set, and by one that cannot.
+type clockReading struct {
+	wall    time.Time
+	running time.Duration
+}
+
+// clock notes that the clock of the host was set back since the last cycle.
+func (x *serving) clock(now clockReading) {
+	if back := now.running - x.last.running - now.wall.Sub(x.last.wall); !x.last.wall.IsZero() && back > 2*time.Second {
+		x.site.Note("clock", fmt.Sprintf("The clock of this host was set back by %v: times of before and after overlap.", back.Round(time.Second)))
+	}
+	x.last = now
+}
+
 // after takes the report of a cycle, before its rates are forgotten.
 func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory) {
 	now := time.Now()
-	if !x.last.IsZero() {
-		// The difference of the readings of two clocks: one of them is not set.
-		if back := now.Sub(x.last) - now.Round(0).Sub(x.last.Round(0)); back > 2*time.Second {
-			x.site.Note("clock", fmt.Sprintf("The clock of this host was set back by %v: times of before and after overlap.", back.Round(time.Second)))
-		}
+	if x.began.IsZero() {
+		x.began = now
 	}
-	x.last = now
+	x.clock(clockReading{now.Round(0), now.Sub(x.began)})
 	if r.Model != nil {
 		subnet := fabric.SubnetOf(r.Model, x.options.subnet)
 		if x.subnet != nil && !subnet.Is(*x.subnet) {
@@ -308,6 +320,11 @@ func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory)
 			x.site.ForgetTables()
 			if err := x.site.Close(); err != nil {
 				h.log("history: " + err.Error())
+			}
+		}
+		if x.subnet == nil && s.StateDir != "" && x.options.subnet == "" {
+			if before := audit.KeptBefore(s.StateDir, subnet); len(before) > 0 {
+				x.site.Note("named", fmt.Sprintf("Earlier history and acknowledgements of these switches are in %s, and not shown here: this subnet is named %s. With --subnet NAME a hand-over does not begin another history.", strings.Join(before[:min(len(before), 3)], ", "), subnet.Key()))
 			}
 		}
 		x.subnet = &subnet

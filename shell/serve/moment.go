@@ -236,7 +236,7 @@ func (m *moment) mark(f *audit.Finding, ack *audit.Ack) {
 	}
 }
 
-// lost returns the ports of a node that have no link, but a finding: what was there is not known, or gone.
+// lost returns the ports of a node that have no link, but a finding: the other end is unknown or gone.
 func (m *moment) lost(n *fabric.Node) (list []*fabric.Port) {
 	for p := range n.Ports() {
 		if p.Peer() == nil && !p.PeerUnknown() && m.lone[endOf(p)] > isFine {

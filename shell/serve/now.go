@@ -68,10 +68,7 @@ func (s *Site) now(v *view) error {
 		return nil
 	}
 	d.Line, d.NoLine = s.line(v, end.Add(-day), end)
-	downs, gone := m.lostBefore(d.Line)
-	if d.Line != nil {
-		downs, gone = downs+d.Line.down, gone+d.Line.gone
-	}
+	downs, gone := m.losses(d.Line)
 	d.verdict(m, v, downs, gone)
 	for i, c := range m.causes {
 		if i == maxCauses {
@@ -86,21 +83,23 @@ func (s *Site) now(v *view) error {
 	return nil
 }
 
-// lostBefore counts the links and nodes that findings report as lost and that a time line, which may be
-// missing, is too short for.
-func (m *moment) lostBefore(t *timeline) (downs, gone int) {
+// losses counts the links that are down and the nodes that are gone: by the events of a time line, which may be
+// missing, and by the findings, which also know what is older. After the clock was set back events are later than the page.
+func (m *moment) losses(t *timeline) (downs, gone int) {
+	var all, older [2]int
 	for _, c := range m.causes {
-		if t != nil && !c.Since.Before(t.From) {
+		i := slices.Index([]string{"link.down", "node.gone"}, c.Check)
+		if i < 0 {
 			continue
 		}
-		switch c.Check {
-		case "link.down":
-			downs++
-		case "node.gone":
-			gone++
+		if all[i]++; t == nil || c.Since.Before(t.From) {
+			older[i]++
 		}
 	}
-	return downs, gone
+	if t == nil {
+		return all[0], all[1]
+	}
+	return max(all[0], t.down+older[0]), max(all[1], t.gone+older[1])
 }
 
 // subject returns what a cause is about: of a node that is gone its name, too.
