@@ -350,7 +350,7 @@ func laneOf(kind string) (string, mark) {
 		return "Nodes", isSeen
 	case "change":
 		return "Changes", isFine
-	case "cable":
+	case "cable", "ack":
 		return "Changes", isSeen
 	case "sm":
 		return "Manager", isSeen
@@ -364,6 +364,7 @@ var eventWords = map[string]string{
 	history.LinkNew: "new link", history.LinkUp: "link is up", history.LinkDown: "link went down", history.LinkGone: "link is gone with its node", history.LinkFlap: "link went down and up",
 	history.LinkRestart: "link went down with a restart", history.LinkWidth: "width changed", history.LinkSpeed: "speed changed",
 	history.CableNew: "new cable", history.CableMoved: "cable moved", history.CableGone: "cable is gone", history.CounterCleared: "counters were cleared",
+	history.AckBegin: "acknowledged", history.AckEnd: "no longer acknowledged",
 	history.SMMoved: "another subnet manager is master", history.ClockBack: "the clock was set back",
 }
 
@@ -379,6 +380,11 @@ func eventText(e *history.Event) string {
 	switch {
 	case e.Kind == history.LinkGone && e.Was != "":
 		text += " (" + e.Was + ")"
+	case strings.HasPrefix(e.Kind, "ack.") && (e.Was != "" || e.Now != ""):
+		text += " " + strings.TrimSpace(e.Was)
+		if e.Now != "" {
+			text += ": " + e.Now
+		}
 	case strings.HasPrefix(e.Kind, "change."):
 		text += " " + e.Was + ": " + e.Now
 	case e.Was != "" && e.Now != "":
@@ -391,6 +397,9 @@ func eventText(e *history.Event) string {
 
 func (v *view) eventURL(e *history.Event) template.URL {
 	if e.Node == 0 {
+		if _, ends := parseKey(e.Subject); len(ends) > 0 { // of an acknowledgement
+			return v.endURL(ends[0])
+		}
 		return ""
 	}
 	return v.endURL(history.End{Node: e.Node, Port: e.Port})

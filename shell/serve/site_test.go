@@ -383,6 +383,9 @@ func TestAck(t *testing.T) {
 	if page := text(ask(t, s, "GET", "/now", "").Body.String()); !strings.Contains(page, "acknowledged") || !strings.Contains(page, "mira , until 20 May 2026: “ cable ordered ”") {
 		t.Errorf("before the next cycle: %s", page)
 	}
+	if page := text(ask(t, s, "GET", "/changes", "").Body.String()); !strings.Contains(page, "Acknowledged 1") {
+		t.Errorf("before the next cycle: %s", page)
+	}
 }
 
 // userOf returns a function that knows all requests as those of a user.

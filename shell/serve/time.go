@@ -269,6 +269,11 @@ func (s *Site) changes(v *view) error {
 		}
 	}
 	v.moment.read()
+	for _, c := range v.moment.causes {
+		if _, ok := v.given[c.ID]; ok && len(d.Acked) < maxRows {
+			d.Acked = append(d.Acked, v.cause(c))
+		}
+	}
 	for _, c := range v.moment.acked[:min(len(v.moment.acked), maxRows)] {
 		d.Acked = append(d.Acked, v.cause(c))
 	}
@@ -281,6 +286,9 @@ func (s *Site) changes(v *view) error {
 	var kinds []string
 	if kind != "all" {
 		kinds = []string{kind}
+		if kind == "change" {
+			kinds = append(kinds, "ack") // people give both
+		}
 	}
 	until := v.moment.time.Add(time.Second)
 	events, err := h.Changes(v.ctx, until.Add(-length), until, kinds...)

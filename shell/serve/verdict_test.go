@@ -15,6 +15,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/history"
 )
 
 // verdict returns the class and the sentence at the head of a page.
@@ -220,5 +221,22 @@ func TestBadHistory(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEventText: events in words.
+func TestEventText(t *testing.T) {
+	for _, c := range []struct {
+		e    history.Event
+		want string
+	}{
+		{history.Event{Kind: history.LinkDown, Subject: "leaf-1/3 - spine-1/1", Was: "4x hdr", Now: "polling"}, "leaf-1/3 - spine-1/1: link went down from 4x hdr to polling"},
+		{history.Event{Kind: history.LinkGone, Subject: "leaf-1/3 - spine-1/1", Was: "4x hdr", Now: `with "spine-1" (0x1)`}, "leaf-1/3 - spine-1/1: link is gone with its node (4x hdr)"},
+		{history.Event{Kind: history.AckBegin, Subject: "link.width:0x1/1", Was: "by mira", Now: "cable ordered"}, "link.width:0x1/1: acknowledged by mira: cable ordered"},
+		{history.Event{Kind: "change.apply", Subject: "leaf-1/3", Was: "by mira", Now: "done"}, "leaf-1/3: apply by mira: done"},
+	} {
+		if got := eventText(&c.e); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }
