@@ -32,13 +32,17 @@ var validArguments = map[string]arguments{
 }
 
 // TestAgentHostile: whatever the arguments of a tool are, nothing changes, no file of the host is read,
-// and an answer stays small.
+// and an answer stays small. FABSH_SOAK tries all values for each parameter.
 func TestAgentHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some thousand calls")
 	}
-	t.Run("stdio", func(t *testing.T) { testHostile(t, 1, startAgent) })
-	t.Run("http", func(t *testing.T) { testHostile(t, 4, startHTTPAgent) })
+	every := 10
+	if os.Getenv("FABSH_SOAK") != "" {
+		every = 1
+	}
+	t.Run("stdio", func(t *testing.T) { testHostile(t, every, startAgent) })
+	t.Run("http", func(t *testing.T) { testHostile(t, every, startHTTPAgent) })
 }
 
 // testHostile tries one of so many values for each parameter, in turn.
@@ -100,7 +104,9 @@ func testHostile(t *testing.T, every int, start func(*testing.T, func(*mcp.Serve
 	}
 	for _, tool := range list.Tools {
 		schema, _ := json.Marshal(tool.InputSchema)
-		var of struct{ Properties map[string]any }
+		var of struct {
+			Properties map[string]struct{ Type string }
+		}
 		if err := json.Unmarshal(schema, &of); err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +119,11 @@ func testHostile(t *testing.T, every int, start func(*testing.T, func(*mcp.Serve
 				args := maps.Clone(validArguments[tool.Name])
 				if args == nil {
 					args = arguments{}
+				}
+				if text, ok := v.(string); ok && of.Properties[name].Type == "array" {
+					v = []any{text}
+				} else if ok && of.Properties[name].Type == "object" {
+					v = map[string]any{"over": text, text: text}
 				}
 				args[name] = v
 				if name != "max_age" {
