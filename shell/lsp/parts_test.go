@@ -114,3 +114,32 @@ func FuzzParts(f *testing.F) {
 		}
 	})
 }
+
+// TestTyping: while a line is typed, only its part is parsed again, also with a syntax error elsewhere.
+func TestTyping(t *testing.T) {
+	const line = "            continue"
+	for _, after := range []string{"", "x = = 1\n"} {
+		text := longScript(300)
+		at := strings.Index(text, line)
+		y := startTyping(t, text[:at]+"\n"+text[at:]+after, at)
+		y.put(t, "            port.")
+		before := map[*part]bool{}
+		for _, p := range y.d.kept {
+			before[p] = true
+		}
+		for _, typed := range []string{"            port.p", "            port.pe", "            port."} {
+			if words := y.put(t, typed); len(words) == 0 {
+				t.Errorf("%q: no completion", typed)
+			}
+		}
+		added := 0
+		for _, p := range y.d.kept {
+			if !before[p] {
+				added++
+			}
+		}
+		if len(before) < 30 || added > 3 {
+			t.Errorf("%q: %d of %d parts were parsed again", after, added, len(before))
+		}
+	}
+}

@@ -402,3 +402,48 @@ func TestCheckStops(t *testing.T) {
 		t.Error("the document is not checked")
 	}
 }
+
+// TestInclude: a directory of -I is relative to the first folder of the workspace, and a missing one
+// is a warning.
+func TestInclude(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"ws/shared/m.star": "x = 1\n", "ws/scripts/a.star": ""} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workspace := filepath.Join(dir, "ws")
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	s := &Server{Interpreter: newSession(t).Interpreter, Library: help.Of(newSession(t).Runtime), Include: []string{"shared", "nothing"}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(context.Background(), in, out); out.Close() }()
+	go io.WriteString(toServer, framed(
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":%q,"capabilities":{}}}`, uriOf(workspace)),
+		`{"jsonrpc":"2.0","method":"initialized","params":{}}`,
+		fmt.Sprintf(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":%q,"languageId":"fabsh","version":1,"text":"load(\"m.star\", \"x\", \"y\")\nx + y\n"}}}`, uriOf(filepath.Join(workspace, "scripts", "a.star")))))
+	messages := newStream(fromServer, io.Discard)
+	got := map[string]string{}
+	for len(got) < 2 {
+		m, _, err := messages.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := m.(*jsonrpc2.Notification); ok {
+			got[n.Method()] = string(n.Params())
+		}
+	}
+	if text := got[protocol.MethodWindowShowMessage]; !strings.Contains(text, fmt.Sprintf("fabsh: -I %s: no such directory; scripts cannot load from it", filepath.Join(workspace, "nothing"))) || !strings.Contains(text, `"type":2`) {
+		t.Error(text)
+	}
+	if text := got[protocol.MethodTextDocumentPublishDiagnostics]; !strings.Contains(text, "m.star has no y") {
+		t.Error(text)
+	}
+	toServer.Close()
+	go io.Copy(io.Discard, fromServer)
+	<-ended
+}
