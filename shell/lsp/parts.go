@@ -127,15 +127,22 @@ func newPart(stmts []syntax.Stmt) *part {
 // is 0; nil: it is unknown.
 func topLines(text string) (starts []int) {
 	starts = []int{0}
-	depth := 0 // of brackets
+	depth := 0     // of brackets
+	continued := 0 // the begin of a line that continues the one before
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if depth == 0 && i > 0 && text[i-1] == '\n' && strings.IndexByte(" \t\r\n#", c) < 0 && !check.HasWord(text[i:], "else", "elif") {
+		if depth == 0 && i > continued && text[i-1] == '\n' && strings.IndexByte(" \t\r\n#", c) < 0 && !check.HasWord(text[i:], "else", "elif") {
 			starts = append(starts, i)
 		}
 		switch c {
-		case 0, '\\':
+		case 0:
 			return nil
+		case '\\':
+			if !strings.HasPrefix(text[i:], "\\\n") {
+				return nil
+			}
+			i++
+			continued = i + 1
 		case '\r':
 			if !strings.HasPrefix(text[i:], "\r\n") {
 				return nil

@@ -79,7 +79,7 @@ func samePart(d *document, text string) string {
 
 var partLines = []string{
 	"x = 1\n", "y = [\n  1,\n2]\n", "def f(a, b = \"\"\"\nx = (\n\"\"\"):\n    c = a\n", "    d = 2\n", "\n", "# (\n", "  # \"\n", "if x:\n    z = 1\n", "elif y:\n    w = 2\n", "else:\n    v = 3\n",
-	"for i in range(3):\n    u = i\n", "load(\"lib.star\", \"g\", h = \"k\")\n", "def p():\n    def q(r):\n        s = r\n        t = 1\n    return q\n", "s = 'a\\'b' + r\"\\\"\"\n", "t = 1; o = {\n}\n", "x = (1 +\n", ")\n", "m = 1 + \\\n    2\n", "'''\n", "n = 7", "\r\n", "\r", "x = 'a\n", "def f(): pass\n", "\tw = 1\n", "elsewhere = 1\n", "\x00",
+	"for i in range(3):\n    u = i\n", "load(\"lib.star\", \"g\", h = \"k\")\n", "def p():\n    def q(r):\n        s = r\n        t = 1\n    return q\n", "s = 'a\\'b' + r\"\\\"\"\n", "t = 1; o = {\n}\n", "x = (1 +\n", ")\n", "m = 1 + \\\n    2\n", "k = 1 + \\\nx\n", "'''\n", "n = 7", "\r\n", "\r", "x = 'a\n", "def f(): pass\n", "\tw = 1\n", "elsewhere = 1\n", "\x00",
 }
 
 // TestParts: a script that is divided has the names of the whole, whatever was typed before.
