@@ -25,6 +25,7 @@ type Conn struct {
 	subnet *state.Subnet
 	sender agent.Sender
 	queue  *delayQueue           // to the program
+	late   atomic.Int32          // requests that wait for the tables
 	sink   func(p *agent.Packet) // of a Client, in place of the queue; nil: none
 
 	sending  sync.Mutex     // guards both
@@ -69,7 +70,9 @@ func (c *Conn) Send(d *engine.Datagram) error {
 	}
 	if tablesTakeLong(c.subnet, d) {
 		later := engine.Datagram{Address: d.Address, MAD: bytes.Clone(d.MAD)}
+		c.late.Add(1)
 		go func() {
+			defer c.late.Add(-1)
 			c.subnet.RLock()
 			c.subnet.EnsureTables()
 			c.subnet.RUnlock()
@@ -99,6 +102,10 @@ func tablesTakeLong(s *state.Subnet, d *engine.Datagram) bool {
 	method, attr := mad.Method(d.MAD[mad.MethodOffset]), mad.AttributeID(binary.BigEndian.Uint16(d.MAD[mad.AttributeOffset:]))
 	return !directed || method != mad.MethodGet || attr == mad.AttrLinearForwardingTable.ID
 }
+
+// Behind reports whether requests wait for the tables, or answers that are due for Recv: on a busy
+// machine, or a very large subnet, that can take longer than a program waits for an agent.
+func (c *Conn) Behind() bool { return c.late.Load() > 0 || c.queue.due() }
 
 // BeforeWait has Recv call f before it waits.
 func (c *Conn) BeforeWait(f func() (again bool)) (ok bool) {
@@ -294,6 +301,13 @@ func (q *delayQueue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.ready) + len(q.delayed)
+}
+
+// due reports whether a packet waits that the receiver could have taken.
+func (q *delayQueue) due() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.ready) > 0 || len(q.delayed) > 0 && !q.delayed[0].due.After(time.Now())
 }
 
 // pop waits for a packet. The pointer is valid until the next pop.

@@ -526,8 +526,13 @@ func (e *Engine) timeLoop() {
 		e.mu.Lock()
 		now := cs.timers.now()
 		c := cs.timers.first()
+		behind := c != nil && c.s.wake <= now && e.transport.Behind()
 		for ; c != nil && c.s.wake <= now; c = cs.timers.first() {
-			cs.expire(c, now)
+			if behind {
+				cs.postpone(c, now)
+			} else {
+				cs.expire(c, now)
+			}
 		}
 		cs.timers.armed = never
 		if c != nil {
@@ -537,6 +542,17 @@ func (e *Engine) timeLoop() {
 		timer.Reset(cs.timers.armed - now)
 		e.unlock()
 	}
+}
+
+// behindFor is how long calls are postponed while the transport is behind.
+const behindFor = 100 * time.Millisecond
+
+// postpone puts all that is due of c off, since the transport is behind.
+func (cs *calls) postpone(c *Call, now time.Duration) {
+	d := now - c.s.wake + behindFor
+	c.s.extendDeadlines(d)
+	c.s.due += d
+	cs.timers.set(c, c.s.wake+d)
 }
 
 // expire handles c, which is due.

@@ -95,6 +95,45 @@ func checkEmpty(t *testing.T, e *Engine) {
 	}
 }
 
+// busyTransport is behind until a time.
+type busyTransport struct {
+	*fakeTransport
+	until time.Time
+}
+
+func (b *busyTransport) Behind() bool { return time.Now().Before(b.until) }
+
+// TestBehind: while a transport is behind, no request is sent again or ends; then each has its full
+// time.
+func TestBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		sent := 0
+		b := &busyTransport{newFake(func(f *fakeTransport, d Datagram) {
+			if sent++; d.LID == 1 { // after 20 s
+				time.AfterFunc(20*time.Second, func() { f.deliver(respond(d)) })
+			}
+		}), begin.Add(30 * time.Second)}
+		e := New(b, Options{Timeout: 100 * ms, Retries: 2})
+		defer mustClose(t, e)
+		answered, lost := getNodeInfo(1), getNodeInfo(2)
+		time.AfterFunc(29*time.Second, func() {
+			if sent != 2 {
+				t.Errorf("%d datagrams in the first 29 s, want 2", sent)
+			}
+		})
+		if err := e.Do(t.Context(), answered, lost); err != nil {
+			t.Error(err)
+		}
+		if answered.Err != nil || !errors.Is(lost.Err, ErrTimeout) || lost.Attempts != 3 {
+			t.Errorf("%v; %v after %d attempts", answered.Err, lost.Err, lost.Attempts)
+		}
+		if end := time.Since(begin); end < 30*time.Second || end > 31*time.Second {
+			t.Errorf("the request without an answer ended after %v", end)
+		}
+	})
+}
+
 // TestDoCancelled: when ctx ends, Do returns at once with its cause, whatever
 // the calls wait for.
 func TestDoCancelled(t *testing.T) {

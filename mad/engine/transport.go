@@ -43,6 +43,10 @@ type Transport interface {
 	// is the latest attempt, and belongs to the engine. It is called with the
 	// engine's lock held.
 	GaveUp(d *Datagram)
+	// Behind reports whether the transport itself still has to execute requests, or to deliver
+	// answers that it has: a request without an answer is then not lost, and its deadlines are
+	// postponed. It is called with the engine's lock held.
+	Behind() bool
 	// Port reads the current facts of the local port.
 	Port() (Port, error)
 	// Traits returns what the transport itself does. It never changes.
@@ -52,7 +56,8 @@ type Transport interface {
 }
 
 // Basic is the part of a Transport that only sends and receives: it cannot send
-// without waiting, receives no requests of others, and ignores abandoned requests.
+// without waiting, receives no requests of others, ignores abandoned requests, and is never
+// behind.
 type Basic struct{}
 
 // TrySend sends nothing.
@@ -66,6 +71,9 @@ func (Basic) Accept(mad.Class, mad.Method) (stop func(), err error) { return nil
 
 // GaveUp does nothing.
 func (Basic) GaveUp(*Datagram) {}
+
+// Behind returns false: answers are lost, or late on their way.
+func (Basic) Behind() bool { return false }
 
 // ErrNoRequests is returned by Accept: the transport receives only answers.
 var ErrNoRequests = errors.New("this transport cannot receive traps or Reports")

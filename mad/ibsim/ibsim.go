@@ -114,6 +114,9 @@ func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
 // GaveUp does nothing: ibsim keeps no state of a request.
 func (t *Transport) GaveUp(*engine.Datagram) {}
 
+// Behind returns false: the simulator is another process.
+func (t *Transport) Behind() bool { return false }
+
 // message puts d in t.tx.
 func (t *Transport) message(d *engine.Datagram) error {
 	if err := t.refuse(d); err != nil {

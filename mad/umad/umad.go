@@ -153,6 +153,9 @@ func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 // GaveUp does nothing: the kernel has the engine's timeout.
 func (t *Transport) GaveUp(*engine.Datagram) {}
 
+// Behind returns false: agents answer, not this process.
+func (t *Transport) Behind() bool { return false }
+
 // deviceFor returns the device for a class.
 func (t *Transport) deviceFor(c mad.Class) *device {
 	if c.Family() == mad.ClassSubn {

@@ -121,6 +121,7 @@ func (l *leaf) Traits() engine.Traits                        { return engine.Tra
 func (l *leaf) Port() (engine.Port, error)                   { return engine.Port{}, errors.New("unused") }
 func (l *leaf) String() string                               { return "test" }
 func (l *leaf) GaveUp(*engine.Datagram)                      {}
+func (l *leaf) Behind() bool                                 { return false }
 func (l *leaf) BeforeWait(func() bool) bool                  { return false }
 func (l *leaf) Close() error                                 { close(l.closed); return nil }
 func (l *leaf) TrySend(d *engine.Datagram) (bool, error)     { return true, l.Send(d) }
