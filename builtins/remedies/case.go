@@ -28,6 +28,7 @@ func newCase(ctx context.Context, r *lang.Runtime, input *Input) (*remedy.Case, 
 	if err != nil {
 		return nil, err
 	}
+	p.pkeys = map[*fabric.Port][]uint16{}
 	f := input.Fabric
 	c := &remedy.Case{Fabric: f, State: input.State, Manager: p.manager, Host: p.needed[0], Now: r.Clock.Now(), PKeys: p.readPKeys}
 	if topology.EnvOf(r).Engine == nil && !f.HasLFTs() {
@@ -86,12 +87,14 @@ type predictors struct {
 	manager         *fabric.Port // nil: unknown
 	live            *routes.Routes
 	likely, minimal *change.Predictor
-	pkeys           map[*fabric.Port][]uint16 // that were read; nil: without an answer
+	// pkeys are the tables that were read, nil without an answer. Without the map no port of a host
+	// keeps the paths of another: what a link that fails costs has all its pairs.
+	pkeys map[*fabric.Port][]uint16
 }
 
 // newPredictors returns the predictors of effects on f, which was just swept, or read from a file.
 func newPredictors(ctx context.Context, r *lang.Runtime, f *fabric.Fabric, engine string) (*predictors, error) {
-	p := &predictors{runtime: r, engine: engine, manager: ManagerOf(f), pkeys: map[*fabric.Port][]uint16{}}
+	p := &predictors{runtime: r, engine: engine, manager: ManagerOf(f)}
 	p.managed = p.manager != nil
 	var host *fabric.Port
 	if env := topology.EnvOf(r); env.Engine != nil {
@@ -166,7 +169,10 @@ func (p *predictors) predictor(ctx context.Context, x *change.Predictor, engine 
 	if x != nil {
 		return x, nil
 	}
-	o := change.PredictOptions{Managed: p.managed, PKeys: p.readPKeys}
+	o := change.PredictOptions{Managed: p.managed}
+	if p.pkeys != nil {
+		o.PKeys = p.readPKeys
+	}
 	var sm, local mad.LID
 	if p.manager != nil {
 		sm = p.manager.LID()
