@@ -288,7 +288,8 @@ func (r *rounds) settle() {
 }
 
 // The prior probabilities of parts: cables and adapters fail more often than whole switches.
-// One direction of a link, or both, are equally probable.
+// One direction of a link, or both, are equally probable. They are shares of all parts of the
+// fabric, so that they do not depend on which parts were measured.
 const (
 	linkPrior    = 1
 	adapterPrior = 0.5
@@ -325,6 +326,7 @@ func (m *model) addHypotheses() {
 	hosts := map[string][]int32{}
 	adapters := map[string]int{}
 	var names []string
+	total := 0.0
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
 		for p := range n.Ports() {
@@ -333,21 +335,26 @@ func (m *model) addHypotheses() {
 				continue
 			}
 			out, in := m.cross[p.ID()] != nil, m.cross[q.ID()] != nil
+			if p.ID() < q.ID() {
+				total += linkPrior
+			}
 			switch {
 			case out && in:
 				add(Part{Kind: Link, Port: p, OneWay: true}, linkPrior/4., int32(p.ID()))
 				if p.ID() < q.ID() {
 					add(Part{Kind: Link, Port: p}, linkPrior/2., int32(p.ID()), int32(q.ID()))
 				}
-			case out: // of the other direction nothing is known
-				add(Part{Kind: Link, Port: p, OneWay: true}, linkPrior, int32(p.ID()))
+			case out: // of the other direction nothing is known: it may be slow too
+				add(Part{Kind: Link, Port: p, OneWay: true}, linkPrior*3/4., int32(p.ID()))
 			}
 		}
 		if n.IsSwitch() {
+			total += switchPrior
 			add(Part{Kind: Switch, Node: n}, switchPrior, int32(m.tracer.ports+n.ID()))
 			continue
 		}
 		ids := ports(n)
+		total += adapterPrior
 		add(Part{Kind: Adapter, Node: n}, adapterPrior, ids...)
 		if host, ok := fabric.HostName(n.Name()); ok {
 			if adapters[host] == 0 {
@@ -359,12 +366,9 @@ func (m *model) addHypotheses() {
 	}
 	for _, host := range names {
 		if adapters[host] > 1 {
+			total += hostPrior
 			add(Part{Kind: Host, Host: host}, hostPrior, hosts[host]...)
 		}
-	}
-	total := 0.0
-	for i := range m.hyps {
-		total += m.hyps[i].prior
 	}
 	for i := range m.hyps {
 		m.hyps[i].prior /= total
