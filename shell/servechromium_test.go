@@ -91,6 +91,14 @@ func brokenLab(t *testing.T) *exporting {
 	}
 	serveSim(t, name, dir+"/net")
 	x := startServe(t, []string{"--state", dir, "-F", "ibsim:" + name, "-t", "2s"}, "--every", "1s", "--web.config.file", dir+"/web.yml", "--acks")
+	t.Cleanup(func() {
+		if t.Failed() {
+			x.Process.Kill()
+			for line := range x.log {
+				t.Log(line)
+			}
+		}
+	})
 	x.url = strings.Replace(x.url, "http://", "http://"+miraUser+"@", 1)
 	eventually(t, func() bool { _, status := x.page(t, "/now?at=1s"); return status == 200 })
 	runFabsh(t, "-F", "ibsim:"+name, "-t", "2s", "-c", `sim.unlink("leaf-7/5")
