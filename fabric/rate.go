@@ -29,6 +29,38 @@ func (p *Port) Speed() string {
 	return speed
 }
 
+// DataRate is the rate of the link in use in Gb/s, without what its line code takes; 0 where it is
+// unknown: 4x HDR is 200.
+func (p *Port) DataRate() float64 {
+	return laneGbps(p.Speed()) * float64(mad.WidthLanes(p.Width()))
+}
+
+// laneGbps is the data rate of a lane: 8b/10b up to QDR, 64b/66b up to EDR, then a code with error
+// correction (IBTA InfiniBand Architecture Specification, volume 2, chapter 5).
+func laneGbps(speed string) float64 {
+	switch speed {
+	case "sdr":
+		return 2
+	case "ddr":
+		return 4
+	case "qdr":
+		return 8
+	case "fdr10":
+		return 10
+	case "fdr":
+		return 150. / 11
+	case "edr":
+		return 25
+	case "hdr":
+		return 50
+	case "ndr":
+		return 100
+	case "xdr":
+		return 200
+	}
+	return 0
+}
+
 // HasExtendedSpeeds reports whether PortInfo has the fields for the speeds from FDR on.
 func HasExtendedSpeeds(caps *mad.PortInfo) bool {
 	return caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0

@@ -135,7 +135,8 @@ type assigner struct {
 	wanted  []bool  // by index in dests; nil: all
 	weight  []int32 // by index in dests
 	digits  *Digits // of DModK
-	loads   []int32 // by portBase of the switch and port
+	loads   []int32 // by portBase of the switch and port; where rates differ, times costs
+	costs   []int32 // of a LID, likewise; nil: 1
 	turn    []int   // of RoundRobin, by switch
 
 	endpoints []int64 // ports of CAs and routers, by switch
@@ -194,6 +195,12 @@ func newAssigner(r *routes.Routes, h *graph.Hops, o AssignOptions) (*assigner, e
 		}
 	}
 	a.loads = make([]int32, g.FirstPort(len(g.Switches())))
+	if costs := g.Capacity().Costs(); costs != nil {
+		a.costs = make([]int32, len(a.loads))
+		for i, c := range g.Channels() {
+			a.costs[g.FirstPort(int(c.From))+int32(c.Port)] = int32(costs[i])
+		}
+	}
 	a.turn = make([]int, len(g.Switches()))
 	if a.Policy == DModK {
 		a.prepareDModK()
@@ -223,6 +230,9 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 	g := a.routes.Graph()
 	f := rowFill{s: s, row: a.routes.Row(s), w: w}
 	f.least.loads = a.loads[g.FirstPort(s):g.FirstPort(s+1)]
+	if a.costs != nil {
+		f.least.costs = a.costs[g.FirstPort(s):g.FirstPort(s+1)]
+	}
 	a.next[s].Share(&w.lists)
 	for d := range g.Switches() {
 		from, to := g.FirstDest(d), g.FirstDest(d+1)
@@ -389,12 +399,16 @@ func (a *assigner) first(s int, ports []uint8) []uint8 {
 
 // firstOf is the parallel port of switch s with the least load so far.
 func (a *assigner) firstOf(s int, parallel []uint8, weight int32) uint8 {
-	loads := a.loads[a.routes.Graph().FirstPort(s):]
+	first := a.routes.Graph().FirstPort(s)
+	loads := a.loads[first:]
 	best := parallel[0]
 	for _, p := range parallel {
 		if loads[p] < loads[best] {
 			best = p
 		}
+	}
+	if a.costs != nil {
+		weight *= a.costs[first+int32(best)]
 	}
 	loads[best] += weight
 	return best
@@ -416,6 +430,7 @@ func mix(a, b, c uint64) uint64 {
 // port has it, so with equal weights a LID takes O(1) time, amortised.
 type leastLoaded struct {
 	loads []int32 // by port
+	costs []int32 // by port: of a LID; nil: 1
 	ports []uint8 // to choose from
 	at    int     // the next of them to try
 	level int32   // the least load when at was last 0
@@ -444,12 +459,20 @@ func (l *leastLoaded) next(weight int32) uint8 {
 			p := l.ports[l.at]
 			l.at++
 			if l.loads[p] <= l.level {
-				l.loads[p] += weight
+				l.add(p, weight)
 				return p
 			}
 		}
 		l.at, l.level = 0, l.lowest()
 	}
+}
+
+// add adds a LID of this weight to the load of a port.
+func (l *leastLoaded) add(p uint8, weight int32) {
+	if l.costs != nil {
+		weight *= l.costs[p]
+	}
+	l.loads[p] += weight
 }
 
 // byLoad reports whether the policy depends on loads.
@@ -494,7 +517,7 @@ func (a *assigner) keepOrChoose(f *rowFill, dests destRange) {
 		}
 		row[lid] = port
 		if a.byLoad() && a.weight[i] > 0 && a.passesThrough(f.s, i) {
-			f.least.loads[port] += a.weight[i]
+			f.least.add(port, a.weight[i])
 			a.markTransit(f.s, i, port)
 		}
 	}
@@ -591,7 +614,8 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 
 // skew is how much more load than the mean DModK may give a link: in trees that are not as regular
 // as it expects, it can be several times as much. Its order of destinations is worth some: the
-// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less.
+// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less; where rates of
+// links differ, its order is worth little more than it shows.
 const (
 	skew     = 1.4
 	evenGain = 1.3
@@ -608,7 +632,11 @@ func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, 
 		return false, err
 	}
 	after, err := shiftBandwidth(ctx, even)
-	return float64(load)*after >= evenGain*float64(least)*before, err
+	gain := evenGain
+	if r.Graph().Capacity().Costs() != nil {
+		gain = 1.02
+	}
+	return float64(load)*after >= gain*float64(least)*before, err
 }
 
 // isSkewed reports whether some channel has more than skew times the mean load.
@@ -617,6 +645,7 @@ func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, e
 	if err != nil || len(load) == 0 {
 		return 0, false, err
 	}
+	load = r.Graph().Capacity().Weigh(load)
 	sum := int64(0)
 	for _, x := range load {
 		sum += x

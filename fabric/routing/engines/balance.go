@@ -33,7 +33,9 @@ type balancer struct {
 	g         *graph.Graph
 	h         *graph.Hops
 	endpoints []int64 // by switch
-	load      []int64 // by channel: the routes over it
+	load      []int64 // by channel: the routes over it; where rates differ, times costs
+	costs     []int64 // by channel: of a route; nil: 1
+	share     int64   // mean number of endpoints of switches that have any, at least 1
 	squares   float64 // with turns: the sum of the squares of load
 	power     int     // of the load, which a channel costs; 0: 1
 	most      int64   // the largest load when the pass began, at least 1
@@ -60,8 +62,12 @@ type balancer struct {
 func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
 	g := r.Graph()
 	n := len(g.Switches())
+	ends, on := int64(0), int64(0)
+	for _, e := range g.Endpoints() {
+		ends, on = ends+e, on+min(e, 1)
+	}
 	return &balancer{
-		r: r, g: g, h: h, endpoints: g.Endpoints(), load: make([]int64, len(g.Channels())), slack: shiftSlack,
+		share: max(1, ends/max(on, 1)), r: r, g: g, h: h, endpoints: g.Endpoints(), costs: g.Capacity().Costs(), load: make([]int64, len(g.Channels())), slack: shiftSlack,
 		via: make([]int32, n), cost: make([]int64, n), flow: make([]int64, n),
 	}
 }
@@ -105,6 +111,8 @@ func (b *balancer) large() bool { return search.IsLarge(b.g) }
 const (
 	scaledMost    = 144 // a pass may raise a load above the largest of its beginning, 128
 	longestPower8 = 48
+	// mostSquared bounds the loads of slow links: the sum of its squares on 256 links fits in 63 bits.
+	mostSquared = 1 << 27
 )
 
 // refine gives LIDs other paths than they have, where that evens out the load, and
@@ -179,7 +187,7 @@ func (b *balancer) choose(d int, lid mad.LID) {
 	case b.turns != nil:
 		b.chooseTurns(d, lid)
 		return
-	case b.power == 0 && b.trunk == nil:
+	case b.power == 0 && b.trunk == nil && b.costs == nil:
 		b.chooseFirst(d, lid)
 		return
 	}
@@ -229,7 +237,11 @@ func (b *balancer) chooseTurns(d int, lid mad.LID) {
 		best, at := int64(-1), int32(-1)
 		for _, c := range b.toward.Next[st.First:st.Last] {
 			to := g.ChannelTo(c)
-			x := b.load[c]*b.load[c] + b.cost[to]
+			x := b.load[c]
+			if b.costs != nil {
+				x = min(x+b.costs[c]*b.share, mostSquared)
+			}
+			x = x*x + b.cost[to]
 			if int(to) != d && (best < 0 || x < best) && !b.turns.Admits(c, b.via[to]) {
 				x += toll
 			}
@@ -245,14 +257,20 @@ func (b *balancer) chooseTurns(d int, lid mad.LID) {
 	}
 }
 
-// price is the cost of a channel.
+// price is the cost of a channel: its load, where rates differ with what the LIDs of a host would add.
 func (b *balancer) price(c int32) int64 {
 	x := b.load[c]
+	if b.costs != nil {
+		x += b.costs[c] * b.share
+	}
 	if b.trunk != nil {
 		x /= int64(len(b.ports[c]))
 	}
 	switch b.power {
 	case 2:
+		if b.costs != nil {
+			x = min(x, mostSquared)
+		}
 		x *= x
 	case 8:
 		x = min((x<<7)/b.most, scaledMost)
@@ -287,12 +305,21 @@ func (b *balancer) count(n int64) {
 		if x == 0 {
 			continue
 		}
+		x = b.routes(c, x)
 		if b.turns != nil {
 			b.squares += float64(x) * float64(2*load[c]+x)
 		}
 		load[c] += x
 		flow[b.g.ChannelTo(c)] += flow[s]
 	}
+}
+
+// routes is what n routes add to the load of channel c.
+func (b *balancer) routes(c int32, n int64) int64 {
+	if b.costs == nil {
+		return n
+	}
+	return n * b.costs[c]
 }
 
 // bySwitch gives all LIDs of a switch one path, and counts the loads of trunks. If spread,
@@ -304,6 +331,26 @@ func (b *balancer) bySwitch(spread bool) {
 	b.ports = make([][]uint8, len(b.trunk))
 	for c, first := range b.trunk {
 		b.ports[first] = append(b.ports[first], b.g.Channels()[c].Port)
+	}
+	if b.costs != nil {
+		b.shareTrunks()
+	}
+}
+
+// shareTrunks lists the ports of trunks in proportion to their rates, and finds the costs of trunks:
+// price divides a load by the number of ports.
+func (b *balancer) shareTrunks() {
+	rates := make([]float64, len(b.trunk))
+	for c, first := range b.trunk {
+		rates[first] += 1 / float64(b.costs[c])
+	}
+	b.costs = slices.Clone(b.costs)
+	for c, first := range b.trunk {
+		if int32(c) == first {
+			from := b.g.Channels()[c].From
+			b.ports[c] = graph.Proportional(b.g.Capacity(), b.ports[c], func(port uint8) int32 { return b.g.Target(from, port).Channel() })
+			b.costs[c] = max(1, int64(float64(len(b.ports[c]))/rates[c]))
+		}
 	}
 }
 
@@ -373,8 +420,9 @@ func (b *balancer) chooseSwitch(d int32, ends int64) {
 		flow := b.endpoints[st.Switch] * ends
 		for s := st.Switch; s != d && flow > 0; s = b.g.ChannelTo(b.via[s]) {
 			c := b.via[s]
-			b.squares += float64(flow) * float64(2*b.load[c]+flow)
-			b.load[c] += flow
+			x := b.routes(c, flow)
+			b.squares += float64(x) * float64(2*b.load[c]+x)
+			b.load[c] += x
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Digits struct {
 	number  []int  // by index in dests
 	compute []bool // by index in dests: a compute node
 	tree    *Tree
+	g       *graph.Graph
+	wide    map[int32][]uint8 // by FirstPort and the first of parallel ports of different rates: ports in proportion to these
 }
 
 // On are the digits of t for the destinations of g, all of which t has: its switches
@@ -40,7 +42,7 @@ func (t *Tree) On(g *graph.Graph) *Digits {
 
 // on is On where LIDs have these numbers.
 func (t *Tree) on(g *graph.Graph, number func(mad.LID) int) *Digits {
-	d := &Digits{g.Dests(), make([]int, len(g.Dests())), make([]bool, len(g.Dests())), t}
+	d := &Digits{g.Dests(), make([]int, len(g.Dests())), make([]bool, len(g.Dests())), t, g, parallelByRate(g)}
 	for i, dest := range d.dests {
 		d.number[i] = max(0, number(dest.LID))
 		d.compute[i] = g.Terminals()[dest.Terminal].Class&graph.ClassCN != 0
@@ -62,6 +64,9 @@ func (a *assigner) prepareDModK() {
 	}
 	t := &Tree{Graph: g, Place: a.h.Place, Parents: l.Parents(a.h.Place), Divider: make([]int, len(g.Switches()))}
 	number, divider := a.Number, a.Divider
+	if g.Capacity().Costs() != nil {
+		t.Parents = parentsByRate(g, t.Parents)
+	}
 	if number == nil {
 		digits := 1
 		for _, s := range graph.Leaves(g) {
@@ -81,6 +86,64 @@ func (a *assigner) prepareDModK() {
 	}
 	a.digits = t.on(g, number)
 	a.digits.findOwn(g, l)
+}
+
+// parentsByRate repeats parents in proportion to the rates of a switch's links to them, where these
+// differ: with as many digits, more destinations go to a parent with faster links. A missing parent counts
+// as the one with the fastest.
+func parentsByRate(g *graph.Graph, parents [][]int32) [][]int32 {
+	out := slices.Clone(parents)
+	c := g.Capacity()
+	for s, list := range parents {
+		rates, most := make([]float64, len(list)), 0.0
+		for _, n := range g.Neighbours(s) {
+			i := slices.Index(list, n.To)
+			if i < 0 {
+				continue
+			}
+			for _, port := range n.Ports {
+				rates[i] += c.Rates[g.Target(int32(s), port).Channel()]
+			}
+			most = max(most, rates[i])
+		}
+		for i := range rates {
+			if rates[i] == 0 {
+				rates[i] = most
+			}
+		}
+		if most == 0 || !mixedRates(g, s) {
+			continue
+		}
+		out[s] = nil
+		for i, n := range graph.Shares(rates) {
+			out[s] = append(out[s], slices.Repeat([]int32{list[i]}, n)...)
+		}
+	}
+	return out
+}
+
+// mixedRates reports whether the links between switch s and others have different rates.
+func mixedRates(g *graph.Graph, s int) bool {
+	rates := g.Capacity().Rates[g.FirstChannel(s):g.FirstChannel(s+1)]
+	return slices.ContainsFunc(rates, func(r float64) bool { return r != rates[0] })
+}
+
+// parallelByRate are Digits.wide.
+func parallelByRate(g *graph.Graph) map[int32][]uint8 {
+	c := g.Capacity()
+	if c.Costs() == nil {
+		return nil
+	}
+	wide := map[int32][]uint8{}
+	for s := range g.Switches() {
+		for _, n := range g.Neighbours(s) {
+			list := graph.Proportional(c, n.Ports, func(port uint8) int32 { return g.Target(int32(s), port).Channel() })
+			if len(list) > len(n.Ports) {
+				wide[g.FirstPort(s)+int32(n.Ports[0])] = list
+			}
+		}
+	}
+	return wide
 }
 
 // findOwn finds Own of switches with parallel links to a parent: compute nodes below a switch do not
@@ -185,6 +248,11 @@ func (d *Digits) pick(s, i int, l *graph.PortList, digit, rest int) uint8 {
 	ports := l.Groups[slot].Ports
 	if len(ports) == 1 {
 		return ports[0]
+	}
+	if d.wide != nil {
+		if wide := d.wide[d.g.FirstPort(s)+int32(ports[0])]; wide != nil {
+			ports = wide
+		}
 	}
 	if own := d.tree.Own[s]; len(own) == n && d.compute[i] && rest >= own[digit].End {
 		rest -= own[digit].End - own[digit].First

@@ -41,7 +41,11 @@ var ftree = Engine{
 		if err := l.Check(); err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		r, err := treeRoutes(ctx, g, l, &Options{Policy: DModK, Keep: o.Keep, Adaptive: o.Adaptive})
+		policy := DModK
+		if g.Capacity().Costs() != nil {
+			policy = "" // d-mod-k too, unless others are much more even
+		}
+		r, err := treeRoutes(ctx, g, l, &Options{Policy: policy, Keep: o.Keep, Adaptive: o.Adaptive})
 		if err != nil {
 			return nil, err
 		}

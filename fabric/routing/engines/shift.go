@@ -321,17 +321,31 @@ func (x *shifts) price(flow int64) (more int64, fits bool) {
 			own = i
 			break
 		}
-		if x.load[c]+flow > x.most {
+		if x.load[c]+x.routes(c, flow) > x.most {
 			return 0, false
 		}
-		more += x.meeting(c)
+		more += x.growth(c, 1)
 	}
 	fits = !x.relieve
 	for _, c := range x.was[:len(x.was)-(len(x.other)-own)] {
-		more -= x.meeting(c) - x.pairs
+		more += x.growth(c, -1)
 		fits = fits || x.overloaded(c)
 	}
 	return more, fits
+}
+
+// growth is how much half the sum of the squares of flows on channel c grows with flows from below (1),
+// or without them (-1), but for a constant that all paths of so many channels share; where rates differ, how much
+// the sum itself grows, times the cost of the channel.
+func (x *shifts) growth(c int32, sign int64) int64 {
+	switch n := x.meeting(c); {
+	case x.costs != nil:
+		return (sign*2*n + x.pairs) * x.costs[c]
+	case sign < 0:
+		return x.pairs - n
+	default:
+		return n
+	}
 }
 
 // meeting are the flows over channel c that share a shift with flows from below; the routes over it,
@@ -365,7 +379,7 @@ func (x *shifts) countBelow(c, n int32) {
 // send adds n times the flows from below to the flows over a path.
 func (x *shifts) send(path []int32, n int32, flow int64) {
 	for _, c := range path {
-		x.load[c] += int64(n) * flow
+		x.load[c] += x.routes(c, int64(n)*flow)
 		x.countBelow(c, n)
 	}
 }
@@ -505,7 +519,7 @@ func shiftSquares(ctx context.Context, r *routes.Routes, h *graph.Hops) (float64
 const shiftWalks = 1 << 18
 
 // shiftBandwidth is the mean, over the flows of shifts of compute nodes between switches, of 1 over
-// the largest number of flows on a channel of the path; without flows it is 1. Where all shifts would
+// the largest number of flows on a channel of the path, times its cost where rates differ; without flows it is 1. Where all shifts would
 // take long, some stand for all.
 func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
 	g := r.Graph()
@@ -513,7 +527,7 @@ func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
 	n := len(hosts)
 	step := n*n/shiftWalks | 1 // odd: it should not have a factor in common with the hosts of a switch
 	sums, counts := make([]float64, n/step+1), make([]int, n/step+1)
-	flows := make([][]int32, g.Workers())
+	flows, costs := make([][]int32, g.Workers()), g.Capacity().Costs()
 	err := graph.Each(ctx, g.Workers(), len(sums), func(worker, at int) {
 		if flows[worker] == nil {
 			flows[worker] = make([]int32, len(g.Channels()))
@@ -527,8 +541,14 @@ func shiftBandwidth(ctx context.Context, r *routes.Routes) (float64, error) {
 			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { on[c]++ })
 		}
 		for i := range hosts {
-			most := int32(0)
-			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) { most = max(most, on[c]) })
+			most := int64(0)
+			eachChannel(r, hosts[i], hosts[(i+k)%n], func(c int32) {
+				load := int64(on[c])
+				if costs != nil {
+					load *= costs[c]
+				}
+				most = max(most, load)
+			})
 			if most > 0 {
 				sums[at] += 1 / float64(most)
 				counts[at]++
@@ -576,8 +596,12 @@ func shiftHosts(g *graph.Graph, class graph.Class) (hosts []int) {
 
 // squares is the sum of the squares of flows.
 func (x *shifts) squares() (sum float64) {
-	for _, n := range x.flows {
-		sum += float64(n) * float64(n)
+	for i, n := range x.flows {
+		square := float64(n) * float64(n)
+		if x.costs != nil {
+			square *= float64(x.costs[i/x.n])
+		}
+		sum += square
 	}
 	return sum
 }

@@ -220,11 +220,11 @@ func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Ro
 	return best.r, nil
 }
 
-// largestLoad is the largest number of routes on a channel.
+// largestLoad is the largest load of a channel, as Capacity.Weigh counts it.
 func largestLoad(ctx context.Context, r *routes.Routes) (int64, error) {
 	load, err := verify.CountAllRoutes(ctx, r)
 	if err != nil {
 		return 0, err
 	}
-	return slices.Max(append(load, 0)), nil
+	return slices.Max(append(r.Graph().Capacity().Weigh(load), 0)), nil
 }

@@ -78,6 +78,8 @@ type Graph struct {
 
 	targets  []Target // what port p of switch s leads to is targets[portBase[s]+p]
 	portBase []int32
+
+	capacity *Capacity
 }
 
 // Channel is one direction of a link between two different switches.
@@ -133,6 +135,7 @@ func New(f *fabric.Fabric, o BuildOptions) (*Graph, error) {
 		lids = func(p *fabric.Port) (mad.LID, int) { return p.LID(), p.LMC() }
 	}
 	g.addTerminals(usable, lids, prepareRules(o.Rules))
+	g.findCapacity()
 	if !f.Complete() {
 		g.note("the fabric is incomplete (%s); the missing parts are unknown", f.Missing())
 	}

@@ -274,6 +274,75 @@ func WithAggregation(t testing.TB, f *fabric.Fabric, bare ...string) *fabric.Fab
 	return b.Build()
 }
 
+// Rate is the rate of a link.
+type Rate struct {
+	Width mad.LinkWidth
+	Speed mad.LinkSpeedExt
+	Gbps  float64
+}
+
+// Rates are rates of links: of four lanes, two and one, and of the generation before.
+func Rates() []Rate {
+	four, two, one := mad.LinkWidth(mad.WordsLinkWidth.Code()["4x"]), mad.LinkWidth(mad.WordsLinkWidth.Code()["2x"]), mad.LinkWidth(mad.WordsLinkWidth.Code()["1x"])
+	hdr, edr := mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()["hdr"]), mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code()["edr"])
+	return []Rate{{four, hdr, 200}, {two, hdr, 100}, {four, edr, 100}, {one, hdr, 50}}
+}
+
+// WithRates is f with the rates of links that rate returns for one of their ends.
+func WithRates(t testing.TB, f *fabric.Fabric, rate func(p *fabric.Port) Rate) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name()})
+		if n.IsSwitch() {
+			b.SetPort(i, 0, infoOf(n.Port(0)))
+		}
+	}
+	set := func(p *fabric.Port, r Rate) {
+		info := infoOf(p)
+		info.LinkWidthActive, info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = r.Width, r.Speed, 0
+		b.SetPort(p.Node().ID(), p.Num(), info)
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		q := p.Peer()
+		if q == nil || q.ID() < p.ID() {
+			continue
+		}
+		r := rate(p)
+		set(p, r)
+		set(q, r)
+		if err := b.Link(p.Node().ID(), p.Num(), q.Node().ID(), q.Num()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Build()
+}
+
+// infoOf is a copy of the PortInfo of p, if it has any, with the fields for extended speeds.
+func infoOf(p *fabric.Port) *mad.PortInfo {
+	info := mad.PortInfo{PortState: mad.PortStateActive, LID: p.LID(), LMC: uint8(p.LMC())}
+	if p.Info() != nil {
+		info = *p.Info()
+	}
+	info.CapabilityMask |= mad.CapabilityMaskIsExtendedSpeedsSupported
+	return &info
+}
+
+// MixedRates is f with links between switches of random rates, most of them the fastest; links of hosts
+// have that.
+func MixedRates(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
+	random := rand.New(rand.NewPCG(seed, 7))
+	rates := Rates()
+	return WithRates(t, f, func(p *fabric.Port) Rate {
+		if !p.Node().IsSwitch() || !p.Peer().Node().IsSwitch() || random.IntN(2) == 0 {
+			return rates[0]
+		}
+		return rates[random.IntN(len(rates))]
+	})
+}
+
 // UsedTime is the CPU time of this process so far, on all cores.
 func UsedTime(t testing.TB) time.Duration {
 	t.Helper()
