@@ -69,8 +69,8 @@ job_traffic: for parameter jobs: job "a": got int, want hosts
 job_traffic: for parameter jobs: got the key "", want the id of a job as a string
 job_traffic: for parameter jobs: job "a": the name of a host is empty
 job_traffic: for parameter jobs: got int, want a list of job, or a dict of id to hosts
-job_traffic: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
-job_matrix: unknown pattern "gather"; supported: all-to-all, ring, recursive-doubling, rails
+job_traffic: unknown pattern "gather"; supported: all-to-all, ring, bidirectional-ring, recursive-doubling, halving-doubling, tree, rails, pxn, experts, experts-across, experts-direct, sharp, incast, storage
+job_matrix: unknown pattern "gather"; supported: all-to-all, ring, bidirectional-ring, recursive-doubling, halving-doubling, tree, rails, pxn, experts, experts-across, experts-direct, sharp, incast, storage
 load_jobs: none.csv: no such file
 fail: use --jobs FILE, and --first PARTITION or --first USER
 fail: no job of admin runs

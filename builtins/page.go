@@ -78,8 +78,8 @@ func ReportPage(ctx context.Context, rt *lang.Runtime, r *audit.Report, o PageOp
 		}
 	}
 	if err == nil {
-		p.Shift, err = traffic.MeasureCongestion(ctx, tables, traffic.CongestionOptions{Pattern: traffic.Shift, Samples: page.MaxShifts, Each: func(k, flows int) {
-			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Flows: flows})
+		p.Shift, err = traffic.MeasureCongestion(ctx, tables, traffic.CongestionOptions{Pattern: traffic.Shift, Samples: page.MaxShifts, Each: func(k int, load float64) {
+			p.Shifts = append(p.Shifts, page.Shift{Distance: k, Load: load})
 		}})
 	}
 	if err == nil && p.Verdict.Adaptive != verify.AdaptiveUnknown {

@@ -335,7 +335,7 @@ func (im *impact) hosts() (lost, degraded []string) {
 
 // jobs returns the jobs that are concerned.
 func (im *impact) jobs(ctx context.Context, live *routes.Routes, list []jobs.Job, lost, degraded []string) (concerned []jobImpact, err error) {
-	t, err := jobs.Measure(ctx, live, list, jobs.AllToAll)
+	t, err := jobs.Measure(ctx, live, list, jobs.AllToAll, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -108,6 +109,16 @@ func toJobs(v starlark.Value) (any, error) {
 	return nil, lang.WantType(v, "a list of job, or a dict of id to hosts")
 }
 
+// kindSomeJobs is KindJobs or None.
+var kindSomeJobs = &lang.Kind{Type: reflect.TypeFor[*[]jobs.Job](), Convert: func(v starlark.Value) (any, error) {
+	list, err := toJobs(v)
+	if err != nil {
+		return nil, err
+	}
+	some := list.([]jobs.Job)
+	return &some, nil
+}}
+
 // namesOf returns the hosts of a job.
 func namesOf(v starlark.Value) (names []string, err error) {
 	if text, ok := starlark.AsString(v); ok {
@@ -133,7 +144,7 @@ func namesOf(v starlark.Value) (names []string, err error) {
 // JobTrafficType is the type of the result of routes.job_traffic().
 var JobTrafficType = &lang.ResultType{
 	Name: "job_traffic",
-	Doc:  "The traffic of jobs on links, if all of them send at once. The unit is the bandwidth of a port of a host.",
+	Doc:  "The traffic of jobs on links, if all of them send at once. The unit is the bandwidth of a port of a host. Where links have another rate, max, traffic, alone and together are per capacity: 1 on a link of half that rate is 2.",
 	Members: []lang.ResultMember{
 		{Name: "pattern", Doc: "which"},
 		{Name: "num_jobs", Doc: "number of jobs"},
@@ -145,6 +156,7 @@ var JobTrafficType = &lang.ResultType{
 		{Name: "jobs", Type: "list of job_load", Doc: "for each job, its hosts and its traffic", Long: true},
 		{Name: "shared", Type: "list of shared_link", Doc: "the links that several jobs use, the most traffic first", Long: true},
 		{Name: "loads", Type: "dict", Doc: "a dict of the name of a port to a dict of id of a job to its outgoing traffic, for ports with traffic; GUID/NUMBER of ports of switches with the same name", Long: true},
+		referenceMember,
 	},
 }
 
@@ -164,7 +176,7 @@ var JobLoadType = &lang.ResultType{
 		{Name: "least_pods", Doc: "the smallest number of pods that have room for its hosts"},
 		{Name: "alone", Doc: "its most traffic on a link, at least 1"},
 		{Name: "together", Doc: "the most traffic of all jobs on a link that it uses, at least 1"},
-		{Name: "slowdown", Doc: "together / alone: how many times longer its slowest flow takes than without the other jobs, if links are shared fairly and are as fast as those of hosts"},
+		{Name: "slowdown", Doc: "together / alone: how many times longer its slowest flow takes than without the other jobs, if links are shared fairly"},
 		{Name: "shared", Doc: "number of links, in one direction, that other jobs use too"},
 		{Name: "lost", Doc: "flows that do not arrive"},
 	},
@@ -183,10 +195,37 @@ var JobSharedType = &lang.ResultType{
 	},
 }
 
+// patternsDoc describes the patterns of jobs.
+func patternsDoc() string {
+	var b strings.Builder
+	for i, p := range jobs.AllPatterns() {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%q: %s", p.Name, p.Doc)
+	}
+	return b.String()
+}
+
+// groupParam is the parameter group, which groupOf reads.
+var groupParam = lang.Param{Name: "group", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: fmt.Sprintf("number of hosts of a group of experts (default: %d)", jobs.GroupSize)}
+
+// groupOf returns the number of hosts of a group; 0: the default.
+func groupOf(n *int) (int, error) {
+	switch {
+	case n == nil:
+		return 0, nil
+	case *n < 1:
+		return 0, lang.ParamError("group", "got %d, want at least 1", *n)
+	}
+	return *n, nil
+}
+
 // jobParams are the parameters of job_traffic and job_matrix.
 var jobParams = []lang.Param{
 	{Name: "jobs", Kind: KindJobs, Doc: `jobs of load_jobs(), or a dict of id to hosts, such as {"a": "node-[0001-0008]"}`},
-	{Name: "pattern", Kind: lang.KindChoice, Default: `"all-to-all"`, Doc: `"all-to-all": each port sends to all others of the job; "ring": to the same port of the next host; "recursive-doubling": to that of the hosts whose place among those of the job is its own XOR 1, 2, 4, ...; beyond the last power of two, host n exchanges with the host that many places before it alone; "rails": to that of all other hosts`},
+	{Name: "pattern", Kind: lang.KindChoice, Default: `"all-to-all"`, Doc: patternsDoc()},
+	groupParam,
 }
 
 // JobTrafficMethod is routes.job_traffic(): the links that jobs share.
@@ -195,7 +234,7 @@ var JobTrafficMethod = lang.Builtin{
 	Returns: "job_traffic",
 	Params:  jobParams,
 	Doc: `Adds up the traffic of jobs on links between switches, and compares each job with the same job alone.
-Each port of a host sends 1 in total, shared evenly between its partners. A host is the first word of an adapter's name, with or without domain; its ports are ordered by name. Where switches choose between ports (adaptive routing, or by hashes), these share the traffic of reliable connections on service level 0 evenly.`,
+Each port of a host sends 1 in total, shared evenly between its partners, unless the pattern differs; of a pattern with phases, the mean counts (congestion() has the phases). A host is the first word of an adapter's name, with or without domain; its ports are ordered by name. Where switches choose between ports (adaptive routing, or by hashes), these share the traffic of reliable connections on service level 0 evenly.`,
 	Example: `
 > t = discover().graph().route("ftree").job_traffic({"a": "node-[0001-0002,0005-0006]", "b": "node-[0003-0004,0007-0008]"}, "ring")
 > t.worst, len(t.shared), [(j.id, j.leaves, j.least_leaves) for j in t.jobs]
@@ -204,10 +243,15 @@ Each port of a host sends 1 in total, shared evenly between its partners. A host
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Jobs    []jobs.Job
 		Pattern string
+		Group   *int
 	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
+		group, err := groupOf(a.Group)
+		if err != nil {
+			return nil, err
+		}
 		defer progress(c, "adding up the traffic of jobs")()
-		t, err := jobs.Measure(c.Fiber().Context, v.Tables, a.Jobs, a.Pattern)
+		t, err := jobs.Measure(c.Fiber().Context, v.Tables, a.Jobs, a.Pattern, group)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -230,8 +274,13 @@ var JobMatrixMethod = lang.Builtin{
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Jobs    []jobs.Job
 		Pattern string
+		Group   *int
 	}) (starlark.Value, error) {
-		flows, err := jobs.Matrix(c.Recv.(*Routes).Tables.Graph(), a.Jobs, a.Pattern)
+		group, err := groupOf(a.Group)
+		if err != nil {
+			return nil, err
+		}
+		flows, err := jobs.Matrix(c.Recv.(*Routes).Tables.Graph(), a.Jobs, a.Pattern, group)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -280,5 +329,5 @@ func wrapJobTraffic(v *Routes, list []jobs.Job, pattern string, t *jobs.Traffic)
 	if t.At >= 0 {
 		at, most = topology.PortOf(g.ChannelPort(t.At)), starlark.Float(t.Loads[t.At])
 	}
-	return lang.NewResult(JobTrafficType, starlark.String(pattern), starlark.MakeInt(len(loads)), starlark.MakeInt(shared.Len()), worst, most, at, starlark.Bool(v.Tables.HasChoices()), starlark.NewList(loads), shared, links)
+	return &loadValue{lang.NewResult(JobTrafficType, starlark.String(pattern), starlark.MakeInt(len(loads)), starlark.MakeInt(shared.Len()), worst, most, at, starlark.Bool(v.Tables.HasChoices()), starlark.NewList(loads), shared, links, v.reference())}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/jobs"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/fabric/routing/verify"
 	"fabsh/mad"
@@ -20,20 +22,55 @@ import (
 // CongestionType is the type of the result of routes.congestion().
 var CongestionType = &lang.ResultType{
 	Name: "congestion",
-	Doc:  "The load of links under a traffic pattern, if all endpoints send at once.",
+	Doc:  "The load of links under a traffic pattern, if all endpoints send at once. A flow is a load of 1; where links have another rate than ports of hosts, a load is per capacity: a flow on a link of half their rate is a load of 2.",
 	Members: []lang.ResultMember{
 		{Name: "pattern", Doc: "which"},
 		{Name: "endpoints", Doc: "number of endpoints"},
-		{Name: "samples", Doc: "number of shifts or permutations"},
+		{Name: "samples", Doc: "number of shifts or permutations; of jobs, number of phases"},
 		{Name: "seed", Doc: "seed of the random ones"},
-		{Name: "max", Doc: "the largest number of flows on a link in one direction, in any sample: for shifts, 1 means no contention; for a matrix, the largest traffic on a link"},
-		{Name: "mean", Doc: "mean of the largest numbers of the samples"},
-		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (number of flows on the busiest link of the path); None for all-to-all; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths"},
+		{Name: "max", Doc: "the largest load of a link in one direction, in any sample: for shifts, 1 means no contention; for a matrix, by its traffic"},
+		{Name: "mean", Doc: "mean of the largest loads of the samples"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (load of the busiest link of the path, at least 1); None for all-to-all without jobs; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths; for jobs, the mean of their phases"},
 		{Name: "lost", Doc: "flows that do not arrive"},
-		{Name: "worst", Doc: "the first sample with the largest number: the distance of a shift, else the number of the sample; None if no link has a flow"},
-		{Name: "port", Doc: "a port whose outgoing link has the largest number of flows, or the largest traffic; None without flows"},
+		{Name: "worst", Doc: "the first sample with the largest load: the distance of a shift, else the number of the sample; None if no link has a flow"},
+		{Name: "port", Doc: "a port whose outgoing link has the largest load; None without flows"},
 		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic (GUID/NUMBER of ports of switches with the same name); else None", Long: true},
+		{Name: "slowdown", Type: "float", Doc: "of jobs: how many times longer all phases take than on links and ports that flows do not share; else None", Long: true},
+		{Name: "phases", Type: "list of phase_load", Doc: "of jobs: the load of each phase; else None", Long: true},
+		{Name: "collisions", Type: "list of collision", Doc: "of jobs: the links with a load above 1 in the worst phase, the largest first; else None", Long: true},
+		referenceMember,
 		adaptiveMember, adaptiveReasonMember,
+	},
+}
+
+// referenceMember is the member reference_rate of congestion, balance and job_traffic.
+var referenceMember = lang.ResultMember{Name: "reference_rate", Type: "float", Doc: "rate in Gb/s of the links that loads are relative to, where rates of links differ; None: they do not, or some are unknown, and loads are counts", Long: true}
+
+// PhaseLoadType is the type of the load of a phase of jobs.
+var PhaseLoadType = &lang.ResultType{
+	Name: "phase_load",
+	Doc:  "The load of links in a phase of a collective operation.",
+	Members: []lang.ResultMember{
+		{Name: "part", Doc: "part of the time of the operation that the phase takes on links that flows do not share"},
+		{Name: "max", Doc: "the largest load of a link"},
+		{Name: "port", Doc: "a port whose outgoing link has it; None without flows between switches"},
+		{Name: "host_max", Doc: "the largest load of a port of a host or of an I/O node, in one direction"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (largest load on the path and of the ports at its ends, at least 1)"},
+		{Name: "lost", Type: "int", Doc: "flows that do not arrive"},
+	},
+}
+
+// CollisionType is the type of a link that flows of jobs overload.
+var CollisionType = &lang.ResultType{
+	Name:      "collision",
+	Doc:       "A link with a load above 1, and the flows that meet there.",
+	Important: []string{"port", "to", "load", "jobs"},
+	Members: []lang.ResultMember{
+		{Name: "port", Doc: "the port that sends"},
+		{Name: "to", Doc: "the port at the other end"},
+		{Name: "load", Doc: "the load of all flows"},
+		{Name: "jobs", Doc: "ids of their jobs"},
+		{Name: "pairs", Doc: "a tuple (id of the job, name of the source, name of the destination, traffic) of each flow, the largest first", Long: true},
 	},
 }
 
@@ -42,14 +79,16 @@ var congestionMethod = lang.Builtin{
 	Name:    "congestion",
 	Returns: "congestion",
 	Params: []lang.Param{
-		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports, nodes or names, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"`},
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports, nodes or names, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each endpoint sends to the one k places after it, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "ring": each endpoint sends to the next one; "all-to-all"; with jobs, a pattern of job_traffic()`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order (default: graph.order(), or all CAs and routers without compute nodes)"},
 		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "number of samples (default: 1000, or all shifts where those are fewer)"},
 		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "seed of the random ones"},
+		{Name: "jobs", Kind: kindSomeJobs, Default: "None", Keyword: true, Doc: `jobs of load_jobs(), or a dict of id to hosts: pattern is one of job_traffic's then, and its phases are the samples`},
+		groupParam,
 		slParam,
 	},
 	Doc: `Counts the flows on links under a pattern of traffic, or adds up the traffic of a matrix on them.
-A matrix can have any unit; order, samples and seed do not apply to it.
+A matrix can have any unit; order, samples and seed do not apply to it, nor to jobs. Jobs run their phases in step.
 All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the largest loads with the best and the worst choices beside them.`,
 	Example: `
 > g = discover().graph()
@@ -61,6 +100,9 @@ True
 > m = t.congestion({(a, b): 2.5, (c, b): 1})
 > m.max, m.lost, len(m.loads)
 (3.5, 0, 3)
+> j = t.congestion("halving-doubling", jobs={"a": "node-[0001-0008]"})
+> j.samples, j.max, j.slowdown, len(j.collisions)
+(6, 1, 1.0, 0)
 > a = g.route("updn", adaptive=True).congestion("permutation", samples=5).adaptive
 > a.ideal_max <= a.static_max, a.worst_max >= a.static_max
 (True, True)
@@ -70,6 +112,8 @@ True
 		Order   []mad.LID
 		Samples *int
 		Seed    int
+		Jobs    *[]jobs.Job
+		Group   *int
 		slArg
 	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
@@ -78,6 +122,22 @@ True
 			return nil, err
 		}
 		pattern, ok := starlark.AsString(a.Pattern)
+		if a.Jobs != nil {
+			switch {
+			case !ok:
+				return nil, lang.ParamError("jobs", "not supported for a traffic matrix")
+			case a.Order != nil || a.Samples != nil:
+				return nil, lang.ParamError("jobs", "not supported with order or samples")
+			}
+			group, err := groupOf(a.Group)
+			if err != nil {
+				return nil, err
+			}
+			return jobCongestion(c, v, *a.Jobs, pattern, group, sl)
+		}
+		if ok && slices.Contains(jobs.Patterns(), pattern) && !slices.Contains(traffic.Patterns(), pattern) {
+			return nil, lang.ParamError("pattern", "%q is a pattern of jobs; give jobs", pattern)
+		}
 		if !ok {
 			if a.Order != nil || a.Samples != nil {
 				return nil, lang.ParamError("pattern", "not supported for a traffic matrix")
@@ -120,7 +180,7 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 		return nil, err
 	}
 	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
-	most := starlark.Value(starlark.MakeInt(r.Max))
+	most := loadOf(r.Max)
 	if r.Pattern == traffic.AllToAll {
 		bandwidth = starlark.None
 	}
@@ -131,10 +191,77 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 		at = topology.PortOf(v.graph.g.ChannelPort(r.At))
 	}
 	if m != nil {
-		most, loads = starlark.Float(m.MaxLoad), v.loadsByPort(m.Loads)
+		most, loads = starlark.Float(m.MaxLoad), v.loadsByPort(m.Traffic)
 	}
 	return &loadValue{lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
-		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads, adaptive, reason)}, nil
+		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads,
+		starlark.None, starlark.None, starlark.None, v.reference(), adaptive, reason)}, nil
+}
+
+// loadOf returns a load as a value: as an int where it is whole, as counts of flows are.
+func loadOf(x float64) starlark.Value {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return starlark.MakeInt64(int64(x))
+	}
+	return starlark.Float(x)
+}
+
+// reference returns referenceMember for loads per capacity of hosts' ports.
+func (v *Routes) reference() starlark.Value {
+	c := v.Tables.Graph().Capacity()
+	return lang.OrNone(c.Differs(), starlark.Float(c.Reference))
+}
+
+// jobCongestion is congestion() of jobs.
+func jobCongestion(c *lang.Call, v *Routes, list []jobs.Job, pattern string, group int, sl uint8) (starlark.Value, error) {
+	defer progress(c, "counting the loads of links")()
+	t, err := jobs.MeasurePhases(c.Fiber().Context, v.Tables, list, pattern, group)
+	if err != nil {
+		return nil, computeError(c, err)
+	}
+	adaptive, reason, err := adaptiveLoad(c, v, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
+		return traffic.MeasureAdaptiveFlows(ctx, v.Tables, t.Flows, sl)
+	})
+	if err != nil {
+		return nil, err
+	}
+	g := v.Tables.Graph()
+	port := func(channel int) starlark.Value {
+		if channel < 0 {
+			return starlark.None
+		}
+		return topology.PortOf(g.ChannelPort(channel))
+	}
+	var most, sum, bandwidth float64
+	lost, worst, at := int64(0), starlark.Value(starlark.None), starlark.Value(starlark.None)
+	phases := lang.List(t.Phases, func(p jobs.PhaseLoad) starlark.Value {
+		sum, lost, bandwidth = sum+p.Load, lost+p.Lost, bandwidth+p.Bandwidth
+		return lang.NewResult(PhaseLoadType, starlark.Float(p.Part), loadOf(p.Load), port(p.At), loadOf(p.Hosts), starlark.Float(p.Bandwidth), starlark.MakeInt64(p.Lost))
+	})
+	share := starlark.Value(starlark.None)
+	if n := float64(len(t.Phases)); n > 0 {
+		sum, share = sum/n, starlark.Float(bandwidth/n)
+	}
+	if t.Worst >= 0 {
+		most, worst, at = t.Phases[t.Worst].Load, starlark.MakeInt(t.Worst), port(t.Phases[t.Worst].At)
+	}
+	name := func(lid mad.LID) starlark.Value {
+		return starlark.String(g.Terminals()[g.TerminalByLID(lid)].Port.Name())
+	}
+	collisions := lang.List(t.Collisions, func(x jobs.Collision) starlark.Value {
+		var ids []string
+		pairs := lang.List(x.Flows, func(f jobs.JobFlow) starlark.Value {
+			if id := list[f.Job].ID; !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+			return starlark.Tuple{starlark.String(list[f.Job].ID), name(f.From), name(f.To), starlark.Float(f.Traffic)}
+		})
+		p := g.ChannelPort(int(x.Channel))
+		return lang.NewResult(CollisionType, topology.PortOf(p), topology.PortOf(p.Peer()), loadOf(x.Load), lang.Texts(ids), pairs)
+	})
+	return &loadValue{lang.NewResult(CongestionType, starlark.String(pattern), starlark.MakeInt(t.Ports), starlark.MakeInt(len(t.Phases)),
+		starlark.None, loadOf(most), starlark.Float(sum), share, starlark.MakeInt64(lost), worst, at, starlark.None,
+		starlark.Float(t.Slowdown), phases, collisions, v.reference(), adaptive, reason)}, nil
 }
 
 // flowsOf returns the flows of a traffic matrix.
@@ -189,7 +316,7 @@ func flowEnds(f *fabric.Fabric, pair []starlark.Value) (ends [2]mad.LID, err err
 // BalanceType is the type of the result of routes.balance().
 var BalanceType = &lang.ResultType{
 	Name: "balance",
-	Doc:  "How evenly tables use links; each direction counts separately.",
+	Doc:  "How evenly tables use links; each direction counts separately. Where links between switches differ in rate, routes_max, routes_mean, routes_min and busiest are per capacity: a route on a link of half the rate of the fastest counts twice.",
 	Members: []lang.ResultMember{
 		{Name: "routes_max", Doc: "the most routes on a link: the edge forwarding index"},
 		{Name: "routes_mean", Doc: "the mean"},
@@ -200,6 +327,7 @@ var BalanceType = &lang.ResultType{
 		{Name: "busiest", Doc: "a port with the most outgoing routes, None without links"},
 		{Name: "routes", Doc: "a dict of port name to its routes; GUID/NUMBER of ports of switches with the same name", Long: true},
 		{Name: "lids", Doc: "a dict of port name to its LIDs, likewise", Long: true},
+		referenceMember,
 		adaptiveMember, adaptiveReasonMember,
 	},
 }
@@ -244,9 +372,14 @@ All figures are of static ports. Where switches choose among ports, as with adap
 			routes.SetKey(name, starlark.MakeInt64(b.PerChannel[ch]))
 			lids.SetKey(name, starlark.MakeInt64(b.DLIDs[ch]))
 		}
-		busiest := starlark.Value(starlark.None)
-		if b.Routes.Busiest >= 0 {
-			busiest = topology.PortOf(v.graph.g.ChannelPort(b.Routes.Busiest))
+		busiest, reference := starlark.Value(starlark.None), starlark.Value(starlark.None)
+		most, mean, least, at := starlark.Value(starlark.MakeInt64(b.Routes.Max)), b.Routes.Mean, starlark.Value(starlark.MakeInt64(b.Routes.Min)), b.Routes.Busiest
+		if w := b.Weighed; w != nil {
+			most, mean, least, at = loadOf(w.Max), w.Mean, loadOf(w.Min), w.Busiest
+			reference = starlark.Float(v.graph.g.Capacity().Fastest)
+		}
+		if at >= 0 {
+			busiest = topology.PortOf(v.graph.g.ChannelPort(at))
 		}
 		adaptive, reason, err := adaptiveLoad(c, v, func(ctx context.Context) (*traffic.AdaptiveLoad, error) {
 			return traffic.MeasureAdaptiveBalance(ctx, v.Tables, class, a.LIDs, sl)
@@ -255,8 +388,8 @@ All figures are of static ports. Where switches choose among ports, as with adap
 			return nil, err
 		}
 		return &loadValue{lang.NewResult(BalanceType,
-			starlark.MakeInt64(b.Routes.Max), starlark.Float(b.Routes.Mean), starlark.MakeInt64(b.Routes.Min),
-			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids, adaptive, reason)}, nil
+			most, starlark.Float(mean), least,
+			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids, reference, adaptive, reason)}, nil
 	}),
 }
 
@@ -352,26 +485,44 @@ func (v *Routes) loadsByPort(loads []float64) starlark.Value {
 	return d
 }
 
-// loadValue is a congestion or balance, with a text of its own.
+// loadValue is a congestion, balance or job_traffic, with a text of its own.
 type loadValue struct{ *lang.Result }
 
 // Display writes the figures of static ports, then the figures with choices, if any.
 func (v *loadValue) Display() string {
 	var rows []lang.Fact
 	var adaptive *lang.Result
-	reason := ""
+	reason, rate, collisions := "", starlark.Float(0), (*starlark.List)(nil)
 	for _, f := range v.Facts() {
 		switch f.Name {
 		case "adaptive":
-			adaptive, _ = f.Value.(*lang.Result)
+			load, ok := f.Value.(*lang.Result)
+			if adaptive = load; !ok && f.Value != starlark.None { // of job_traffic, whether switches choose
+				rows = append(rows, f)
+			}
 		case "adaptive_reason":
 			reason, _ = starlark.AsString(f.Value)
+		case "reference_rate":
+			rate, _ = f.Value.(starlark.Float)
+		case "collisions":
+			collisions, _ = f.Value.(*starlark.List)
+		case "slowdown":
+			if f.Value != starlark.None {
+				f.Code = false
+				rows = append(rows, f)
+			}
 		default:
 			rows = append(rows, f)
 		}
 	}
 	var b strings.Builder
 	b.WriteString(lang.Aligned(rows))
+	if collisions != nil {
+		fmt.Fprintf(&b, "links that flows overload: %d\n", collisions.Len())
+	}
+	if rate > 0 {
+		fmt.Fprintf(&b, "note: rates of links differ; loads are per capacity, and 1 is a flow on a link of %g Gb/s\n", float64(rate))
+	}
 	if adaptive != nil {
 		b.WriteString("with adaptive routing:\n")
 		for line := range strings.Lines(adaptive.Display()) {

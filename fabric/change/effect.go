@@ -58,7 +58,8 @@ type Effect struct {
 	Kept    []string `json:"kept,omitempty" optional:"no port that goes down has another one in its place"`
 	Ended   int64    `json:"ended,omitempty" optional:"no pairs end"`
 	NotKept string   `json:"not_kept,omitempty" optional:"no host has another port that does not count"`
-	// LoadBefore and LoadAfter are the largest numbers of pairs on a link.
+	// LoadBefore and LoadAfter are the largest numbers of pairs on a link; where rates differ, of pairs that
+	// load the fastest link as much.
 	LoadBefore int64 `json:"load_before"`
 	LoadAfter  int64 `json:"load_after"`
 	// IdleSwitches and IdleLinks, of AllLinks between switches that stay up, carry routes now and
@@ -205,6 +206,9 @@ func NewPredictor(ctx context.Context, live *routes.Routes, o PredictOptions) (*
 		return nil, err
 	}
 	p := &Predictor{Baseline: b, options: o}
+	if p.routes.Graph().Capacity().Costs() != nil {
+		p.notes = append(p.notes, "rates of links differ: loads are in pairs on a link with the fastest rate")
+	}
 	if p.loads, err = verify.CountAllRoutes(ctx, p.routes); err != nil || !o.Managed {
 		return p, err
 	}
@@ -214,7 +218,7 @@ func NewPredictor(ctx context.Context, live *routes.Routes, o PredictOptions) (*
 
 // Without predicts the effect of taking down the links of ports, either end of each.
 func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect, error) {
-	e := &Effect{Managed: p.options.Managed, LoadBefore: traffic.DistributionOf(p.loads).Max, LoopBefore: p.loop, Notes: slices.Clone(p.notes)}
+	e := &Effect{Managed: p.options.Managed, LoadBefore: traffic.LargestLoad(p.routes.Graph(), p.loads), LoopBefore: p.loop, Notes: slices.Clone(p.notes)}
 	down := map[*fabric.Port]bool{}
 	for _, port := range ports {
 		peer := port.Peer()
@@ -323,7 +327,7 @@ func (p *Predictor) judge(ctx context.Context, e *Effect, x *outcome) error {
 	if err != nil {
 		return err
 	}
-	x.LoadAfter = traffic.DistributionOf(loads).Max
+	x.LoadAfter = traffic.LargestLoad(x.tables.Graph(), loads)
 	x.countIdle(p.routes.Graph(), p.loads, x.tables.Graph(), loads)
 	return nil
 }

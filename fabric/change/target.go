@@ -204,7 +204,7 @@ func (c *chooser) result(ctx context.Context, kind ChoiceKind, r *routes.Routes,
 // largestLoad returns the largest number of pairs on a link.
 func largestLoad(ctx context.Context, r *routes.Routes) (int64, error) {
 	loads, err := verify.CountAllRoutes(ctx, r)
-	return traffic.DistributionOf(loads).Max, err
+	return traffic.LargestLoad(r.Graph(), loads), err
 }
 
 // unsound returns the reason why tables are not what the policy promises; "": they are.

@@ -3,10 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
 	"fabsh/fabric/adaptive"
 	"fabsh/fabric/routing/graph"
@@ -16,27 +13,8 @@ import (
 	"fabsh/mad"
 )
 
-// Patterns of the traffic of a job. In each, all ports of all its hosts send 1 in total: the
-// whole bandwidth of the port, shared evenly between its partners.
-const (
-	AllToAll = "all-to-all"         // each port to all others of the job
-	Ring     = "ring"               // to the next host, and from the last to the first; ports of equal rails
-	Doubling = "recursive-doubling" // to the hosts whose place is its own XOR 1, 2, 4, ..., as an all-reduce does; ports of equal rails
-	Rails    = "rails"              // to all other hosts; ports of equal rails: traffic stays on its rail
-)
-
-// Patterns are all patterns.
-func Patterns() []string { return []string{AllToAll, Ring, Doubling, Rails} }
-
-// checkPattern returns an error if pattern is unknown.
-func checkPattern(pattern string) error {
-	if !slices.Contains(Patterns(), pattern) {
-		return fmt.Errorf("unknown pattern %.60q; supported: %s", pattern, strings.Join(Patterns(), ", "))
-	}
-	return nil
-}
-
-// Load is the traffic on a channel of a graph.
+// Load is the traffic on a channel of a graph. Figures that compare channels have it per capacity: traffic 1
+// is 2 on a link of half the rate of hosts' ports (graph.Capacity).
 type Load struct {
 	Channel int32
 	Traffic float64
@@ -49,14 +27,14 @@ type JobTraffic struct {
 	Ports   int
 	Lost    int64 // flows that do not arrive
 	Loads   []Load
-	// Alone is the most traffic of the job on a channel, and Together the most of all jobs on
-	// a channel that it uses; at least 1, the bandwidth of its ports.
+	// Alone is the largest load of the job on a channel, and Together the largest of all jobs on
+	// a channel that it uses, both per capacity; at least 1, the bandwidth of its ports.
 	Alone, Together float64
 	Shared          int // channels that other jobs use too
 }
 
 // Slowdown is the time that the slowest flows of the job take, relative to the job alone, if
-// links are shared fairly and are as fast as the ports of hosts.
+// links are shared fairly.
 func (t *JobTraffic) Slowdown() float64 { return t.Together / t.Alone }
 
 // Shared is a channel that several jobs use.
@@ -69,29 +47,31 @@ type Shared struct {
 // Traffic is the traffic of jobs, all at once.
 type Traffic struct {
 	Jobs   []JobTraffic
-	Loads  []float64 // by channel
-	At     int       // a channel with the most traffic, or -1
+	Loads  []float64 // by channel, per capacity
+	At     int       // a channel with the largest load, or -1
 	Shared []Shared  // the most traffic first
 	Worst  int       // the job with the largest slowdown above 1, or -1
 }
 
-// Measure adds up the traffic of jobs on the channels of r. Where switches choose between ports,
-// these share it evenly. The links of hosts do not count.
+// Measure adds up the traffic of jobs on the channels of r, of a pattern with phases their mean. Where switches
+// choose between ports, these share it evenly. The links of hosts do not count. group is as of MeasurePhases.
 //
 // Time: O(L*S) for all-to-all and rails, L ports of jobs and S switches; O(L*log(L)*P) for the
 // others, P links a path.
-func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string) (*Traffic, error) {
-	if err := checkPattern(pattern); err != nil {
+func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string, group int) (*Traffic, error) {
+	p, err := patternNamed(pattern)
+	if err != nil {
 		return nil, err
 	}
 	g := r.Graph()
+	x := newPlacement(g, group)
 	ports := portsOf(g)
 	t := &Traffic{Jobs: make([]JobTraffic, len(list)), Loads: make([]float64, len(g.Channels())), At: -1, Worst: -1}
 	users := make([][]int32, len(g.Channels()))
 	for i := range list {
 		j := &t.Jobs[i]
-		lids := j.findHosts(ports, list[i].Hosts)
-		loads, err := j.measure(ctx, r, lids, pattern)
+		x.lids = j.findHosts(ports, list[i].Hosts)
+		loads, err := j.measure(ctx, r, p, x)
 		if err != nil {
 			return nil, err
 		}
@@ -103,12 +83,13 @@ func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string) 
 			}
 		}
 	}
-	for ch, load := range t.Loads {
-		if load > 0 && (t.At < 0 || load > t.Loads[t.At]) {
+	for ch := range t.Loads {
+		t.Loads[ch] = g.Capacity().Load(int32(ch), t.Loads[ch])
+		if load := t.Loads[ch]; load > 0 && (t.At < 0 || load > t.Loads[t.At]) {
 			t.At = ch
 		}
 	}
-	t.compare(users)
+	t.compare(g.Capacity(), users)
 	return t, nil
 }
 
@@ -132,18 +113,20 @@ func (j *JobTraffic) findHosts(ports *hostPorts, names []string) (lids [][]mad.L
 }
 
 // measure returns the traffic of the job by channel.
-func (j *JobTraffic) measure(ctx context.Context, r *routes.Routes, lids [][]mad.LID, pattern string) ([]float64, error) {
-	switch pattern {
-	case AllToAll, Rails:
+func (j *JobTraffic) measure(ctx context.Context, r *routes.Routes, p *Pattern, x *placement) ([]float64, error) {
+	if p.sets != nil {
 		loads := make([]float64, len(r.Graph().Channels()))
-		for _, all := range exchanges(lids, pattern) {
-			if err := j.exchange(ctx, r, all, loads); err != nil {
+		for _, set := range p.sets(x) {
+			if err := j.exchange(ctx, r, set, loads); err != nil {
 				return nil, err
 			}
 		}
 		return loads, nil
 	}
-	list := slices.Collect(flows(lids, pattern))
+	list, err := p.flows(x, maxFlows)
+	if err != nil {
+		return nil, err
+	}
 	if r.HasChoices() {
 		return j.spreadFlows(ctx, r, list)
 	}
@@ -152,26 +135,7 @@ func (j *JobTraffic) measure(ctx context.Context, r *routes.Routes, lids [][]mad
 		return nil, err
 	}
 	j.Lost = m.Lost
-	return m.Loads, nil
-}
-
-// exchanges are the sets of LIDs in which each sends to all others.
-func exchanges(lids [][]mad.LID, pattern string) (sets [][]mad.LID) {
-	if pattern == AllToAll {
-		return [][]mad.LID{slices.Concat(lids...)}
-	}
-	for rail := 0; ; rail++ {
-		var set []mad.LID
-		for _, of := range lids {
-			if rail < len(of) {
-				set = append(set, of[rail])
-			}
-		}
-		if set == nil {
-			return sets
-		}
-		sets = append(sets, set)
-	}
+	return m.Traffic, nil
 }
 
 // exchange adds the traffic of ports that each send to all the others, 1 in total.
@@ -216,64 +180,25 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 	return nil
 }
 
-// flows returns the flows of a pattern, by the LIDs of each host.
-func flows(lids [][]mad.LID, pattern string) iter.Seq[traffic.Flow] {
-	return func(yield func(traffic.Flow) bool) {
-		n := len(lids)
-		if pattern == AllToAll || pattern == Rails {
-			for _, set := range exchanges(lids, pattern) {
-				for _, from := range set {
-					for _, to := range set {
-						if from != to && !yield(traffic.Flow{From: from, To: to, Traffic: 1 / float64(len(set)-1)}) {
-							return
-						}
-					}
-				}
-			}
-			return
-		}
-		for from := range n {
-			partners := partners(from, n, pattern)
-			for _, to := range partners {
-				for rail := range min(len(lids[from]), len(lids[to])) {
-					if !yield(traffic.Flow{From: lids[from][rail], To: lids[to][rail], Traffic: 1 / float64(len(partners))}) {
-						return
-					}
-				}
-			}
-		}
-	}
+// newPlacement is the placement of no job yet. group is as of MeasurePhases.
+func newPlacement(g *graph.Graph, group int) *placement {
+	return &placement{g: g, group: cmp.Or(group, GroupSize), trees: map[int32]int{}}
 }
 
-// partners are the hosts that a host sends to. For recursive doubling of a number of hosts
-// that is not a power of two, the last ones exchange with the first ones before and after
-// (Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
-// MPICH", 2005).
-func partners(from, n int, pattern string) (list []int) {
-	if n < 2 {
-		return nil
+// flows returns the flows of all phases, each with its part of the time.
+func (p *Pattern) flows(x *placement, most int) (list []traffic.Flow, err error) {
+	phases, err := p.phasesOf(x, most)
+	for _, phase := range phases {
+		for _, f := range phase.Flows {
+			f.Traffic *= phase.Part
+			list = append(list, f)
+		}
 	}
-	if pattern == Ring {
-		return []int{(from + 1) % n}
-	}
-	power := 1
-	for 2*power <= n {
-		power *= 2
-	}
-	if from >= power {
-		return []int{from - power}
-	}
-	for distance := 1; distance < power; distance *= 2 {
-		list = append(list, from^distance)
-	}
-	if from+power < n {
-		list = append(list, from+power)
-	}
-	return list
+	return list, err
 }
 
 // compare finds what jobs share, by the jobs that use each channel.
-func (t *Traffic) compare(users [][]int32) {
+func (t *Traffic) compare(capacity *graph.Capacity, users [][]int32) {
 	on := func(job int, ch int32) float64 {
 		loads := t.Jobs[job].Loads
 		i, _ := slices.BinarySearchFunc(loads, ch, func(l Load, ch int32) int { return cmp.Compare(l.Channel, ch) })
@@ -283,7 +208,7 @@ func (t *Traffic) compare(users [][]int32) {
 		j := &t.Jobs[i]
 		j.Alone, j.Together = 1, 1
 		for _, l := range j.Loads {
-			j.Alone, j.Together = max(j.Alone, l.Traffic), max(j.Together, t.Loads[l.Channel])
+			j.Alone, j.Together = max(j.Alone, capacity.Load(l.Channel, l.Traffic)), max(j.Together, t.Loads[l.Channel])
 			if len(users[l.Channel]) > 1 {
 				j.Shared++
 			}
@@ -309,22 +234,29 @@ func (t *Traffic) compare(users [][]int32) {
 // maxFlows is the most flows of a matrix.
 const maxFlows = 1 << 22
 
-// Matrix returns the traffic of jobs between ports. Pairs that several jobs use are there once.
-func Matrix(g *graph.Graph, list []Job, pattern string) ([]traffic.Flow, error) {
-	if err := checkPattern(pattern); err != nil {
+// Matrix returns the traffic of jobs between ports, as Measure adds it up. Pairs that several jobs use are there
+// once.
+func Matrix(g *graph.Graph, list []Job, pattern string, group int) ([]traffic.Flow, error) {
+	p, err := patternNamed(pattern)
+	if err != nil {
 		return nil, err
 	}
-	ports := portsOf(g)
+	ports, x := portsOf(g), newPlacement(g, group)
 	index := map[[2]mad.LID]int{}
 	var out []traffic.Flow
 	for _, job := range list {
 		var j JobTraffic
-		for f := range flows(j.findHosts(ports, job.Hosts), pattern) {
+		x.lids = j.findHosts(ports, job.Hosts)
+		flows, err := p.flows(x, maxFlows)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range flows {
 			pair := [2]mad.LID{f.From, f.To}
 			i, ok := index[pair]
 			if !ok {
 				if len(out) == maxFlows {
-					return nil, fmt.Errorf("more than %d flows; routes.job_traffic() has no such limit", maxFlows)
+					return nil, tooManyFlows(maxFlows)
 				}
 				i = len(out)
 				index[pair] = i

@@ -62,8 +62,11 @@ type Page struct {
 }
 
 // Shift is a pattern of traffic in which each endpoint sends to the one Distance places on in
-// their order, all at once. Flows is how many of them share the busiest link.
-type Shift struct{ Distance, Flows int }
+// their order, all at once. Load is the largest of a link, as traffic.Congestion has it.
+type Shift struct {
+	Distance int
+	Load     float64
+}
 
 // Load is the load of a pattern of traffic by static ports and by choices of switches.
 type Load struct {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -132,24 +133,24 @@ func (p *Page) shifts(v *routesView) {
 	if p.Shift == nil || len(p.Shifts) == 0 {
 		return
 	}
-	most, counted := 1, map[int]int64{}
+	counted := map[float64]int64{}
 	var points []point
 	for _, s := range p.Shifts {
-		most = max(most, s.Flows)
-		counted[s.Flows]++
-		points = append(points, point{float64(s.Distance), float64(s.Flows)})
+		counted[s.Load]++
+		points = append(points, point{float64(s.Distance), s.Load})
 	}
 	var rows []histRow
-	for flows := range most + 1 {
-		if n := counted[flows]; n > 0 {
-			rows = append(rows, histRow{fmt.Sprint(flows), n})
-		}
+	for _, load := range slices.Sorted(maps.Keys(counted)) {
+		rows = append(rows, histRow{fmt.Sprintf("%.4g", load), counted[load]})
 	}
 	if len(rows) > maxBars {
 		rows = nil
 	}
-	v.Shift = clean(fmt.Sprintf("In %s, each of %s sends to the endpoint that many places on: the busiest link carries %.4g flows on average and at most %d, in shift %d; effective bandwidth %.1f %%.",
+	v.Shift = clean(fmt.Sprintf("In %s, each of %s sends to the endpoint that many places on: the busiest link carries %.4g flows on average and at most %.4g, in shift %d; effective bandwidth %.1f %%.",
 		plural.Count(p.Shift.Samples, "shift", "shifts"), plural.Count(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
+	if p.Shift.Reference > 0 {
+		v.Shift += fmt.Sprintf(" Rates of links differ: flows are counted per capacity, in flows on a link of %g Gb/s.", p.Shift.Reference)
+	}
 	if n := p.Shift.Lost; n > 0 {
 		v.Shift += " " + plural.Count(int(n), "flow does", "flows do") + " not arrive."
 	}

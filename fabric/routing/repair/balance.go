@@ -32,9 +32,10 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	if err != nil {
 		return err
 	}
-	most := traffic.DistributionOf(best).Max
+	weigh := g.Capacity().Weigh
+	most := traffic.DistributionOf(weigh(best)).Max
 	most += most / maxWorse
-	if traffic.DistributionOf(load).Max <= most {
+	if traffic.DistributionOf(weigh(load)).Max <= most {
 		return nil
 	}
 	if engines.BasisOf(r) != nil && engines.BasisOf(r).Gaps || engines.BasisOf(full) != nil && engines.BasisOf(full).Gaps {
@@ -43,7 +44,7 @@ func evenOut(ctx context.Context, r *routes.Routes, full *routes.Routes) error {
 	}
 	e := balancing{r: r, full: full, load: load, on: verify.SelectEndpoints(g, 0).On, walk: verify.NewWalk(g), taken: make([]bool, int(g.Top())+1)}
 	for ctx.Err() == nil {
-		busiest := traffic.DistributionOf(load)
+		busiest := traffic.DistributionOf(weigh(load))
 		if busiest.Max <= most || !e.relieve(g.Channels()[busiest.Busiest]) {
 			break
 		}

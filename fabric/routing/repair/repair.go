@@ -246,7 +246,7 @@ func inLanes(keep repairFunc) repairFunc {
 		if err != nil {
 			return nil, err
 		}
-		if most := traffic.DistributionOf(best).Max; traffic.DistributionOf(load).Max > most+most/maxWorse {
+		if most := traffic.LargestLoad(g, best); traffic.LargestLoad(g, load) > most+most/maxWorse {
 			return full, nil
 		}
 		return t, nil

@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// AdaptiveLoad is the load of links where switches route adaptively: with the static ports of
+// AdaptiveLoad is the load of links, as Congestion has it, where switches route adaptively: with the static ports of
 // their tables, and with the best and the worst choices among the ports that they may choose.
 // Flows are of reliable connections (RC), with the service level of their path.
 type AdaptiveLoad struct {
@@ -59,7 +59,7 @@ func MeasureAdaptive(ctx context.Context, r *routes.Routes, o CongestionOptions,
 		for _, t := range ends {
 			flows[t]++
 		}
-		return measureAll(ctx, r, endpointsOf(r.Graph(), c.order), flows, sl)
+		return measureAll(ctx, r, endpointsOf(r.Graph(), c.order), flows, sl, r.Graph().Capacity())
 	}
 	m, err := newMeasurement(ctx, r, ends, c.order, sl)
 	if err != nil {
@@ -80,7 +80,7 @@ func MeasureAdaptive(ctx context.Context, r *routes.Routes, o CongestionOptions,
 		}
 		static := make([]float64, len(x.load))
 		for ch, n := range x.load {
-			static[ch] = float64(n)
+			static[ch] = m.x.capacity.Load(int32(ch), float64(n))
 		}
 		if err := m.sample(ctx, d, static); err != nil {
 			return nil, err
@@ -115,7 +115,11 @@ func MeasureAdaptiveFlows(ctx context.Context, r *routes.Routes, flows []Flow, s
 			d.add(ends[i], f.To, 1, f.Traffic)
 		}
 	}
-	if err := m.sample(ctx, d, static.Loads); err != nil {
+	loads := make([]float64, len(static.Traffic))
+	for c, x := range static.Traffic {
+		loads[c] = g.Capacity().Load(int32(c), x)
+	}
+	if err := m.sample(ctx, d, loads); err != nil {
 		return nil, err
 	}
 	return m.result(), nil
@@ -136,11 +140,12 @@ func MeasureAdaptiveBalance(ctx context.Context, r *routes.Routes, class graph.C
 			flows[t] = 1
 		}
 	}
-	return measureAll(ctx, r, e, flows, sl)
+	return measureAll(ctx, r, e, flows, sl, r.Graph().Capacity().ByFastest())
 }
 
-// measureAll measures so many flows of each terminal to each LID that is wanted of another.
-func measureAll(ctx context.Context, r *routes.Routes, e *verify.Endpoints, flows []int64, sl uint8) (*AdaptiveLoad, error) {
+// measureAll measures so many flows of each terminal to each LID that is wanted of another, as loads of
+// capacity.
+func measureAll(ctx context.Context, r *routes.Routes, e *verify.Endpoints, flows []int64, sl uint8, capacity *graph.Capacity) (*AdaptiveLoad, error) {
 	g := r.Graph()
 	counts, err := verify.CountRoutes(ctx, r, e, nil)
 	if err != nil {
@@ -162,6 +167,7 @@ func measureAll(ctx context.Context, r *routes.Routes, e *verify.Endpoints, flow
 	if err != nil {
 		return nil, err
 	}
+	m.x.capacity = capacity
 	groups, of := m.x.groups(ends, flows)
 	d := newDemands(m.x)
 	for i, lid := range lids {
@@ -180,7 +186,7 @@ func measureAll(ctx context.Context, r *routes.Routes, e *verify.Endpoints, flow
 	}
 	static := make([]float64, len(counts))
 	for c, n := range counts {
-		static[c] = float64(n)
+		static[c] = m.x.capacity.Load(int32(c), float64(n))
 	}
 	if err := m.sample(ctx, d, static); err != nil {
 		return nil, err

@@ -59,6 +59,15 @@ type oracle struct {
 	ideal float64
 	worst []float64
 	lost  int64
+	parts []float64 // by channel: what traffic 1 is of the capacity; nil: 1
+}
+
+// part is what traffic 1 is of the capacity of a channel.
+func (o *oracle) part(c int) float64 {
+	if o.parts == nil {
+		return 1
+	}
+	return o.parts[c]
 }
 
 func (o *oracle) solve(t *testing.T, r *routes.Routes, flows []traffic.Flow) {
@@ -89,7 +98,7 @@ func (o *oracle) solve(t *testing.T, r *routes.Routes, flows []traffic.Flow) {
 		}
 		for c := range may {
 			if may[c] {
-				o.worst[c] += f.Traffic
+				o.worst[c] += f.Traffic * o.part(c)
 			}
 		}
 		amounts = append(amounts, f.Traffic)
@@ -112,7 +121,7 @@ func (o *oracle) solve(t *testing.T, r *routes.Routes, flows []traffic.Flow) {
 		a.Set(v.flow, i, 1)
 		for _, c := range v.path {
 			row := len(amounts) + slices.Index(used, int(c))
-			a.Set(row, i, a.At(row, i)+amounts[v.flow])
+			a.Set(row, i, a.At(row, i)+amounts[v.flow]*o.part(int(c)))
 		}
 	}
 	for f := range amounts {

@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"fabsh/fabric"
@@ -50,6 +51,19 @@ func DistributionOf(loads []int64) Distribution {
 	return s
 }
 
+// Loads describe how evenly a load per capacity is spread over channels.
+type Loads struct {
+	Max, Mean, Min float64
+	Busiest        int // the first channel with Max
+}
+
+// LargestLoad is the largest number of routes on a channel, by their counts; where rates differ, in routes that load
+// the fastest link as much, rounded up.
+func LargestLoad(g *graph.Graph, counts []int64) int64 {
+	c := g.Capacity()
+	return int64(math.Ceil(c.Routes(DistributionOf(c.Weigh(counts)).Max)))
+}
+
 // Balance describes how evenly tables use the channels.
 type Balance struct {
 	// Routes are, for each channel, the pairs of an endpoint and a LID of
@@ -62,6 +76,10 @@ type Balance struct {
 
 	PerChannel []int64 // routes, by channel
 	DLIDs      []int64 // by channel
+
+	// Weighed are routes per capacity: a route on a link of half the rate of the fastest counts twice.
+	// Nil: all links between switches have one rate, or rates are unknown.
+	Weighed *Loads
 
 	routes *routes.Routes
 }
@@ -115,6 +133,10 @@ func MeasureBalance(ctx context.Context, r *routes.Routes, c graph.Class, lids [
 		}
 	}
 	b.Routes, b.LIDs = DistributionOf(b.PerChannel), DistributionOf(b.DLIDs)
+	if c := g.Capacity(); c.Costs() != nil {
+		w := DistributionOf(c.Weigh(b.PerChannel))
+		b.Weighed = &Loads{c.Routes(w.Max), c.Routes(w.Sum) / float64(len(b.PerChannel)), c.Routes(w.Min), w.Busiest}
+	}
 	return b, nil
 }
 

@@ -19,6 +19,7 @@ import (
 type choiceNet struct {
 	r        *routes.Routes
 	g        *graph.Graph
+	capacity *graph.Capacity    // in which loads are
 	switches []*adaptive.Switch // nil: static
 	plfts    int32              // vertices of each switch
 	sources  []int32            // terminals that send, on switches
@@ -53,7 +54,7 @@ var noHop = hop{-1, -1}
 // levels of r or, where it has none, sl.
 func newChoiceNet(ctx context.Context, r *routes.Routes, sources []int32, wanted []bool, sl uint8) (*choiceNet, error) {
 	g := r.Graph()
-	x := &choiceNet{r: r, g: g, switches: routes.ActiveSwitches(r), plfts: 1, sources: sources, sl: sl}
+	x := &choiceNet{r: r, g: g, capacity: g.Capacity(), switches: routes.ActiveSwitches(r), plfts: 1, sources: sources, sl: sl}
 	for _, a := range x.switches {
 		if a == nil {
 			continue

@@ -37,37 +37,41 @@ type CongestionOptions struct {
 	Samples int
 	Seed    uint64 // of the random patterns
 	// Each, if not nil, is called for each sample, in order: the shift, else its number, and the
-	// largest number of flows on a channel.
-	Each func(sample, most int)
+	// largest load of a channel.
+	Each func(sample int, most float64)
 }
 
-// Congestion is the load of channels under a pattern, if all endpoints send at once.
+// Congestion is the load of channels under a pattern, if all endpoints send at once. A flow is a
+// load of 1; where rates differ (graph.Capacity), a flow on a link of half the rate that most endpoints have
+// is a load of 2.
 type Congestion struct {
 	Pattern   string
 	Endpoints int
 	Samples   int
 	Seed      uint64
-	// Max is the largest number of flows on any channel in any sample. Shifts
-	// with 1 are free of contention.
-	Max   int
+	// Max is the largest load of any channel in any sample. Shifts with at most 1 are free of
+	// contention.
+	Max   float64
 	Worst int // the first sample with it: k of a shift, else the number of the sample
 	At    int // a channel with it, or -1
-	// Mean is the mean of the samples' largest numbers of flows.
+	// Mean is the mean of the samples' largest loads.
 	Mean float64
 	// Bandwidth is the effective bandwidth: the mean, over all flows, of 1
-	// over the largest number of flows on a channel of the path (Hoefler,
+	// over the largest load of a channel of the path, which is at least 1 (Hoefler,
 	// Schneider, Lumsdaine, "Multistage switches are not crossbars: effects of
 	// static routing in high-performance networks", 2008).
 	// Flows that do not arrive count 0. Not for all-to-all.
 	Bandwidth float64
 	Lost      int64 // flows that do not arrive
+	// Reference is the rate in Gb/s of a link on which a flow is a load of 1; 0: rates do not differ.
+	Reference float64
 }
 
 // MatrixCongestion is the congestion of a traffic matrix. Its Max is unknown.
 type MatrixCongestion struct {
 	Congestion
-	MaxLoad float64   // the most traffic on a channel
-	Loads   []float64 // by channel
+	MaxLoad float64   // the largest load of a channel: its traffic, per capacity where rates differ
+	Traffic []float64 // by channel
 }
 
 // Flow is what the port of a LID sends to another LID, in any unit.
@@ -87,10 +91,11 @@ const maxTraffic = 1e18
 // Time: O(P) for each flow, P links a path.
 func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixCongestion, error) {
 	g := r.Graph()
-	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.Channels()))}
+	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Traffic: make([]float64, len(g.Channels()))}
+	capacity := g.Capacity()
 	ends := make([]bool, len(g.Terminals()))
 	x := sampler{load: make([]int32, len(g.Channels()))}
-	var sent []float64
+	var sent, own []float64
 	for i, f := range flows {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -111,9 +116,11 @@ func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixC
 		begin := len(x.paths)
 		x.ends = append(x.ends, x.follow(r, int32(at[0]), int32(at[1]), f.To))
 		sent = append(sent, f.Traffic)
+		own = append(own, f.Traffic*max(capacity.End(int32(at[0])), capacity.End(int32(at[1]))))
 		for _, ch := range x.paths[begin:] {
-			if c.Loads[ch] += f.Traffic; c.Loads[ch] > c.MaxLoad {
-				c.MaxLoad, c.At = c.Loads[ch], int(ch)
+			c.Traffic[ch] += f.Traffic
+			if load := capacity.Load(ch, c.Traffic[ch]); load > c.MaxLoad {
+				c.MaxLoad, c.At = load, int(ch)
 			}
 		}
 	}
@@ -123,11 +130,11 @@ func MeasureFlows(ctx context.Context, r *routes.Routes, flows []Flow) (*MatrixC
 			c.Lost++
 			continue
 		}
-		most := sent[i] // on the hosts' own links
+		most := own[i] // on the hosts' own links
 		for _, ch := range x.paths[begin:end] {
-			most = max(most, c.Loads[ch])
+			most = max(most, capacity.Load(ch, c.Traffic[ch]))
 		}
-		share += sent[i] / most
+		share += own[i] / most
 		begin = end
 	}
 	if len(sent) > 0 {
@@ -187,6 +194,9 @@ func (o *CongestionOptions) prepare(g *graph.Graph) (*prepared, []int32, error) 
 		ends[i] = int32(t)
 	}
 	p.Congestion = Congestion{Pattern: o.Pattern, Endpoints: len(ends), Seed: o.Seed, Worst: -1, At: -1}
+	if c := g.Capacity(); c.Differs() {
+		p.Reference = c.Reference
+	}
 	if len(ends) < 2 {
 		return p, ends, nil
 	}
@@ -220,8 +230,12 @@ func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.L
 	for _, n := range lost {
 		c.Lost += n
 	}
-	s := DistributionOf(loads)
-	c.Max, c.Mean, c.At, c.Worst = int(s.Max), float64(s.Max), s.Busiest, 0
+	for ch, n := range loads {
+		if load := g.Capacity().Load(int32(ch), float64(n)); ch == 0 || load > c.Max {
+			c.Max, c.At = load, ch
+		}
+	}
+	c.Mean, c.Worst = c.Max, 0
 	return nil
 }
 
@@ -242,21 +256,24 @@ func endpointsOf(g *graph.Graph, lids []mad.LID) *verify.Endpoints {
 
 // sampler is the memory of a worker.
 type sampler struct {
-	load  []int32 // by channel
-	paths []int32 // channels of all paths, one path after the other
-	ends  []int32 // where each ends in paths; -1: it does not arrive
-	to    []int32 // by index of the source in the order: index of the destination, or -1
+	load  []int32   // by channel
+	paths []int32   // channels of all paths, one path after the other
+	ends  []int32   // where each ends in paths; -1: it does not arrive
+	own   []float64 // the load of the ports of its ends
+	to    []int32   // by index of the source in the order: index of the destination, or -1
 }
 
 // sample counts the flows of each sample on its own.
 func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOptions, terminals []int32) error {
 	type result struct {
-		max, at   int
+		max       float64
+		at        int
 		bandwidth float64
 		flows     int
 		lost      int64
 	}
 	g, lids := r.Graph(), o.Order
+	capacity := g.Capacity()
 	results := make([]result, c.Samples)
 	workers := make([]sampler, g.Workers())
 	err := graph.Each(ctx, g.Workers(), c.Samples, func(worker, i int) {
@@ -265,29 +282,31 @@ func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOp
 			x.load, x.to = make([]int32, len(g.Channels())), make([]int32, len(lids))
 		}
 		x.draw(c, i)
-		x.paths, x.ends = x.paths[:0], x.ends[:0]
+		x.paths, x.ends, x.own = x.paths[:0], x.ends[:0], x.own[:0]
 		res := &results[i]
 		res.at = -1
 		for from, to := range x.to {
 			if to >= 0 && int(to) != from {
 				x.ends = append(x.ends, x.follow(r, terminals[from], terminals[to], lids[to]))
+				x.own = append(x.own, max(capacity.End(terminals[from]), capacity.End(terminals[to])))
 			}
 		}
 		begin := int32(0)
-		for _, end := range x.ends {
+		for i, end := range x.ends {
 			res.flows++
 			if end < 0 {
 				res.lost++
 				continue
 			}
-			most := int32(1) // the hosts' own links
+			most := x.own[i] // the hosts' own links
 			for _, ch := range x.paths[begin:end] {
-				most = max(most, x.load[ch])
-				if int(x.load[ch]) > res.max {
-					res.max, res.at = int(x.load[ch]), int(ch)
+				load := capacity.Load(ch, float64(x.load[ch]))
+				most = max(most, load)
+				if load > res.max {
+					res.max, res.at = load, int(ch)
 				}
 			}
-			res.bandwidth += 1 / float64(most)
+			res.bandwidth += x.own[i] / most
 			begin = end
 		}
 		for _, ch := range x.paths {
@@ -297,7 +316,7 @@ func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOp
 	if err != nil {
 		return err
 	}
-	flows, bandwidth, sum := 0, 0.0, 0
+	flows, bandwidth, sum := 0, 0.0, 0.0
 	for i, res := range results {
 		sample := i
 		if c.Pattern == Shift {
@@ -311,7 +330,7 @@ func sample(ctx context.Context, r *routes.Routes, c *Congestion, o CongestionOp
 		}
 		flows, bandwidth, sum, c.Lost = flows+res.flows, bandwidth+res.bandwidth, sum+res.max, c.Lost+res.lost
 	}
-	c.Mean = float64(sum) / float64(c.Samples)
+	c.Mean = sum / float64(c.Samples)
 	if flows > 0 {
 		c.Bandwidth = bandwidth / float64(flows)
 	}
@@ -356,6 +375,18 @@ func (x *sampler) draw(c *Congestion, i int) {
 // follow adds a flow to the loads, and its channels to paths; it returns where they
 // end there. For a flow that does not arrive it adds nothing, and returns -1.
 func (x *sampler) follow(r *routes.Routes, from, to int32, lid mad.LID) int32 {
+	begin := len(x.paths)
+	if !x.walk(r, from, to, lid) {
+		return -1
+	}
+	for _, ch := range x.paths[begin:] {
+		x.load[ch]++
+	}
+	return int32(len(x.paths))
+}
+
+// walk adds the channels of a flow to paths, and reports whether it arrives: else it adds none.
+func (x *sampler) walk(r *routes.Routes, from, to int32, lid mad.LID) bool {
 	g := r.Graph()
 	begin := len(x.paths)
 	at := int32(g.Terminals()[from].Switch)
@@ -367,13 +398,22 @@ func (x *sampler) follow(r *routes.Routes, from, to int32, lid mad.LID) int32 {
 			continue
 		}
 		if target == graph.ToTerminal(to) {
-			for _, ch := range x.paths[begin:] {
-				x.load[ch]++
-			}
-			return int32(len(x.paths))
+			return true
 		}
 		break
 	}
 	x.paths = x.paths[:begin]
-	return -1
+	return false
+}
+
+// Channels appends the channels of the path of a flow to list: none if it does not arrive.
+func Channels(r *routes.Routes, f Flow, list []int32) []int32 {
+	g := r.Graph()
+	from, to := g.TerminalByLID(f.From), g.TerminalByLID(f.To)
+	if from < 0 || to < 0 || from == to || g.Terminals()[from].Switch < 0 {
+		return list
+	}
+	x := sampler{paths: list}
+	x.walk(r, int32(from), int32(to), f.To)
+	return x.paths
 }

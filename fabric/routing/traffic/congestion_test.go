@@ -93,7 +93,7 @@ func TestTraffic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.MaxLoad != 4*float64(shift.Max) || m.Lost != shift.Lost || m.Bandwidth != shift.Bandwidth || m.Endpoints != len(order) || !slices.Equal(m.Loads, loads) {
+		if m.MaxLoad != 4*float64(shift.Max) || m.Lost != shift.Lost || m.Bandwidth != shift.Bandwidth || m.Endpoints != len(order) || !slices.Equal(m.Traffic, loads) {
 			t.Errorf("%s: max %v, lost %d, bandwidth %v of %d, want 4 times %+v", spec, m.MaxLoad, m.Lost, m.Bandwidth, m.Endpoints, shift)
 		}
 	}

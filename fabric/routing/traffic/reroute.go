@@ -22,7 +22,7 @@ type Rerouted struct {
 	Pairs int64
 	// Broken counts the pairs of Pairs whose packets no longer arrive.
 	Broken int64
-	// Before and After are the most routes on a link, as Balance counts them; 0
+	// Before and After are the most routes on a link, as LargestLoad counts them; 0
 	// where Pairs is.
 	Before, After int64
 }
@@ -190,7 +190,7 @@ func (x *reroute) count(ctx context.Context) (Rerouted, error) {
 			now[c] += paired[was]
 		}
 	}
-	sum.Before, sum.After = DistributionOf(before).Max, DistributionOf(now).Max
+	sum.Before, sum.After = LargestLoad(x.old.Graph(), before), LargestLoad(x.new.Graph(), now)
 	return sum, nil
 }
 
@@ -499,7 +499,7 @@ func (x *reroute) countChoices(ctx context.Context) (Rerouted, error) {
 		if err != nil {
 			return sum, err
 		}
-		*t.to = DistributionOf(load).Max
+		*t.to = LargestLoad(t.r.Graph(), load)
 	}
 	return sum, nil
 }

@@ -53,6 +53,7 @@ type splitter struct {
 type splitMemory struct {
 	flow, distance []float64 // by vertex
 	hops           []hop     // of cheapest
+	capacity       *graph.Capacity
 }
 
 // ideal returns the loads of an ideal split, by channel, and a lower bound on the largest load
@@ -60,7 +61,7 @@ type splitMemory struct {
 func (x *choiceNet) ideal(ctx context.Context, list []*demand) (best []float64, bound float64, err error) {
 	s := &splitter{x: x, list: list, sums: sums{workers: x.g.Workers()}, memory: make([]splitMemory, x.g.Workers())}
 	for i := range s.memory {
-		s.memory[i] = splitMemory{flow: make([]float64, x.vertices()), distance: make([]float64, x.vertices())}
+		s.memory[i] = splitMemory{flow: make([]float64, x.vertices()), distance: make([]float64, x.vertices()), capacity: x.capacity}
 	}
 	n := len(x.g.Channels())
 	load, other, cost := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -87,6 +88,7 @@ func (x *choiceNet) ideal(ctx context.Context, list []*demand) (best []float64, 
 		for c, l := range load {
 			cost[c] = math.Exp(max(sharpness*(l/most-1), -60))
 			sum += cost[c]
+			cost[c] = x.capacity.Load(int32(c), cost[c]) // of a unit of traffic
 		}
 		total, err := s.route(ctx, cost, other)
 		if err != nil {
@@ -102,7 +104,7 @@ func (x *choiceNet) ideal(ctx context.Context, list []*demand) (best []float64, 
 }
 
 // cuts is a lower bound on the largest load of any split: what leaves a switch, or comes to it
-// to stay, on as many links as it may take.
+// to stay, over the capacity of the links that it may take.
 func (x *choiceNet) cuts(list []*demand) (bound float64) {
 	n := len(x.g.Switches())
 	flow, links := make([]float64, 2*n), make([]float64, 2*n) // out of a switch, then into it
@@ -126,11 +128,11 @@ func (x *choiceNet) cuts(list []*demand) (bound float64) {
 				}
 				if begins[s] && !seen[0][h.channel] {
 					seen[0][h.channel] = true
-					links[s]++
+					links[s] += 1 / x.capacity.Load(h.channel, 1)
 				}
 				if h.to/x.plfts == home && !seen[1][h.channel] {
 					seen[1][h.channel] = true
-					links[n+int(home)]++
+					links[n+int(home)] += 1 / x.capacity.Load(h.channel, 1)
 				}
 			}
 		}
@@ -185,7 +187,7 @@ func (m *splitMemory) send(d *demand, cost, load []float64) (total float64) {
 		part := flow / float64(len(hops))
 		for _, h := range hops {
 			if h != noHop {
-				load[h.channel] += part
+				load[h.channel] += m.capacity.Load(h.channel, part)
 				m.flow[h.to] += part
 			}
 		}
@@ -251,6 +253,7 @@ func (x *choiceNet) worst(ctx context.Context, list []*demand) ([]float64, error
 	load := make([]float64, len(x.g.Channels()))
 	_, err := s.add(ctx, list, load, func(worker int, d *demand, load []float64) float64 {
 		m := &memory[worker]
+		m.capacity = x.capacity
 		if m.vertices.place == nil {
 			m.vertices.place, m.channels.place = make([]int32, x.vertices()), make([]int32, len(load))
 		}
@@ -263,6 +266,7 @@ func (x *choiceNet) worst(ctx context.Context, list []*demand) ([]float64, error
 // reach has the sources whose packets may pass vertices and channels: the memory of a worker.
 type reach struct {
 	vertices, channels sourceSets
+	capacity           *graph.Capacity
 }
 
 // add adds what each link may get of a demand.
@@ -291,11 +295,11 @@ func (m *reach) add(d *demand, load []float64) {
 	for _, c := range m.channels.used {
 		for w, word := range m.channels.of(c) {
 			if equal {
-				load[c] += float64(bits.OnesCount64(word)) * d.from[0].amount
+				load[c] += m.capacity.Load(c, float64(bits.OnesCount64(word))*d.from[0].amount)
 				continue
 			}
 			for ; word != 0; word &= word - 1 {
-				load[c] += d.from[w*64+bits.TrailingZeros64(word)].amount
+				load[c] += m.capacity.Load(c, d.from[w*64+bits.TrailingZeros64(word)].amount)
 			}
 		}
 	}
