@@ -40,8 +40,9 @@ type AssignOptions struct {
 	// nil: the weight in a fat tree of levels.
 	Divider func(s int) int
 
-	levels  *graph.Levels // nil: the distances from the CAs
-	aligned bool          // the numbers of each leaf begin with the first digit
+	levels  *graph.Levels    // nil: the distances from the CAs
+	aligned bool             // the numbers of each leaf begin with the first digit
+	next    []graph.NextHops // by switch: of the distances; nil: not found yet
 }
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID
@@ -94,33 +95,40 @@ func assign(ctx context.Context, r *routes.Routes, h *graph.Hops, o AssignOption
 	if err != nil {
 		return nil, err
 	}
-	r.CopyShared()
-	g := r.Graph()
-	a.next = make([]graph.NextHops, len(g.Switches()))
-	load := func(_, s int) { a.next[s].Load(a.h, s) }
-	if err := graph.Each(ctx, g.Workers(), len(g.Switches()), load); err != nil {
-		return nil, err
+	return a, a.run(ctx)
+}
+
+// run fills in the tables.
+func (a *assigner) run(ctx context.Context) error {
+	a.routes.CopyShared()
+	g := a.routes.Graph()
+	if a.next == nil {
+		a.next = make([]graph.NextHops, len(g.Switches()))
+		load := func(_, s int) { a.next[s].Load(a.h, s) }
+		if err := graph.Each(ctx, g.Workers(), len(g.Switches()), load); err != nil {
+			return err
+		}
 	}
 	// Far switches first: what they choose decides which packets pass through the
 	// near ones.
 	steps := 0
 	if a.transit != nil {
-		steps = h.Max()
+		steps = a.h.Max()
 	}
 	workers := g.Workers()
-	if o.Prefer != nil {
+	if a.Prefer != nil {
 		workers = 1
 	}
 	for step := steps; step >= 0; step-- {
 		err := graph.Each(ctx, workers, len(g.Switches()), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
 		if err = cmp.Or(err, a.err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if a.separates() {
-		return a, a.separate(ctx)
+		return a.separate(ctx)
 	}
-	return a, nil
+	return nil
 }
 
 // assigner is the state of an Assign.
@@ -128,7 +136,6 @@ type assigner struct {
 	AssignOptions
 	routes  *routes.Routes
 	h       *graph.Hops
-	next    []graph.NextHops // by switch
 	workers []assignWorker
 	err     error // of Prefer
 	keep    *routes.Routes
@@ -561,14 +568,7 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 	if choice.Policy == "" && l.Check() == nil {
 		choice.Policy = DModK
 	}
-	if choice.Policy == DModK {
-		var err error
-		if choice.aligned, err = isBetterAligned(ctx, g, h, choice); err != nil {
-			return nil, err
-		}
-	}
-	r := routes.New(g, 0)
-	a, err := assign(ctx, r, h, choice)
+	r, a, err := assignFirst(ctx, g, h, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -593,6 +593,7 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 		}
 		choice.Policy = ""
 	}
+	choice.next = a.next
 	even := routes.New(g, 0)
 	if a, err = assign(ctx, even, h, choice); err != nil {
 		return nil, err
@@ -610,6 +611,16 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 	}
 	even.SetOrigin(a.basis(ranks))
 	return even, nil
+}
+
+// assignFirst is assign to new tables of g.
+func assignFirst(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (*routes.Routes, *assigner, error) {
+	if choice.Policy == DModK {
+		return assignDigits(ctx, g, h, choice)
+	}
+	r := routes.New(g, 0)
+	a, err := assign(ctx, r, h, choice)
+	return r, a, err
 }
 
 // skew is how much more load than the mean DModK may give a link: in trees that are not as regular

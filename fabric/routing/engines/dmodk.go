@@ -191,6 +191,19 @@ func (d *Digits) FindParents(s int, list *graph.PortList, ports int, ordered boo
 	if len(list.Slots) > 0 { // they are known
 		return
 	}
+	d.findSlots(s, list, ports, ordered)
+	list.Direct = list.Direct[:0]
+	for _, slot := range list.Slots {
+		if slot < 0 || len(list.Groups[slot].Ports) > 1 {
+			list.Direct = list.Direct[:0]
+			return
+		}
+		list.Direct = append(list.Direct, list.Groups[slot].Ports[0])
+	}
+}
+
+// findSlots finds list.Slots for FindParents.
+func (d *Digits) findSlots(s int, list *graph.PortList, ports int, ordered bool) {
 	if ports == 1 { // of any digit
 		list.Slots = append(list.Slots, 0)
 		return
@@ -263,6 +276,13 @@ func (d *Digits) pick(s, i int, l *graph.PortList, digit, rest int) uint8 {
 // Write writes the entries of switch s for dests[from:to] by their digits. Most numbers are one
 // more than the number before, so a counter does in place of divisions.
 func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
+	direct := list.Direct
+	if len(direct) == 1 {
+		for _, dest := range d.dests[from:to] {
+			row[dest.LID] = direct[0]
+		}
+		return
+	}
 	weight := d.tree.Divider[s]
 	n := len(list.Slots)
 	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
@@ -279,43 +299,87 @@ func (d *Digits) Write(s, from, to int, list *graph.PortList, row routes.Row) {
 			}
 		}
 		before = number
+		if len(direct) > 0 {
+			row[d.dests[i].LID] = direct[digit]
+			continue
+		}
 		row[d.dests[i].LID] = d.pick(s, i, list, digit, rest)
 	}
 }
 
-// isBetterAligned reports whether DModK spreads shifts better, with no more load, where each leaf
-// begins with its first parent: if leaves have more hosts than parents, and not a multiple of them,
-// the rest of one leaf takes the parents at which the next begins.
-func isBetterAligned(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (bool, error) {
-	uneven := false
+// assignDigits is assign by DModK. Each leaf begins with its first parent if that spreads shifts better,
+// with no more load: if leaves have more hosts than parents, and not a multiple of them, the rest of one
+// leaf takes the parents at which the next begins. Which of the two it is does not depend on tables to
+// keep.
+func assignDigits(ctx context.Context, g *graph.Graph, h *graph.Hops, choice AssignOptions) (*routes.Routes, *assigner, error) {
+	keep := choice.Keep
+	plain := routes.New(g, 0)
+	if !isUneven(g, choice.levels) {
+		a, err := assign(ctx, plain, h, choice)
+		return plain, a, err
+	}
+	choice.Keep = nil
+	a, err := assign(ctx, plain, h, choice)
+	if err != nil {
+		return nil, nil, err
+	}
+	choice.next, choice.aligned = a.next, true
+	aligned := routes.New(g, 0)
+	b, err := newAssigner(aligned, h, choice)
+	if err != nil {
+		return nil, nil, err
+	}
+	better := false
+	if !slices.Equal(a.digits.number, b.digits.number) {
+		if err := b.run(ctx); err != nil {
+			return nil, nil, err
+		}
+		if better, err = spreadsBetter(ctx, aligned, plain); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case keep != nil:
+		choice.Keep, choice.aligned = keep, better
+		r := routes.New(g, 0)
+		a, err := assign(ctx, r, h, choice)
+		return r, a, err
+	case better:
+		return aligned, b, nil
+	}
+	return plain, a, nil
+}
+
+// isUneven reports whether some leaf has more hosts than parents, and not a multiple of them.
+func isUneven(g *graph.Graph, l *graph.Levels) bool {
 	for s, hosts := range g.Endpoints() {
 		ups := int64(0)
 		for _, t := range g.Neighbours(s) {
-			if choice.levels.Level[t.To] > choice.levels.Level[s] {
+			if l.Level[t.To] > l.Level[s] {
 				ups++
 			}
 		}
-		uneven = uneven || choice.levels.Level[s] == 0 && ups > 0 && hosts > ups && hosts%ups != 0
-	}
-	if !uneven {
-		return false, nil
-	}
-	choice.Keep = nil
-	var load [2]int64
-	var bandwidth [2]float64
-	for i := range load {
-		choice.aligned = i == 1
-		r := routes.New(g, 0)
-		if _, err := assign(ctx, r, h, choice); err != nil {
-			return false, err
-		}
-		var err error
-		if load[i], err = largestLoad(ctx, r); err != nil {
-			return false, err
-		}
-		if bandwidth[i], err = shiftBandwidth(ctx, r); err != nil {
-			return false, err
+		if l.Level[s] == 0 && ups > 0 && hosts > ups && hosts%ups != 0 {
+			return true
 		}
 	}
-	return load[1] <= load[0] && bandwidth[1] > bandwidth[0]*(1+1e-9), nil // not by rounding alone
+	return false
+}
+
+// spreadsBetter reports whether r has more bandwidth of shifts than before, with no more load.
+func spreadsBetter(ctx context.Context, r, before *routes.Routes) (bool, error) {
+	was, err := shiftBandwidth(ctx, before)
+	if err != nil {
+		return false, err
+	}
+	is, err := shiftBandwidth(ctx, r)
+	if err != nil || is <= was*(1+1e-9) { // not by rounding alone
+		return false, err
+	}
+	load, err := largestLoad(ctx, before)
+	if err != nil {
+		return false, err
+	}
+	least, err := largestLoad(ctx, r)
+	return least <= load, err
 }

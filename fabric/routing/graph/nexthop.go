@@ -170,6 +170,7 @@ type PortList struct {
 	Ports  []uint8
 	Groups []Neighbour // the neighbours that they lead to
 	Slots  []int16     // of DModK: the group of each digit, or -1; none: not yet found
+	Direct []uint8     // of DModK, with Slots: the port of each digit; none: some digit has several, or no group
 }
 
 // Regroup makes each of ports a group of its own, where their order differs from the order
