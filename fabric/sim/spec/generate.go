@@ -501,11 +501,14 @@ func checkGroups(groups, cables int) (int, error) {
 // dragonfly makes groups of a switches that are all linked to each other, with
 // p hosts each, and h cables each to other groups (Kim, Dally, Scott, Abts,
 // "Technology-driven, highly-scalable dragonfly topology", 2008). The cables
-// between groups are distributed evenly. groups 0 is the largest number.
-func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
+// between groups are distributed evenly, by an arrangement. groups 0 is the largest number.
+func dragonfly(a, p, h, groups int, arrange arrangement, seed int64) (*fabric.Fabric, error) {
 	groups, err := checkGroups(groups, a*h)
 	if err != nil {
 		return nil, err
+	}
+	if groups > 1 && arrange.offset != nil && a*h%(groups-1) != 0 {
+		return nil, fmt.Errorf("%d cables of a group, which are not a multiple of the %d other groups: only the arrangements absolute and random have them", a*h, groups-1)
 	}
 	if err := checkSize(lidProduct([]int{a, groups}), p, p+a-1+h, 3); err != nil {
 		return nil, err
@@ -525,8 +528,61 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 			}
 		}
 	}
-	d.linkGroups(groups, a*h, func(g, cable int) (n, port int) { return switches[g*a+cable/h], p + a + cable%h })
+	end := func(g, cable int) (n, port int) { return switches[g*a+cable/h], p + a + cable%h }
+	switch {
+	case arrange.offset != nil:
+		d.linkByOffset(groups, a*h, arrange.offset, end)
+	case arrange.shuffled:
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		places := make([][]int, groups)
+		for g := range places {
+			places[g] = random.Perm(a * h)
+		}
+		d.linkGroups(groups, a*h, func(g, cable int) (n, port int) { return end(g, places[g][cable]) })
+	default:
+		d.linkGroups(groups, a*h, end)
+	}
 	return d.build()
+}
+
+// arrangement is which of the cables of a group lead to which groups: Hastings, Rincon-Cruz, Spehlmann,
+// Meyers, Xu, Bunde, Leung, "Comparing global link arrangements for Dragonfly networks", 2015.
+type arrangement struct {
+	name string
+	// offset is how many groups further cable k of a group leads, where there are n others.
+	offset   func(k, n int) int
+	shuffled bool // the cables of each group are in random order
+}
+
+var arrangements = []arrangement{
+	{name: "absolute"}, // cable k leads to group k, or k+1 from there on
+	{name: "relative", offset: func(k, n int) int { return k + 1 }},
+	{name: "circulant", offset: func(k, n int) int { // to the next group, the one before, and so on
+		if k%2 == 1 {
+			return n + 1 - (k/2 + 1)
+		}
+		return k/2 + 1
+	}},
+	{name: "random", shuffled: true},
+}
+
+// linkByOffset links groups by cables that lead to a group so many groups further: each other group gets
+// one, then a second, and so on. cables are a multiple of the number of other groups.
+func (d *builder) linkByOffset(groups, cables int, offset func(k, n int) int, end func(g, cable int) (n, port int)) {
+	others := groups - 1
+	for round := 0; round < cables && others > 0; round += others {
+		back := make([]int, groups) // by offset: the cable
+		for k := range others {
+			back[offset(k, others)] = k
+		}
+		for g := range groups {
+			for o := g + 1; o < groups; o++ {
+				n, port := end(g, round+back[o-g])
+				m, far := end(o, round+back[groups-(o-g)])
+				d.link(n, port, m, far)
+			}
+		}
+	}
 }
 
 // dragonflyPlus makes groups of leaves with p hosts each and spines, each leaf linked to each spine

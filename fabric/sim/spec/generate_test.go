@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestCables(t *testing.T) {
 			"switch-1-1/1": "switch-2-1/1", "switch-1-1/2": "switch-3-1/1", "switch-1-1/3": "switch-4-1/1", "switch-1-1/4": "switch-1-2/4",
 			"switch-3-1/2": "switch-2-1/2", "switch-3-1/3": "switch-4-1/3",
 		}},
-		{"dragonfly", func() (*fabric.Fabric, error) { return dragonfly(2, 1, 1, 0) }, map[string]string{
+		{"dragonfly", func() (*fabric.Fabric, error) { return dragonfly(2, 1, 1, 0, arrangements[0], 1) }, map[string]string{
 			"group-1 switch-1/2": "group-1 switch-2/2", "group-1 switch-1/3": "group-2 switch-1/3",
 			"group-1 switch-2/3": "group-3 switch-1/3", "group-2 switch-2/3": "group-3 switch-2/3",
 		}},
@@ -119,7 +120,7 @@ func TestLimits(t *testing.T) {
 		{lattice{Dims: []int{300, 300}, Links: 1, Shape: torus}.Build, "more than the 49151 LIDs of a subnet"},
 		{lattice{Dims: []int{32, 32}, Links: 1, Shape: mesh}.Build, "hosts 64 hops apart, more than the 63 of a directed route"},
 		{lattice{Dims: []int{252}, Hosts: 4, Links: 1, Shape: hyperX}.Build, "switches with 255 ports, more than 254"},
-		{func() (*fabric.Fabric, error) { return dragonfly(4, 2, 2, 10) }, "10 groups, but the 8 cables of one lead to no more than 8"},
+		{func() (*fabric.Fabric, error) { return dragonfly(4, 2, 2, 10, arrangements[0], 1) }, "10 groups, but the 8 cables of one lead to no more than 8"},
 		{func() (*fabric.Fabric, error) { return dragonflyPlus(2, 2, 2, 2, 6) }, "6 groups, but the 4 cables of one lead to no more than 4"},
 		{func() (*fabric.Fabric, error) { return dragonflyPlus(4, 200, 55, 1, 1) }, "switches with 255 ports, more than 254"},
 		{func() (*fabric.Fabric, error) { return dragonflyPlus(200, 200, 50, 4, 0) }, "more than the 49151 LIDs of a subnet"},
@@ -127,7 +128,7 @@ func TestLimits(t *testing.T) {
 		{func() (*fabric.Fabric, error) { return randomRegular(5, 3, 0, 1) }, "5 switches with 3 cables each: the product must be even"},
 		{func() (*fabric.Fabric, error) { return randomRegular(2, 0, 0, 1) }, "switches without ports"},
 		{lattice{Dims: []int{1, 1}, Links: 1, Shape: torus}.Build, "switches without ports"},
-		{func() (*fabric.Fabric, error) { return dragonfly(1, 0, 0, 0) }, "switches without ports"},
+		{func() (*fabric.Fabric, error) { return dragonfly(1, 0, 0, 0, arrangements[0], 1) }, "switches without ports"},
 	} {
 		if _, err := c.build(); err == nil || err.Error() != c.want {
 			t.Errorf("got %v\nwant %s", err, c.want)
@@ -155,7 +156,7 @@ func TestDragonflyGroups(t *testing.T) {
 		5: {2},
 		4: {2, 3},
 	} {
-		f := must(t)(dragonfly(4, 1, 2, groups))
+		f := must(t)(dragonfly(4, 1, 2, groups, arrangements[0], 1))
 		cables := map[[2]string]int{}
 		for i := range f.Ports() {
 			p := &f.Ports()[i]
@@ -180,6 +181,47 @@ func TestDragonflyGroups(t *testing.T) {
 		}
 		if len(seen) > 0 {
 			t.Errorf("%d groups: also %v", groups, seen)
+		}
+	}
+}
+
+// TestArrangements: the cables of a group lead to the groups that the paper has (Hastings et
+// al., 2015; 9 groups of 4 switches with 2 cables), and in each arrangement to each group equally often.
+func TestArrangements(t *testing.T) {
+	want := map[string]string{
+		"absolute":  "group 1: 2 3 4 5 6 7 8 9; group 4: 1 2 3 5 6 7 8 9",
+		"relative":  "group 1: 2 3 4 5 6 7 8 9; group 4: 5 6 7 8 9 1 2 3",
+		"circulant": "group 1: 2 9 3 8 4 7 5 6; group 4: 5 3 6 2 7 1 8 9",
+		"random":    "",
+	}
+	for _, x := range arrangements {
+		f := must(t)(dragonfly(4, 1, 2, 0, x, 3))
+		groupOf := func(n *fabric.Node) string {
+			name, _, _ := strings.Cut(strings.TrimPrefix(n.Name(), "group-"), " ")
+			return name
+		}
+		lead := map[string][]string{}
+		for i := range f.Ports() {
+			p := &f.Ports()[i]
+			if p.Peer() != nil && p.Node().IsSwitch() && p.Peer().Node().IsSwitch() && groupOf(p.Node()) != groupOf(p.Peer().Node()) {
+				lead[groupOf(p.Node())] = append(lead[groupOf(p.Node())], groupOf(p.Peer().Node()))
+			}
+		}
+		got := "group 1: " + strings.Join(lead["1"], " ") + "; group 4: " + strings.Join(lead["4"], " ")
+		if w, listed := want[x.name]; !listed || w != "" && got != w {
+			t.Errorf("%s: %s", x.name, got)
+		}
+		for g, list := range lead {
+			if slices.Sort(list); len(list) != 8 || len(slices.Compact(list)) != 8 {
+				t.Errorf("%s: cables of group %s lead to %v", x.name, g, list)
+			}
+		}
+		five := must(t)(dragonfly(4, 1, 2, 5, x, 3)) // two cables between any two groups
+		if n := five.Links(); n != 5*(4+6+4) {
+			t.Errorf("%s: %d links", x.name, n)
+		}
+		if _, err := dragonfly(4, 1, 2, 4, x, 3); (err != nil) != (x.offset != nil) {
+			t.Errorf("%s, 4 groups: %v", x.name, err)
 		}
 	}
 }

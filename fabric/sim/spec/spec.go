@@ -173,13 +173,22 @@ var kinds = []TopologyKind{
 		{"p", "2", "hosts of a switch", "p=1"},
 		{"h", "2", "cables of a switch to other groups", "h=1"},
 		{"groups", "0", "groups; 0: a*h+1", "groups=5"},
+		{"arrangement", "absolute", "to which groups the cables of a group lead, in their order: absolute, to the first, the second ...; relative, to the next group, the next but one ...; circulant, to the next, the one before, the next but one ...; random, in an order of each group, chosen by seed=", "arrangement=relative"},
 	}, func(v *values) (*fabric.Fabric, error) {
 		a, p := v.number("a", 1, maxSwitchPorts), v.number("p", 0, maxSwitchPorts)
 		h, groups := v.number("h", 0, maxSwitchPorts), v.number("groups", 0, maxLIDs)
 		if v.err != nil {
 			return nil, v.err
 		}
-		return dragonfly(a, p, h, groups)
+		var names []string
+		for _, x := range arrangements {
+			names = append(names, x.name)
+		}
+		arrange, seed := arrangements[v.word("arrangement", names...)], v.seed()
+		if v.err != nil {
+			return nil, v.err
+		}
+		return dragonfly(a, p, h, groups, arrange, seed)
 	}},
 	{"dragonfly+", "groups of leaves and spines, all leaves of a group linked to all its spines, and spines to those of other groups", []Key{
 		{"leaves", "4", "leaves of a group", "leaves=2"},
