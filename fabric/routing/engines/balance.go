@@ -550,22 +550,35 @@ func (b *balancer) lowerPeak(ctx context.Context) error {
 	if err := x.countFlows(ctx); err != nil {
 		return err
 	}
+	return x.lowerPeak(ctx, b.leastPeak(), peakCost)
+}
+
+// lowerPeak is lowerPeak of a balancer, where the flows of x have been counted. least is a lower bound of
+// the largest load, and cost how much the sum of the squares of flows may grow.
+func (x *shifts) lowerPeak(ctx context.Context, least int64, cost float64) error {
 	x.relieve = true
-	limit := x.squares() * peakCost
+	defer func() { x.relieve = false }()
+	limit := x.squares() * cost
 	for step := int64(peakStep); ; {
-		entries, load := b.r.Clone(), slices.Clone(b.load)
-		peak := slices.Max(append(b.load, 0))
-		x.most = peak - max(1, peak/step)
+		peak := slices.Max(append(x.load, 0))
+		if x.most = peak - max(1, peak/step); x.most < least { // no paths have that
+			if step == peakLastStep {
+				return nil
+			}
+			step = peakLastStep
+			continue
+		}
+		entries, load := x.r.Clone(), slices.Clone(x.load)
 		if err := x.passes(ctx, shiftPasses); err != nil {
 			return err
 		}
-		if slices.Max(append(b.load, 0)) <= x.most && x.squares() <= limit {
+		if slices.Max(append(x.load, 0)) <= x.most && x.squares() <= limit {
 			continue
 		}
-		for s := range b.g.Switches() {
-			copy(b.r.Row(s), entries.Row(s))
+		for s := range x.g.Switches() {
+			copy(x.r.Row(s), entries.Row(s))
 		}
-		b.load = load
+		x.load = load
 		if step == peakLastStep {
 			return nil
 		}
@@ -574,6 +587,42 @@ func (b *balancer) lowerPeak(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// leastPeak is a lower bound of the largest load of all tables with the distances of b: a channel of a
+// switch has at least the mean of the routes that begin or end there, and the busiest of all channels at
+// least the mean of all.
+//
+// Time: O(S*S).
+func (b *balancer) leastPeak() (bound int64) {
+	g := b.g
+	if len(g.Channels()) == 0 {
+		return 0
+	}
+	mean := func(routes, channels int64) int64 { return (routes + channels - 1) / max(1, channels) }
+	ends := make([]int64, len(g.Switches()))
+	for d := range ends {
+		ends[d] = b.ends(d)
+	}
+	all := int64(0)
+	for s := range ends {
+		var to, from int64 // LIDs that s reaches, and endpoints that reach s
+		for d := range ends {
+			if far := b.h.Distance(s, d); far > 0 {
+				to += ends[d]
+				all += b.endpoints[s] * ends[d] * int64(far)
+			}
+			if b.h.Distance(d, s) > 0 {
+				from += b.endpoints[d]
+			}
+		}
+		channels := int64(g.FirstChannel(s+1) - g.FirstChannel(s))
+		bound = max(bound, mean(b.endpoints[s]*to, channels), mean(ends[s]*from, channels))
+	}
+	if g.Weighted() { // distances are not in links
+		return bound
+	}
+	return max(bound, mean(all, int64(len(g.Channels()))))
 }
 
 // overloaded reports whether channel c has more routes than it may have.

@@ -28,8 +28,8 @@ import (
 //
 // Then each LID gets paths again, in the order of channels that was found, now that the load
 // of all others is known. All this is repeated from other roots, on several lanes only where it
-// takes little time, and compared with tables whose paths go up to a root and then down; the most
-// even tables are the result: see mostEven. Tables on one lane then spread the flows of shifts: see
+// takes little time, and from orders of the switches that are looked for, see orderSearch, and compared
+// with tables whose paths go up to a root and then down; the most even tables are the result: see mostEven. Tables on one lane then spread the flows of shifts: see
 // spreadShiftsOf. On a fat tree, paths go up and then down where all pairs have such a path, and so
 // they do on very large networks: see nueUpDown.
 //
@@ -123,7 +123,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 				others = append(others, u)
 			}
 			if len(o.Roots) == 0 && size <= search.RefineSteps && (vls == 1 || isSmall) {
-				more, err := byOtherRoots(ctx, g, root, connected, vls == 1 && isSmall)
+				more, err := byOtherRoots(ctx, g, root, connected, vls == 1, isSmall)
 				if err != nil {
 					return err
 				}
@@ -162,8 +162,8 @@ func runAll(ctx context.Context, g *graph.Graph, runs []func() error) error {
 }
 
 // loadSlack is how much more load than the least the busiest link may have, if loads are more even
-// in total: with less, the tables of some dragonflies have 0.96 times the bandwidth of halves of OpenSM's.
-const loadSlack = 1.2
+// in total.
+const loadSlack = 1.05
 
 // mostEven are the tables of list with the least sum of the squares of loads, among the tables
 // whose busiest link has at most loadSlack times the fewest routes, and whose longest path has
@@ -207,21 +207,36 @@ const (
 	rootsTaken = 3
 )
 
-// byOtherRoots are tables of other roots than root: of paths up and down, and, if searches,
-// by searches.
-func byOtherRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops, searches bool) (list []*routes.Routes, err error) {
+// byOtherRoots are tables of other roots than root: of paths up and down. If only one lane is allowed, they
+// are also of orders of the switches, and, on small networks, by searches.
+func byOtherRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops, oneLane, isSmall bool) (list []*routes.Routes, err error) {
 	roots, err := evenRoots(ctx, g, root, connected)
 	if err != nil {
 		return nil, err
 	}
+	var ranks []*graph.Ranks
+	for i := range roots {
+		ranks = append(ranks, graph.RanksFrom(g, roots[i:i+1]))
+	}
+	var more []*graph.Ranks
+	if oneLane {
+		if more, err = findOrders(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range more {
+		if r != nil {
+			roots, ranks = append(roots, slices.Index(r.Rank, 0)), append(ranks, r)
+		}
+	}
 	found, failed := make([][]*routes.Routes, len(roots)), make([]error, len(roots))
 	err = graph.Each(ctx, g.Workers(), len(roots), func(_, i int) {
-		ranks := graph.RanksFrom(g, roots[i:i+1])
+		ranks := ranks[i]
 		u, err := nueUpDown(ctx, g, ranks, connected)
 		if u != nil {
 			found[i] = append(found[i], u)
 		}
-		if err == nil && searches {
+		if err == nil && oneLane && isSmall {
 			var more []*routes.Routes
 			more, err = search.InLanes(ctx, g, roots[i:i+1], ranks, connected)
 			found[i] = append(found[i], more...)

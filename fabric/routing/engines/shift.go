@@ -27,6 +27,7 @@ type shifts struct {
 	// relieve replaces only next hops on whose paths a channel has more than most routes, and takes
 	// the best of the others even if it spreads flows less.
 	relieve bool
+	over    []int32 // with relieve, in passes: the channels with more than most routes; none: too many to list
 	depth   []int32 // by switch: links of its path to the present LID; -1: no path. Nil: all are shortest ones
 
 	// Of the present LID, or of all on a switch, which have one path (bySwitch), and of the switch that may
@@ -113,13 +114,41 @@ func newShifts(b *balancer) *shifts {
 
 // passes gives the LIDs other paths, so often, or until there are no better ones.
 func (x *shifts) passes(ctx context.Context, n int) error {
+	defer func() { x.over = nil }()
 	for x.moves = 1; n > 0 && x.moves > 0; n-- {
 		x.moves = 0
+		if x.over = x.over[:0]; x.relieve {
+			for c := range x.load {
+				if x.overloaded(int32(c)) {
+					x.over = append(x.over, int32(c))
+				}
+			}
+			switch {
+			case len(x.over) == 0:
+				return nil
+			case len(x.over) > len(x.g.Switches()): // to read the paths takes less time
+				x.over = x.over[:0]
+			}
+		}
 		if err := x.each(ctx, x.move); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isOverloaded reports whether a path to lid takes one of x.over; without a list it may. No move brings
+// another channel above most.
+func (x *shifts) isOverloaded(lid mad.LID) bool {
+	if len(x.over) == 0 {
+		return true
+	}
+	for _, c := range x.over {
+		if ch := &x.g.Channels()[c]; x.overloaded(c) && x.r.Row(int(ch.From))[lid] == ch.Port {
+			return true
+		}
+	}
+	return false
 }
 
 // each calls do for the first LID of each host, on switch d, when its paths have been read.
@@ -128,10 +157,11 @@ func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if x.depth == nil {
-			x.findNext(d)
-		}
+		found := x.depth != nil
 		if x.trunk != nil {
+			if !found {
+				x.findNext(d)
+			}
 			if x.setSwitch(d); len(x.to) > 0 {
 				lid := x.g.DestsOf(d)[0].LID
 				x.read(lid)
@@ -140,8 +170,12 @@ func (x *shifts) each(ctx context.Context, do func(d int32, lid mad.LID)) error 
 			continue
 		}
 		for _, dest := range x.g.DestsOf(d) {
-			if !x.setLID(dest.LID) {
+			if !x.setLID(dest.LID) || !x.isOverloaded(dest.LID) {
 				continue
+			}
+			if !found {
+				x.findNext(d)
+				found = true
 			}
 			if x.depth == nil {
 				x.read(dest.LID)
@@ -441,6 +475,12 @@ func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
 			}
 		}
 	}
+	if err := x.lowerPeak(ctx, 0, treePeakCost); err != nil {
+		return err
+	}
+	if err := x.countFlows(ctx); err != nil {
+		return err
+	}
 	x.most = slices.Max(append(x.load, 0))
 	before := x.squares()
 	for range shiftPasses {
@@ -455,6 +495,10 @@ func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
 	}
 	return nil
 }
+
+// treePeakCost is peakCost for tables on one lane whose paths may have detours: the passes that follow spread
+// flows again.
+const treePeakCost = 1.05
 
 // treeGain is the part of the sum of the squares of flows up to which a pass has gained enough for
 // another.
