@@ -29,7 +29,7 @@ type orderSearch struct {
 }
 
 const (
-	orderWork  = 1 << 26 // of all searches: switches and channels that are met, about half a second
+	orderWork  = 1 << 27 // of all searches: switches and channels that are met, about a second
 	orderMoves = 1000    // most moves of a search
 	orderLeast = 50      // with fewer, a search gains little
 	orders     = 3       // searches: for each an order
