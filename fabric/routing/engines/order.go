@@ -175,7 +175,7 @@ func (x *orderSearch) cost(ctx context.Context, order []int) (sum float64, ok bo
 	for _, n := range x.load {
 		n *= n
 		n *= n
-		sum += n * n
+		sum += float64(n * n) // rounded, as on machines that would fuse both
 	}
 	return sum, true, nil
 }
