@@ -75,10 +75,12 @@ func TestAcceptBesideOpenSM(t *testing.T) {
 pass uplinks
 pass hosts
 not judged firmware: fw.outlier: 22 of 22 devices do not support MGIR
-not judged software: hosts and the command line of switches know them
+not judged module-firmware: no audit compares it; ibdiagnet --get_cable_info shows it
+not judged software: hosts, their BMCs and the command line of switches know them
 pass sm
 not judged sm-log: the log is on the host of the subnet manager
 pass identities
+pass names
 pass link-state
 pass link-rate
 not judged ber: ctr.fec.uncorrectable: 22 of 22 devices do not support MGIR
