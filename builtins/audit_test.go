@@ -57,7 +57,7 @@ func idsOf(list []audit.Finding) []string {
 
 // healthy are fabrics of every generator.
 var healthy = []string{
-	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "dragonfly+", "random",
+	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "dragonfly+", "slimfly", "random",
 }
 
 // healthyLarge are healthy fabrics of 1,000 nodes and more.

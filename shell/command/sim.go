@@ -41,7 +41,7 @@ const (
 -F file: and -F sim: read.
 
 SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
-mesh, torus, hyperx, dragonfly, dragonfly+, random; or a topology file. All of them accept
+mesh, torus, hyperx, dragonfly, dragonfly+, slimfly, random; or a topology file. All of them accept
 remove_links=, remove_switches= and seed=, which leave parts out.
 
 --listen serves the fabric by the sockets of ibsim until it is interrupted: programs

@@ -215,7 +215,8 @@ func (f *figure) equals(g *figure) bool {
 
 // benchNets are the networks on which tables are compared with OpenSM's tables: trees,
 // whole and with parts missing, random ones, tori, meshes and hypercubes, HyperX, dragonflies, and
-// real ones. "ibutils:" is a topology of ibutils, "real:" a dump that the project does not
+// Jellyfish (random ones of high degree), slim flies, trees of hosts with several adapters, and
+// real ones. "drawn:" is one of drawnNet, "ibutils:" a topology of ibutils, "real:" a dump that the project does not
 // ship.
 func benchNets() []string {
 	return []string{
@@ -232,6 +233,9 @@ func benchNets() []string {
 		"mesh:dims=8/8,hosts=2", "mesh:dims=4/4/4,hosts=2", "mesh:dims=2/2/2/2/2,hosts=4", "mesh:dims=2/2/2/2/2/2,hosts=2", "mesh:dims=2/2/2/2/2/2/2/2,hosts=1", "mesh:dims=6/6,hosts=3", "mesh:dims=5/4/3,hosts=2,remove_links=4%,seed=2",
 		"hyperx:dims=4/4,hosts=2", "hyperx:dims=6/6,hosts=4", "hyperx:dims=12/8,hosts=7", "hyperx:dims=4/4/4,hosts=4", "hyperx:dims=6/6,hosts=4,remove_links=10%,seed=1", "hyperx:dims=4/4,hosts=1,remove_links=15%,seed=2", "hyperx:dims=5/3/4,hosts=3", "hyperx:dims=7/5,hosts=3,remove_switches=1,seed=1",
 		"dragonfly:a=4,p=2,h=1", "dragonfly:a=4,p=2,h=2", "dragonfly:a=6,p=3,h=2", "dragonfly:a=8,p=4,h=4", "dragonfly:a=4,p=2,h=2,remove_links=10%,remove_switches=1,seed=1", "dragonfly:a=6,p=3,h=2,remove_links=5%,seed=2", "dragonfly:a=5,p=2,h=3", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=12,p=6,h=6,groups=15",
+		"dragonfly:a=6,p=3,h=3", "dragonfly:a=6,p=3,h=3,arrangement=relative", "dragonfly:a=6,p=3,h=3,arrangement=circulant", "dragonfly:a=6,p=3,h=3,arrangement=random",
+		"dragonfly+:leaves=4,spines=4,p=4", "dragonfly+:leaves=3,spines=3,p=3,h=2", "slimfly:q=5", "slimfly:q=7,hosts=3", "random:n=64,degree=11,hosts=4,seed=5", "random:n=98,degree=8,hosts=5,seed=3",
+		"fattree:k=8,levels=2,rails=4", "fattree:k=8,levels=3,rails=4", "fattree:k=8,levels=3,rails=4,remove_links=5%,seed=2", "drawn:two-trees", "drawn:one-uplink",
 		"ibutils:RhinoBased512.topo",
 		"real:lyon-x5", "real:rack-lab", "real:vendor-lab.1", "real:vendor-lab.3", "real:vendor-lab.6-CS8500", "real:ufm-director",
 	}
@@ -256,7 +260,51 @@ func benchNet(t testing.TB, name string) *fabric.Fabric {
 		}
 		return f
 	}
+	if name, ok := strings.CutPrefix(name, "drawn:"); ok {
+		return drawnNet(t, name)
+	}
 	return routingtest.Topology(t, name)
+}
+
+// drawnNet is a network of 8 leaves, each with 4 hosts and a link to each of 4 spines: as two-trees, there
+// are two of these, and one link between a spine of each; as one-uplink, the first leaf has lost its other
+// uplinks.
+func drawnNet(t testing.TB, name string) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	n := 0
+	node := func(kind mad.NodeType, name string, ports int) int {
+		n++
+		return b.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: kind, NumPorts: uint8(ports), NodeGUID: mad.GUID(n << 8), PortGUID: mad.GUID(n << 8), SystemImageGUID: mad.GUID(n << 8), LocalPortNum: 1}})
+	}
+	link := func(a, p, c, q int) {
+		if err := b.Link(a, p, c, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := func(tree string) (spine int) {
+		var spines []int
+		for s := range 4 {
+			spines = append(spines, node(mad.NodeTypeSwitch, fmt.Sprintf("%s spine-%d", tree, s+1), 9))
+		}
+		for l := range 8 {
+			leaf := node(mad.NodeTypeSwitch, fmt.Sprintf("%s leaf-%d", tree, l+1), 8)
+			for h := range 4 {
+				link(node(mad.NodeTypeCA, fmt.Sprintf("%s-node-%d HCA-1", tree, 4*l+h+1), 1), 1, leaf, h+1)
+			}
+			for s := range spines {
+				if l > 0 || s == 0 || name != "one-uplink" {
+					link(leaf, 5+s, spines[s], l+1)
+				}
+			}
+		}
+		return spines[0]
+	}
+	first := tree("a")
+	if name == "two-trees" {
+		link(first, 9, tree("b"), 9)
+	}
+	return routingtest.WithLMC(t, b.Build(), 0)
 }
 
 // loadNet loads a topology file.

@@ -619,3 +619,82 @@ func dragonflyPlus(leaves, spines, p, h, groups int) (*fabric.Fabric, error) {
 	d.linkGroups(groups, spines*h, func(g, cable int) (n, port int) { return high[g*spines+cable/h], leaves + 1 + cable%h })
 	return d.build()
 }
+
+// slimFly links two halves of q*q switches, a McKay-Miller-Siran graph, in which any two switches are at most
+// two links apart (Besta, Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014).
+// q is an odd prime. Switch x, y of the first half is linked to switch m, c of the second where y = m*x + c.
+func slimFly(q, hosts int) (*fabric.Fabric, error) {
+	first, second, err := slimFlySets(q)
+	if err != nil {
+		return nil, err
+	}
+	ports := hosts + len(first) + q
+	if err := checkSize(2*q*q, hosts, ports, 2); err != nil {
+		return nil, err
+	}
+	d := &builder{Builder: fabric.NewBuilder()}
+	var switches []int
+	for half := range 2 {
+		for x := range q {
+			for y := range q {
+				switches = append(switches, d.addSwitch(fmt.Sprintf("switch-%d-%d-%d", half+1, x+1, y+1), ports))
+			}
+		}
+	}
+	d.addHosts(switches, hosts)
+	next := slices.Repeat([]int{hosts + 1}, len(switches))
+	link := func(a, b int) {
+		d.link(switches[a], next[a], switches[b], next[b])
+		next[a]++
+		next[b]++
+	}
+	for half, set := range [][]int{first, second} {
+		for x := range q {
+			for y := range q {
+				for z := y + 1; z < q; z++ {
+					if slices.Contains(set, z-y) { // with a number, a set has its negative
+						link(half*q*q+x*q+y, half*q*q+x*q+z)
+					}
+				}
+			}
+		}
+	}
+	for x := range q {
+		for m := range q {
+			for c := range q {
+				link(x*q+(m*x+c)%q, q*q+m*q+c)
+			}
+		}
+	}
+	return d.build()
+}
+
+// slimFlySets are the differences modulo q, an odd prime, by which switches of one column of the halves are
+// linked: powers of a primitive element.
+func slimFlySets(q int) (first, second []int, err error) {
+	prime := q > 2
+	for n := 2; n*n <= q; n++ {
+		prime = prime && q%n > 0
+	}
+	if !prime || q > maxSwitchPorts {
+		return nil, nil, fmt.Errorf("q is %d, want an odd prime, at most %d", q, maxSwitchPorts)
+	}
+	var powers []int // of the least primitive element
+	for e := 2; len(powers) < q-1; e++ {
+		powers = powers[:0]
+		for x := 1; len(powers) == 0 || x != 1; x = x * e % q {
+			powers = append(powers, x)
+		}
+	}
+	if q%4 == 1 {
+		for n := 0; n < q-1; n += 2 {
+			first, second = append(first, powers[n]), append(second, powers[n+1])
+		}
+		return first, second, nil
+	}
+	half := (q + 1) / 2
+	for n := 0; n < half-1; n += 2 {
+		first, second = append(first, powers[n], powers[n+half-1]), append(second, powers[n+1], powers[(n+half)%(q-1)])
+	}
+	return first, second, nil
+}

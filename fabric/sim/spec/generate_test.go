@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,43 @@ func TestCables(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, peersOf(must(t)(c.build()), c.want)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestSlimFly: all switches have as many links to others, no two of which are parallel, and any two
+// switches are at most two links apart.
+func TestSlimFly(t *testing.T) {
+	for q, degree := range map[int]int{3: 5, 5: 7, 7: 11, 11: 17, 13: 19} {
+		f := must(t)(slimFly(q, 1))
+		switches := f.OfType(mad.NodeTypeSwitch)
+		near := map[mad.GUID]map[mad.GUID]bool{}
+		for i := range switches {
+			set := map[mad.GUID]bool{}
+			for p := range switches[i].Ports() {
+				if x := p.Peer(); x != nil && x.Node().IsSwitch() {
+					set[x.Node().GUID()] = true
+				}
+			}
+			near[switches[i].GUID()] = set
+			if len(set) != degree || set[switches[i].GUID()] {
+				t.Fatalf("q=%d: %s has links to %d switches, want %d", q, switches[i].Name(), len(set), degree)
+			}
+		}
+		for a := range near {
+			reached := map[mad.GUID]bool{a: true}
+			for b := range near[a] {
+				reached[b] = true
+				maps.Copy(reached, near[b])
+			}
+			if len(reached) != 2*q*q {
+				t.Fatalf("q=%d: %d of %d switches are at most two links apart from one", q, len(reached), 2*q*q)
+			}
+		}
+	}
+	for _, q := range []int{1, 2, 4, 9, 15} {
+		if _, err := slimFly(q, 1); err == nil {
+			t.Errorf("q=%d is accepted", q)
 		}
 	}
 }

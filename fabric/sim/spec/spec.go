@@ -204,6 +204,16 @@ var kinds = []TopologyKind{
 		}
 		return dragonflyPlus(leaves, spines, p, h, groups)
 	}},
+	{"slimfly", "two halves of q*q switches, any two of which are at most two links apart", []Key{
+		{"q", "5", "an odd prime: switches have (3q-1)/2 links to others, or (3q+1)/2", "q=3"},
+		{"hosts", "2", hostsOfSwitch.Doc, hostsOfSwitch.Example},
+	}, func(v *values) (*fabric.Fabric, error) {
+		q, hosts := v.number("q", 1, maxSwitchPorts), v.number("hosts", 0, maxSwitchPorts)
+		if v.err != nil {
+			return nil, v.err
+		}
+		return slimFly(q, hosts)
+	}},
 	{"random", "switches with random cables, chosen by seed=", []Key{
 		{"n", "16", "switches", "n=8"},
 		{"degree", "4", "cables of each switch to others", "degree=3"},

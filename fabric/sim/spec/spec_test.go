@@ -43,6 +43,7 @@ func TestTopologies(t *testing.T) {
 		"hyperx:dims=12/8,hosts=7":          "fabric: 768 nodes (96 switches, 672 CAs), 1536 links, complete",
 		"dragonfly:a=8,p=4,h=4":             "fabric: 1320 nodes (264 switches, 1056 CAs), 2508 links, complete",
 		"dragonfly+":                        "fabric: 80 nodes (40 switches, 40 CAs), 130 links, complete",
+		"slimfly":                           "fabric: 150 nodes (50 switches, 100 CAs), 275 links, complete",
 		"dragonfly:groups=3":                "fabric: 36 nodes (12 switches, 24 CAs), 54 links, complete",
 		"random:n=125,degree=10,hosts=8":    "fabric: 1125 nodes (125 switches, 1000 CAs), 1625 links, complete",
 		"random:n=2,degree=1,hosts=0":       "fabric: 2 nodes (2 switches, 0 CAs), 1 link, complete",
@@ -103,7 +104,7 @@ func TestDead(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	const keys = "aggregation, generation, planes, split, ar, ar_faults, ar_with, bare, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, vports, width"
-	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, dragonfly+, random"
+	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, dragonfly+, slimfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                       `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
 		"bare":                         `"bare" is a key, not a kind; write sim:bare=yes`,
@@ -149,6 +150,7 @@ func TestErrors(t *testing.T) {
 		"hyperx:dims=252":              `hyperx: switches with 255 ports, more than 254`,
 		"mesh:links=0":                 `mesh: links=0 is not a number from 1 to 254`,
 		"dragonfly:groups=10":          `dragonfly: 10 groups, but the 8 cables of one lead to no more than 8`,
+		"slimfly:q=9":                  `slimfly: q is 9, want an odd prime, at most 254`,
 		"dragonfly+:spines=2,groups=4": `dragonfly+: 4 groups, but the 2 cables of one lead to no more than 2`,
 		"dragonfly:arrangement=palm":   `dragonfly: arrangement=palm is not one of absolute, relative, circulant, random`,
 		"dragonfly:groups=4,arrangement=relative": `dragonfly: 8 cables of a group, which are not a multiple of the 3 other groups: only the arrangements absolute and random have them`,
