@@ -15,14 +15,15 @@ import (
 // paths that close no cycle in the channel dependency graph of all paths: first to
 // CAs, by the searches of nue; then to switches, to whose LIDs only management packets
 // are sent, by way of a few switches where such paths turn up again, and, if that leaves
-// gaps, by searches too. Other switches, which send only their own management packets, get
+// gaps, by searches too; where that still leaves gaps, all of this again beside an escape tree.
+// Other switches, which send only their own management packets, get
 // shortest paths: the paths of keep where these are still shortest. Notes describe what was
 // added. gaps reports whether paths to CAs were missing, and missing is how many entries that
 // lead to CAs could not be added.
 //
 // Time: up to maxAttempts searches of nue for each LID of a CA with missing paths; for LIDs of
 // switches up to maxTurns searches of the dependency graph, O(C + E) each for E dependencies,
-// and the length of the paths.
+// and the length of the paths; up to twice that, and the growth of maxRoots trees, with an escape tree.
 func Complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph.Ranks, keep *routes.Routes) (gaps bool, missing int, err error) {
 	return complete(ctx, r, h, ranks, keep, false)
 }
@@ -116,12 +117,43 @@ func complete(ctx context.Context, r *routes.Routes, h *graph.Hops, ranks *graph
 	} else if all {
 		how = plainOrTree
 	}
+	gaps = len(a.cas) > 0
+	cas, switches := slices.Clone(a.cas), slices.Clone(a.switches)
 	if err := a.addPaths(ctx, ranks, how); err != nil {
 		return false, 0, err
 	}
+	if gaps && how == plain && a.toCAs.missing == 0 && a.toSwitches.missing > 0 {
+		again := addition{r: r, connected: connected, cas: cas, switches: switches}
+		if a, err = again.besideTree(ctx, a, ranks); err != nil {
+			return false, 0, err
+		}
+	}
 	a.note("", a.toCAs)
 	a.note(ofSwitches, a.toSwitches)
-	return len(a.cas) > 0, a.toCAs.missing, FillIn(ctx, r, h, connected, keep)
+	return gaps, a.toCAs.missing, FillIn(ctx, r, h, connected, keep)
+}
+
+// besideTree adds the paths again, beside an escape tree: first has all paths to CAs, but they take the turns
+// that paths to switches need. It returns first, and leaves its entries, if the tree does not help.
+func (a addition) besideTree(ctx context.Context, first addition, ranks *graph.Ranks) (addition, error) {
+	var entries [][]uint8
+	lists, notes := slices.Concat(a.cas, a.switches), len(a.r.Notes)
+	for _, x := range lists {
+		entries = append(entries, a.r.Column(x.dest.LID))
+	}
+	a.restore(lists)
+	if err := a.addPaths(ctx, ranks, byTree); err != nil {
+		return a, err
+	}
+	if a.toCAs.missing == 0 && a.toSwitches.missing < first.toSwitches.missing {
+		return a, nil
+	}
+	for i := range lists {
+		lists[i].before = entries[i]
+	}
+	a.restore(lists)
+	a.r.Notes = a.r.Notes[:notes]
+	return first, nil
 }
 
 // addPaths is the part of Complete for switches with CAs.

@@ -50,6 +50,31 @@ func TestToSwitches(t *testing.T) {
 	}
 }
 
+// TestToSwitchesBesideTree: on networks where the paths to CAs that are added first take the turns that paths
+// to switches need, all paths are found beside an escape tree.
+func TestToSwitchesBesideTree(t *testing.T) {
+	for _, spec := range []string{
+		"random:n=16,degree=5,hosts=1,seed=3", "hyperx:dims=4/4,hosts=1,remove_links=25%,seed=6",
+		"pgft:m=4/4/4,w=1/4/2,p=1/1/1,remove_links=25%,seed=1", "fattree:k=6,levels=3,remove_links=23%,seed=9",
+		"fattree:k=4,levels=4,remove_switches=3,remove_links=16%,seed=4",
+	} {
+		g := routingtest.Graph(t, spec, graph.BuildOptions{})
+		for _, name := range []string{"updn", "dnup"} {
+			r := compute(t, g, name, engines.Options{})
+			if v := verified(t, r, verify.Options{}); !v.OK() || v.ToSwitches < v.SwitchPairs {
+				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, name, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
+			}
+			d, err := verify.Dependencies(t.Context(), r, verify.SelectEndpoints(g, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all, err := verify.WithSwitches(t.Context(), r, d); err != nil || all == d {
+				t.Errorf("%s, %s: a credit loop with the packets to switches (%v)", spec, name, err)
+			}
+		}
+	}
+}
+
 // What cannot be reached is counted: here an entry of a leaf that is gone.
 func TestToSwitchesLost(t *testing.T) {
 	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{})
