@@ -196,7 +196,7 @@ var columnValues = map[string]string{
 	"fabric":         "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
 	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
 	"choices": "f.graph().route('updn', adaptive=True).choices(sw, ca.lid)", "ar": "get_ar(sw)", "ar_entry": "get_ar(sw)[ca.lid]", "plft": "get_plft(sw)",
-	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "phase_load": `r.congestion("ring", jobs={"a": "node-000[1,3]"}).phases[0]`, "collision": `r.congestion("incast", jobs={"a": "node-000[1-5]"}).collisions[0]`, "balance": "r.balance()", "adaptive_load": "f.graph().route(\"updn\", adaptive=True).balance().adaptive",
+	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "path_hop": "r.explain(ca, f.cas[-1])[0]", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "phase_load": `r.congestion("ring", jobs={"a": "node-000[1,3]"}).phases[0]`, "collision": `r.congestion("incast", jobs={"a": "node-000[1-5]"}).collisions[0]`, "balance": "r.balance()", "adaptive_load": "f.graph().route(\"updn\", adaptive=True).balance().adaptive",
 	"finding": `finding("a.b", sw, "x")`,
 	"metric":  `metric("a", 1)`,
 	"matrix":  "f.matrix()", "matrix_part": "f.matrix().parts[0]",

@@ -72,6 +72,7 @@ func init() {
 		lang.Member[*Routes]{Method: &verifyMethod},
 		lang.Member[*Routes]{Method: &failuresMethod},
 		lang.Member[*Routes]{Method: &traceMethod},
+		lang.Member[*Routes]{Method: &explainMethod},
 		lang.Member[*Routes]{Method: &congestionMethod},
 		lang.Member[*Routes]{Method: &balanceMethod},
 		lang.Member[*Routes]{Method: &diffMethod},

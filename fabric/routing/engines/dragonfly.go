@@ -24,17 +24,11 @@ var dragonfly = Engine{
 	Options: []Option{maxVLsOption, effortOption},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-		groups, err := laneNetwork(g).Dragonfly(g.Endpoints())
+		shift, err := globalLinks(g)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		shift := make([]uint8, len(g.Channels()))
-		for c, global := range groups.Global {
-			shift[c] = btou(global)
-		}
-		// Two links between groups cost more than one, and one within each.
-		const between = 3
-		far := g.Heavier(func(c int) uint8 { return shift[c] * between })
+		far := heavier(g, shift)
 		h, err := graph.AllHops(ctx, far)
 		if err != nil {
 			return nil, &Precondition{Reason: err}
@@ -49,6 +43,26 @@ var dragonfly = Engine{
 		}
 		return withLanes(ctx, r, &lanes.Layering{Shift: shift}, o)
 	},
+}
+
+// heavier is g with links between groups, for which shift is 1, that cost more: two of them more than one,
+// and one within each group.
+func heavier(g *graph.Graph, shift []uint8) *graph.Graph {
+	const between = 3
+	return g.Heavier(func(c int) uint8 { return shift[c] * between })
+}
+
+// globalLinks is 1 for channels between groups, and 0 for others.
+func globalLinks(g *graph.Graph) ([]uint8, error) {
+	groups, err := laneNetwork(g).Dragonfly(g.Endpoints())
+	if err != nil {
+		return nil, err
+	}
+	shift := make([]uint8, len(g.Channels()))
+	for c, global := range groups.Global {
+		shift[c] = btou(global)
+	}
+	return shift, nil
 }
 
 func btou(b bool) uint8 {
