@@ -187,6 +187,7 @@ func TestFileErrors(t *testing.T) {
 		{line: "serve --audits FILE.star"},
 		{line: "serve --web.config.file FILE", mayLack: true},
 		{line: "serve --listen 127.0.0.1:0 --cabling FILE"},
+		{line: "serve --listen 127.0.0.1:0 --jobs FILE"},
 		{line: "mcp --web.config.file FILE", mayLack: true},
 	} {
 		words := strings.Fields(tt.line)

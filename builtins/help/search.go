@@ -18,12 +18,32 @@ const maxShown = 20
 // the name, in the summary, in the text. A word also finds its stem (flapping: flap), and the
 // words of fabsh for it (excel: csv).
 func (l *Library) Search(text string, width int) (string, error) {
+	found, more, err := l.Found(text)
+	if err != nil {
+		return "", err
+	}
+	var rows [][2]string
+	for _, f := range found {
+		rows = append(rows, [2]string{l.call(f.Topic), f.Summary})
+	}
+	list := lang.Fit(formatRows(rows), width)
+	if more > 0 {
+		list += fmt.Sprintf("%d more; add a word to narrow the search\n", more)
+	}
+	return list, nil
+}
+
+// Found is a page that a search found.
+type Found struct{ Topic, Summary string } // Find has the page of the topic
+
+// Found returns the pages that a search shows, best first, and how many more it found.
+func (l *Library) Found(text string) (list []Found, more int, err error) {
 	words := searchWords(text)
 	if len(words) == 0 && slices.Contains(nameWords(strings.ToLower(text)), "how") { // "how do I"
 		words = searchWords(questionsGuide)
 	}
 	if len(words) == 0 {
-		return "", fmt.Errorf("nothing to search for; write %s", l.search("WORD"))
+		return nil, 0, fmt.Errorf("nothing to search for; write %s", l.search("WORD"))
 	}
 	type hit struct {
 		page  Page
@@ -53,17 +73,12 @@ func (l *Library) Search(text string, width int) (string, error) {
 		return repeated
 	})
 	if len(hits) == 0 {
-		return "", fmt.Errorf("no topic has %q; %s lists all guides", strings.Join(words, " "), l.call("guides"))
+		return nil, 0, fmt.Errorf("no topic has %q; %s lists all guides", strings.Join(words, " "), l.call("guides"))
 	}
-	var rows [][2]string
 	for _, h := range hits[:min(maxShown, len(hits))] {
-		rows = append(rows, [2]string{l.call(l.nameOf(h.page, pages)), h.page.Summary})
+		list = append(list, Found{l.nameOf(h.page, pages), h.page.Summary})
 	}
-	found := lang.Fit(formatRows(rows), width)
-	if n := len(hits) - maxShown; n > 0 {
-		found += fmt.Sprintf("%d more; add a word to narrow the search\n", n)
-	}
-	return found, nil
+	return list, max(0, len(hits)-maxShown), nil
 }
 
 // nameOf returns the topic that finds a page: its name, with the kind if a page of another

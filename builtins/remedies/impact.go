@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/jobs"
 	"fabsh/fabric/plural"
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 )
 
@@ -198,17 +199,35 @@ func (im *impact) value(ctx context.Context, p *predictors, list []jobs.Job) (*I
 		return nil, err
 	}
 	lost, degraded := im.hosts()
-	concerned, err := im.jobs(ctx, p.live, list, lost, degraded)
+	v := im.wrap(effect, lost, degraded, nil, nil)
+	if list == nil {
+		return v, nil
+	}
+	t, err := jobs.Measure(ctx, p.live, list, jobs.AllToAll, 0)
 	if err != nil {
 		return nil, err
 	}
-	values := lang.List(concerned, func(j jobImpact) starlark.Value {
-		return lang.NewResult(JobImpactType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.Texts(j.lost), lang.Texts(j.degraded), starlark.Float(j.traffic))
+	return v.With(p.live.Graph(), list, t), nil
+}
+
+// wrap returns the value. list nil: the jobs are unknown.
+func (im *impact) wrap(effect *change.Effect, lost, degraded []string, list []jobs.Job, concerned []JobImpact) *Impact {
+	values := lang.List(concerned, func(j JobImpact) starlark.Value {
+		return lang.NewResult(JobImpactType, starlark.String(j.ID), lang.TextOrNone(j.Name), lang.Texts(j.HostsLost), lang.Texts(j.HostsDegraded), starlark.Float(j.Traffic))
 	})
 	return &Impact{
 		Result: lang.NewResult(ImpactType, lang.Texts(im.names), changes.EffectValue(effect), lang.Texts(im.cutOff()), lang.Texts(lost), lang.Texts(degraded), lang.OrNone(list != nil, values)),
 		impact: im, Effect: effect, HostsLost: lost, HostsDegraded: degraded, known: list != nil, concerned: concerned,
-	}, nil
+	}
+}
+
+// With returns the impact with the jobs that run. t is their traffic on the tables of the prediction, of which
+// g is the graph.
+func (v *Impact) With(g *graph.Graph, list []jobs.Job, t *jobs.Traffic) *Impact {
+	if list == nil {
+		list = []jobs.Job{} // known: none runs
+	}
+	return v.wrap(v.Effect, v.HostsLost, v.HostsDegraded, list, v.jobs(g, list, t, v.HostsLost, v.HostsDegraded))
 }
 
 // Impact is the value `impact`.
@@ -218,7 +237,7 @@ type Impact struct {
 	Effect                   *change.Effect
 	HostsLost, HostsDegraded []string
 	known                    bool // the jobs are known
-	concerned                []jobImpact
+	concerned                []JobImpact
 }
 
 // Targets are the names of the nodes and ports that are gone.
@@ -227,11 +246,14 @@ func (v *Impact) Targets() []string { return v.names }
 // CutOff are the names of other nodes that lose their last link.
 func (v *Impact) CutOff() []string { return v.cutOff() }
 
-// jobImpact is a job that is concerned.
-type jobImpact struct {
+// Jobs are the jobs that are concerned, in the order of the scheduler.
+func (v *Impact) Jobs() []JobImpact { return v.concerned }
+
+// JobImpact is a job that is concerned.
+type JobImpact struct {
 	jobs.Job
-	lost, degraded []string // its hosts
-	traffic        float64
+	HostsLost, HostsDegraded []string // of its hosts
+	Traffic                  float64  // its most on a link between switches that goes down; 1: the bandwidth of a port of a host
 }
 
 // Display returns the impact for people: figures, then the effect in words.
@@ -263,7 +285,7 @@ func (v *Impact) Display() string {
 	if v.known {
 		add("jobs concerned", int64(len(v.concerned)), "")
 		for _, j := range v.concerned {
-			facts = append(facts, lang.Fact{Name: "job " + lang.OneLine(j.ID), Value: starlark.String(fmt.Sprintf("%s lost, %d degraded; traffic %.3g on a link that goes down", plural.Count(len(j.lost), "host", "hosts"), len(j.degraded), j.traffic))})
+			facts = append(facts, lang.Fact{Name: "job " + lang.OneLine(j.ID), Value: starlark.String(fmt.Sprintf("%s lost, %d degraded; traffic %.3g on a link that goes down", plural.Count(len(j.HostsLost), "host", "hosts"), len(j.HostsDegraded), j.Traffic))})
 		}
 	} else {
 		facts = append(facts, lang.Fact{Name: "jobs concerned", Value: starlark.String("not judged: no jobs given")})
@@ -334,29 +356,34 @@ func (im *impact) hosts() (lost, degraded []string) {
 }
 
 // jobs returns the jobs that are concerned.
-func (im *impact) jobs(ctx context.Context, live *routes.Routes, list []jobs.Job, lost, degraded []string) (concerned []jobImpact, err error) {
-	t, err := jobs.Measure(ctx, live, list, jobs.AllToAll, 0)
-	if err != nil {
-		return nil, err
-	}
+func (im *impact) jobs(g *graph.Graph, list []jobs.Job, t *jobs.Traffic, lost, degraded []string) (concerned []JobImpact) {
+	isLost, isDegraded := setOf(lost), setOf(degraded)
 	for i, j := range t.Jobs {
-		x := jobImpact{Job: list[i], lost: common(j.Hosts, lost), degraded: common(j.Hosts, degraded)}
+		x := JobImpact{Job: list[i], HostsLost: common(j.Hosts, isLost), HostsDegraded: common(j.Hosts, isDegraded)}
 		for _, l := range j.Loads {
-			if im.down[live.Graph().ChannelPort(int(l.Channel))] {
-				x.traffic = max(x.traffic, l.Traffic)
+			if im.down[g.ChannelPort(int(l.Channel))] {
+				x.Traffic = max(x.Traffic, l.Traffic)
 			}
 		}
-		if x.traffic > 0 || len(x.lost)+len(x.degraded) > 0 {
+		if x.Traffic > 0 || len(x.HostsLost)+len(x.HostsDegraded) > 0 {
 			concerned = append(concerned, x)
 		}
 	}
-	return concerned, nil
+	return concerned
 }
 
-// common returns the elements of a that are in b.
-func common(a, b []string) (both []string) {
-	for _, x := range a {
-		if slices.Contains(b, x) {
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, x := range names {
+		set[x] = true
+	}
+	return set
+}
+
+// common returns the names that are in a set.
+func common(names []string, set map[string]bool) (both []string) {
+	for _, x := range names {
+		if set[x] {
 			both = append(both, x)
 		}
 	}

@@ -39,6 +39,7 @@ type serveOptions struct {
 	routes          bool // are kept in the history
 	hosts           []string
 	cabling         []string // files of the plan of cables
+	jobs            string   // file of jobs
 }
 
 // serveCapability serves pages and metrics.
@@ -61,6 +62,14 @@ For paths, the first cycle reads the forwarding tables, and those of adaptive ro
 it is on: one datagram for 64 LIDs of each switch. They are read again when the fabric has
 changed, at least five cycles apart, and every 30th cycle; pages state their age. Virtual
 lanes are those of a file alone. Predictions run one at a time, and are kept until tables are read again.
+
+--jobs FILE shows the jobs of a scheduler, with their users: those with traffic over a link,
+those of a host, and what a prediction costs them. FILE is the output of squeue --json, or a
+table (fabsh help load_jobs); it is read again when it has changed. Write another file and rename it:
+squeue --json > jobs.new && mv jobs.new jobs. A file that cannot be read is a note on all pages.
+
+Repeat offenders, on the page Now, are links and cables with faults on two days or more of
+half a year of history: which cable to replace first.
 
 /api lists values as JSON for programs (fabsh help schemas): nodes, links, findings, path,
 impact, events. /mcp serves agents (Model Context Protocol, streamable HTTP) from the last
@@ -86,7 +95,7 @@ For practice with faults: fabsh sim SPEC --listen NAME --scenario flap, and here
 		Example: `  fabsh serve
   fabsh -F sim:fattree:k=8,levels=3,remove_links=2 serve
   fabsh serve --listen :9315 --host fabric.example.org --web.config.file web.yml --acks
-  fabsh serve --cabling racks.csv --routes
+  fabsh serve --cabling racks.csv --routes --jobs /run/slurm/jobs.json
   fabsh -F history:@2026-05-01 serve`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	},
@@ -124,6 +133,7 @@ func (o *serveOptions) params() params {
 		param{name: "no-history", to: &o.noHistory, doc: "keep no history"},
 		param{name: "routes", to: &o.routes, doc: "keep the forwarding tables in the history, too, for paths at an earlier time"},
 		param{name: "cabling", to: &o.cabling, file: true, doc: "take racks and rails of the map from the plan of cables in `FILE` (repeatable; see fabsh cabling)"},
+		param{name: "jobs", to: &o.jobs, file: true, doc: "show the jobs of `FILE` at links and hosts, and in predictions: the output of squeue --json, or a table"},
 		param{name: "host", to: &o.hosts, doc: "also answer browsers that call this host `NAME` (repeatable)"},
 		param{name: "acks", to: &o.acks, doc: "let users of the password file acknowledge findings"},
 	)
@@ -147,6 +157,11 @@ func checkServe(p *session.Program, o *serveOptions) error {
 	}
 	if err := checkExporter(p, o.exporterOptions); err != nil {
 		return err
+	}
+	if o.jobs != "" {
+		if _, _, err := new(jobsFile).read(o.jobs); err != nil {
+			return fmt.Errorf("--jobs: %w", err)
+		}
 	}
 	if !o.acks {
 		return nil
@@ -178,6 +193,7 @@ type serving struct {
 	last    clockReading           // when the last one ended
 	stateAt atomic.Pointer[ackPlace]
 	once    exporter.Result // of a fabric that is not live
+	jobs    jobsFile
 }
 
 // ackPlace is where acknowledgements of the subnet are.
@@ -200,8 +216,14 @@ func newServing(p *session.Program, o *serveOptions, root func() *cobra.Command)
 		Report: func(r *audit.Report) ([]byte, error) {
 			return lang.EncodeJSON(audits.WrapReport(r, lang.FormatJSON, false))
 		},
-		Topic:  func(name string) (string, error) { return x.library.Find(name, textWidth) },
-		Search: func(words string) (string, error) { return x.library.Search(words, textWidth) },
+		Topic: func(name string) (string, error) { return x.library.Find(name, textWidth) },
+		Search: func(words string) (list []serve.Topic, more int, err error) {
+			found, more, err := x.library.Found(words)
+			for _, f := range found {
+				list = append(list, serve.Topic{Name: f.Topic, Summary: f.Summary})
+			}
+			return list, more, err
+		},
 	}
 	for _, name := range o.hosts {
 		x.site.Hosts = append(x.site.Hosts, strings.ToLower(name))
@@ -306,6 +328,7 @@ func (x *serving) clock(now clockReading) {
 
 // after takes the report of a cycle, before its rates are forgotten.
 func (x *serving) after(s *session.Session, r *audit.Report, h *exporterHistory) {
+	x.readJobs()
 	now := time.Now()
 	if x.began.IsZero() {
 		x.began = now

@@ -3,6 +3,9 @@ package command
 import (
 	"errors"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -77,5 +80,62 @@ func TestServingNotes(t *testing.T) {
 	x.cycled(nil)
 	if shows("not kept") || shows("failed") {
 		t.Error("a note stays")
+	}
+}
+
+// TestServedJobs: the file of jobs is read when it has changed; one that cannot be read is a short note, and the
+// jobs of before stay.
+func TestServedJobs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs")
+	x := &serving{options: newServeOptions(), site: &serve.Site{Every: time.Minute, Now: time.Now}}
+	x.options.jobs = file
+	x.after(&session.Session{}, subnetOf(t, 0xfec0_0000_0000_0001, 0x100), &exporterHistory{log: func(string) {}})
+	noted := func() bool {
+		t.Helper()
+		r := httptest.NewRequest("GET", "/now", nil)
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		x.site.Handler().ServeHTTP(w, r)
+		text := w.Body.String()
+		i := strings.Index(text, "Jobs were not read: ")
+		if i >= 0 && strings.IndexByte(text[i:], '<') > 600 {
+			t.Errorf("a long note: %s", text[i:])
+		}
+		return i >= 0
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cycle := func(want bool) {
+		t.Helper()
+		x.readJobs()
+		if noted() != want {
+			t.Errorf("noted: %v, want %v", !want, want)
+		}
+	}
+	cycle(true) // it is missing
+	const header = "JOBID|STATE|NODELIST\n"
+	write(header + "7|RUNNING|node\n")
+	cycle(false)
+	if _, changed, err := x.jobs.read(file); changed || err != nil {
+		t.Errorf("it is read again: %v", err)
+	}
+	write(header + "7|RUNNING|node[0\n" + strings.Repeat("x", 100_000))
+	cycle(true)
+	cycle(true) // it is not read again, and the note stays
+	write(header + "7|RUNNING|node-" + strings.Repeat("9", 9000) + "[\n")
+	cycle(true)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	cycle(true)
+	write(header + "70|RUNNING|node\n")
+	cycle(false)
+	if runtime.GOOS == "linux" {
+		x.options.jobs = "/dev/zero"
+		cycle(true)
 	}
 }

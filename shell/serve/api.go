@@ -274,7 +274,11 @@ func (s *Site) apiImpact(v *view) (any, error) {
 			return nil, notFound("without: %v", err)
 		}
 	}
-	return s.impact(v, t, targets)
+	x, err := s.impact(v, t, targets)
+	if err == nil {
+		x, _, err = s.withJobs(v, t, x)
+	}
+	return x, err
 }
 
 // recorded returns the history, and the time that a request is about.

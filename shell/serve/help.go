@@ -12,8 +12,11 @@ import (
 // helpData is what the page Help shows.
 type helpData struct {
 	Topic  string
-	Text   string // of the topic, or of what a search found
+	Text   string // of the topic
 	Words  string
+	Found  []choice // by a search
+	More   int
+	None   string // why nothing was found
 	Groups []helpGroup
 }
 
@@ -51,11 +54,14 @@ func (s *Site) help(v *view) error {
 		return nil
 	}
 	if strings.TrimSpace(d.Words) != "" {
-		text, err := s.Search(d.Words)
+		list, more, err := s.Search(d.Words)
 		if err != nil {
-			text = clean(err.Error())
+			d.None = clean(err.Error())
 		}
-		d.Text = printable(text)
+		for _, t := range list {
+			d.Found = append(d.Found, choice{Text: clean(t.Name), Note: clean(t.Summary), URL: v.to("help", t.Name)})
+		}
+		d.More = more
 	}
 	for _, t := range s.Topics {
 		i := slices.IndexFunc(d.Groups, func(g helpGroup) bool { return g.Name == t.Group })

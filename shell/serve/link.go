@@ -364,16 +364,7 @@ func rate(x float64) string {
 }
 
 func (v *view) cableView(c *history.Cable) cableView {
-	name := func(e history.End) string {
-		if e.Node == 0 {
-			return "an unknown port"
-		}
-		if nodes := v.moment.fabric.NodeByGUID(e.Node); len(nodes) > 0 {
-			return nodeName(nodes[0]) + "/" + strconv.Itoa(e.Port)
-		}
-		return e.String()
-	}
-	return cableView{From: c.From, Till: c.Till, Serial: clean(c.Serial), Text: name(c.A) + " – " + name(c.B) + " " + clean(c.Part), URL: v.to("cable", c.Serial)}
+	return cableView{From: c.From, Till: c.Till, Serial: clean(c.Serial), Text: v.endText(c.A) + " – " + v.endText(c.B) + " " + clean(c.Part), URL: v.to("cable", c.Serial)}
 }
 
 // end returns an end of a link.

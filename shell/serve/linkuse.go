@@ -32,8 +32,9 @@ type useView struct {
 	Old      bool
 	WhatIf   template.URL
 	Evidence template.URL
-	Jobs     string // how to judge jobs
-	Next     string // step of repair; "": nothing is to be repaired, as far as is known
+	Jobs     *jobsView // nil: not known, or not of this node
+	Command  string    // to judge jobs; "": they are known
+	Next     string    // step of repair; "": nothing is to be repaired, as far as is known
 	NextNote string
 	Steps    []stepView
 }
@@ -67,7 +68,9 @@ func (s *Site) use(v *view, p *fabric.Port, n *fabric.Node, worst mark) *useView
 		target = portKey(p)
 		u.Evidence = v.to("evidence", key(n), strconv.Itoa(p.Num()))
 	}
-	u.Jobs = "fabsh report impact '" + strings.ReplaceAll(target, "'", "") + "' --jobs FILE"
+	if s.jobsOf(v) == nil {
+		u.Command = "fabsh report impact '" + strings.ReplaceAll(target, "'", "") + "' --jobs FILE"
+	}
 	t, err := s.tablesOf(v)
 	if err != nil {
 		u.Unknown = clean(err.Error())
@@ -78,6 +81,7 @@ func (s *Site) use(v *view, p *fabric.Port, n *fabric.Node, worst mark) *useView
 			s.routesOver(v, u, t, p)
 		}
 	}
+	u.Jobs = s.jobsHere(v, t, n, p)
 	if p != nil {
 		s.repair(v, u, p, worst)
 	}

@@ -29,6 +29,7 @@ type nowData struct {
 	NoLine   string
 	Proved   []item
 	Empty    string
+	Repeat   *offendersData
 }
 
 // causeView is a cause on a page.
@@ -80,6 +81,8 @@ func (s *Site) now(v *view) error {
 	for _, c := range m.acked[:min(len(m.acked), maxCauses)] {
 		d.Acked = append(d.Acked, v.cause(c))
 	}
+	d.Repeat = s.offendersData(v, offendersWait)
+	d.Repeat.All = v.to("offenders")
 	return nil
 }
 
@@ -423,7 +426,7 @@ func ticksOf(from, to time.Time) (list []tick) {
 	midnight := time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, from.Location())
 	for t := midnight; t.Before(to); t = t.Add(step) {
 		x := 100 * t.Sub(from).Seconds() / span.Seconds()
-		if x < 9 || x > 93 {
+		if x < 15 || x > 93 { // the first one has a date
 			continue
 		}
 		text := t.Format(format)

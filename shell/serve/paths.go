@@ -69,7 +69,9 @@ type effectView struct {
 	Name, Class, Verdict string
 	Facts                []item
 	Notes                []string
-	Command              string
+	Command              string // to judge jobs; "": they are known
+	Jobs                 *jobsView
+	Aside                bool // it is beside a path, so it has a sentence of its own
 }
 
 // maxTargets is how many parts are gone at once at most.
@@ -507,7 +509,10 @@ func (s *Site) effect(v *view, d *pathsData, t *Tables, targets []string) error 
 			return v.missing(err, x, "without")
 		}
 	}
-	e := &effectView{Name: strings.Join(targets, ", "), Command: "fabsh report impact '" + strings.ReplaceAll(clean(targets[0]), "'", "") + "' --jobs FILE"}
+	e := &effectView{Name: clean(strings.Join(targets, ", ")), Aside: d.Verdict != ""}
+	if s.jobsOf(v) == nil {
+		e.Command = "fabsh report impact '" + strings.ReplaceAll(clean(targets[0]), "'", "") + "' --jobs FILE"
+	}
 	d.Effect = e
 	x, err := s.impact(v, t, targets)
 	var target *remedies.TargetError
@@ -525,7 +530,9 @@ func (s *Site) effect(v *view, d *pathsData, t *Tables, targets []string) error 
 		e.Class, e.Verdict = "none", "Not predicted: "+clean(err.Error())+"."
 		return nil
 	}
+	x, e.Jobs, _ = s.withJobs(v, t, x) // the page states an error
 	e.fill(x)
+	e.Jobs.fact(e)
 	return nil
 }
 
@@ -597,7 +604,7 @@ func (e *effectView) fill(x *remedies.Impact) {
 		add("Needed", clean(f.Needed)+" by the subnet manager or the host of fabsh", isDown)
 	}
 	if f.Basis != "" {
-		e.Notes = append(e.Notes, clean(f.Basis))
+		e.Notes = append(e.Notes, "New tables: "+clean(f.Basis)+".")
 	}
 	for _, n := range f.Notes {
 		e.Notes = append(e.Notes, clean(n))

@@ -47,8 +47,8 @@ type Site struct {
 	History func(ctx context.Context) (*history.Store, error)
 	Explain func(check string) string // the explanation of a check; "": it has none
 	Topic   func(name string) (string, error)
-	Search  func(words string) (string, error)
-	Topics  []Topic // what the page of help lists
+	Search  func(words string) (list []Topic, more int, err error) // topics that have the words, the best first
+	Topics  []Topic                                                // what the page of help lists
 	Report  func(r *audit.Report) ([]byte, error)
 	// Acknowledge adds an acknowledgement; nil: the site has none. User returns who the user of
 	// a request is known to be, or "".
@@ -80,6 +80,8 @@ type Site struct {
 	file    os.FileInfo // of store
 	past    []*moment   // of earlier times, the one used last at the end
 	token   string
+	jobs    *jobList       // nil: not known
+	numJobs int            // lists of jobs that were set
 	given   map[string]Ack // by ID: acknowledgements since the last cycle, which does not have them
 
 	rendering turns
@@ -208,6 +210,7 @@ func (s *Site) Handler() http.Handler {
 	mux.HandleFunc("GET /app.js", asset("text/javascript; charset=utf-8", script))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	get("/now", s.now)
+	get("/offenders", s.offendersPage)
 	get("/map", s.mapPage)
 	get("/link/{node}/{port}", s.link)
 	get("/node/{node}", s.node)

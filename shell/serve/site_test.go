@@ -91,12 +91,17 @@ func siteOf(t testing.TB, r *audit.Report, path string) *Site {
 		},
 		Explain: func(check string) string { return map[string]string{"link.width": "Narrow link."}[check] },
 		Topic: func(name string) (string, error) {
-			if name != "targets" {
+			if name != "targets" && name != "field port" {
 				return "", errors.New("no such topic")
 			}
 			return "Targets are ports.", nil
 		},
-		Search: func(words string) (string, error) { return "found " + words, nil },
+		Search: func(words string) ([]Topic, int, error) {
+			if words == "nothing" {
+				return nil, 0, errors.New("no topic has \"nothing\"")
+			}
+			return []Topic{{Name: "field " + words, Summary: "a <b> field"}}, 3, nil
+		},
 		Topics: []Topic{{"Guides", "shell-guide", "About the shell."}},
 		Report: func(*audit.Report) ([]byte, error) { return []byte("{}"), nil },
 	}
@@ -156,7 +161,7 @@ func recorded(t testing.TB, list ...*fabric.Fabric) string {
 
 // pages are the addresses of all pages.
 var pages = []string{
-	"/now", "/map", "/map?by=load", "/map?by=errors", "/map?by=changes&open=none", "/map?q=node-1-1", "/link/leaf-1/1", "/link/leaf-1/3?span=1y", "/node/leaf-1", "/node/node-1-1",
+	"/now", "/offenders", "/map", "/map?by=load", "/map?by=errors", "/map?by=changes&open=none", "/map?q=node-1-1", "/link/leaf-1/1", "/link/leaf-1/3?span=1y", "/node/leaf-1", "/node/node-1-1",
 	"/time", "/changes", "/changes?kind=link&span=1y", "/help", "/help/targets", "/help/check/link.width", "/help?words=port", "/find?q=node", "/api/audit_report",
 }
 

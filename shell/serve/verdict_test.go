@@ -16,6 +16,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/history"
+	"fabsh/mad"
 )
 
 // verdict returns the class and the sentence at the head of a page.
@@ -34,6 +35,19 @@ func incompleteFabric(f *fabric.Fabric, kind fabric.ProblemKind, words string) *
 	return f.With(fabric.Reading{Problems: []fabric.Problem{{Kind: kind, Text: words}}})
 }
 
+// withLIDs gives the nodes of f LIDs from first on; the first host has the subnet manager.
+func withLIDs(f *fabric.Fabric, first mad.LID) *fabric.Fabric {
+	nodes := f.Nodes()
+	for i := range nodes {
+		for p := range nodes[i].Ports() {
+			if info := p.Info(); info != nil {
+				info.LID, info.MasterSMLID = first+mad.LID(i), first
+			}
+		}
+	}
+	return f
+}
+
 // TestVerdicts: the sentence of Now in each state that is not as it should be. None of them is "all is well", and
 // what is not known is said with its reason.
 func TestVerdicts(t *testing.T) {
@@ -41,6 +55,7 @@ func TestVerdicts(t *testing.T) {
 	fewer := madeFabric(t, 3, 2, 2, nil) // without leaf-4 and its hosts
 	alone := madeFabric(t, 4, 1, 2, nil, "leaf-1 - spine-1")
 	port := cut.NodeByName("leaf-1")[0].Port(3)
+	before, after := withLIDs(madeFabric(t, 4, 2, 2, nil), 1), withLIDs(madeFabric(t, 4, 2, 2, nil), 100)
 	finding := func(check string, s audit.Subject, severity audit.Severity, since time.Duration) audit.Finding {
 		return audit.Finding{Audit: "links", Check: check, Subject: s, Severity: severity, Message: "is so", Since: noon.Add(-since)}
 	}
@@ -82,6 +97,8 @@ func TestVerdicts(t *testing.T) {
 		{"nodes went and are back", reportOf(whole), []*fabric.Fabric{whole, fewer, whole}, 0, "", "", "No findings. All 8 hosts are connected by links.", nil},
 		{"two parts", reportOf(alone), nil, 0, "", "down", "The fabric has 2 parts that are not connected.", nil},
 		{"a second manager", reportOf(whole, finding("sm.masters", audit.OfNode(whole.NodeByName("node-1-1")[0]), audit.Error, time.Minute)), nil, 0, "", "down", "1 cause needs work. All 8 hosts are connected by links.", []string{"sm.masters"}},
+		{"the subnet manager restarts", reportOf(before, finding("sm.none", audit.OfFabric(), audit.Critical, time.Minute)), []*fabric.Fabric{before, before}, 0, "", "down", "1 cause needs work. All 8 hosts are connected by links.", []string{"sm.none", "since"}},
+		{"it restarted, with other LIDs", reportOf(after), []*fabric.Fabric{before, after}, 0, "", "", "No findings. All 8 hosts are connected by links.", []string{"(0x0000000000001004): LID changed from 7 to 106"}},
 		{"another subnet", reportOf(whole), nil, 0, "Another subnet answers since then", "", "No findings. All 8 hosts are connected by links.", []string{"Another subnet answers since then"}},
 		{"the disk is full", reportOf(whole), []*fabric.Fabric{whole, whole}, 0, "This reading is not kept: history: database or disk is full", "", "No findings. All 8 hosts are connected by links.", []string{"disk is full"}},
 	} {
