@@ -522,6 +522,7 @@ type cableSpan struct {
 	Downs  int
 	Errors int
 	Ends   []choice
+	Part   string
 }
 
 func (s *Site) cable(v *view) error {
@@ -541,13 +542,13 @@ func (s *Site) cable(v *view) error {
 	}
 	d := &cableData{Gaps: len(life.Gaps)}
 	for _, x := range slices.Backward(life.Spans) {
-		c := cableSpan{cableView: v.cableView(&x.Cable), Downs: x.Downs}
+		c := cableSpan{cableView: v.cableView(&x.Cable), Downs: x.Downs, Part: clean(x.Part)}
 		for _, e := range x.Errors {
 			c.Errors += int(min(e.Count, math.MaxInt32))
 		}
 		for _, e := range []history.End{x.A, x.B} {
 			if e.Node != 0 {
-				c.Ends = append(c.Ends, choice{Text: e.String(), URL: v.endURL(e)})
+				c.Ends = append(c.Ends, choice{Text: v.endText(e), URL: v.endURL(e)})
 			}
 		}
 		d.Spans = append(d.Spans, c)

@@ -67,6 +67,9 @@ type offenderRow struct {
 	Recent       bool
 }
 
+// Day returns the day of the last fault, UTC, which sorts as text.
+func (r offenderRow) Day() string { return r.Last.UTC().Format(time.DateOnly) }
+
 // offendersOf returns the repeat offenders before the time of a page. They are counted once an hour.
 func (s *Site) offendersOf(v *view, wait time.Duration) (*offenders, error) {
 	h, err := s.historyStore(v.ctx)
@@ -207,7 +210,7 @@ func (d *offendersData) first() {
 	case n > 1:
 		d.First += fmt.Sprintf(" It had faults with %d cables: suspect a port.", n)
 	default:
-		d.First += " Its cable was not read."
+		d.First += " Its page has what is known of the cable."
 	}
 }
 

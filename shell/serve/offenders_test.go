@@ -77,6 +77,9 @@ func TestOffenders(t *testing.T) {
 			t.Errorf("the page without %q: %s", want, all)
 		}
 	}
+	if body := ask(t, s, "GET", "/cable/%3CS1%3E", "").Body.String(); !strings.Contains(body, `<a href="/link/leaf-1/3"><bdi>leaf-1/3</bdi></a>`) {
+		t.Errorf("the cable: %s", body)
+	}
 	if s.work.of == nil || len(s.work.order) != 1 {
 		t.Errorf("counted %d times", len(s.work.order))
 	}

@@ -35,7 +35,7 @@ for (const table of $$("table[data-sort]")) $$("thead th", table).forEach((th, i
   b.textContent = th.textContent;
   th.replaceChildren(b);
   b.onclick = () => {
-    const down = th.getAttribute("aria-sort") === "ascending", key = r => r.cells[i].textContent.trim();
+    const down = th.getAttribute("aria-sort") === "ascending", key = r => r.cells[i].textContent.trim().replace(/(\d),(?=\d{3})/g, "$1");
     $$("th", table).forEach(o => o.removeAttribute("aria-sort"));
     th.setAttribute("aria-sort", down ? "descending" : "ascending");
     const body = table.tBodies[0];
