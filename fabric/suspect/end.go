@@ -195,7 +195,7 @@ func (e *ends) flows(m *Measurement) (list []flow, unknown []string, reason stri
 		}
 	}
 	list = slices.DeleteFunc(list, func(f flow) bool { return f.from.terminal == f.to.terminal })
-	if list == nil || len(list) == 0 {
+	if len(list) == 0 {
 		return nil, nil, "both ends are the same port"
 	}
 	return list, nil, ""

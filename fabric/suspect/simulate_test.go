@@ -194,7 +194,6 @@ func ranked(list []Candidate) (links [][]*fabric.Port) {
 type score struct {
 	cases, links                                       int
 	first, three, counted, counted3, random3, ok, many float64
-	random                                             float64
 	took                                               time.Duration
 }
 

@@ -246,10 +246,9 @@ func (s *Site) placeOf(n *fabric.Node) (p fabric.Place, rail string) {
 // linesOf returns the nodes of a group without a matrix, the worst first.
 func (v *view) linesOf(g *group) (list []item, more int) {
 	type line struct {
-		n    *fabric.Node
-		k    mark
-		text string
-		up   int
+		n  *fabric.Node
+		k  mark
+		up int
 	}
 	lines := make([]line, len(g.switches))
 	for i, n := range g.switches {
