@@ -105,7 +105,7 @@ func brokenLab(t *testing.T) *exporting {
 		}
 	}
 	serveSim(t, name, dir+"/net")
-	x := startServe(t, []string{"--state", dir, "-F", "ibsim:" + name, "-t", "2s"}, "--every", "1s", "--web.config.file", dir+"/web.yml", "--acks", "--jobs", dir+"/jobs")
+	x := startServe(t, []string{"--state", dir, "-F", "ibsim:" + name, "-t", "2s"}, "--every", "1500ms", "--web.config.file", dir+"/web.yml", "--acks", "--jobs", dir+"/jobs")
 	t.Cleanup(func() {
 		if t.Failed() {
 			x.Process.Kill()
@@ -124,7 +124,8 @@ sim.module("leaf-5/1", vendor="<b onclick>", part="<img src=x>", serial="<i>aler
 `)
 	eventually(t, func() bool {
 		body, _ := x.page(t, "/now")
-		return strings.Contains(body, "1 node is gone, 1 link is down, 1 link is slow")
+		changes, _ := x.page(t, "/changes") // the flap is there when counters are read again
+		return strings.Contains(body, "1 node is gone, 1 link is down, 1 link is slow") && strings.Contains(changes, "link went down and up")
 	})
 	return x
 }
