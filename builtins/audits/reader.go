@@ -36,6 +36,9 @@ type reader struct {
 	clock func() time.Time // the current time; for a file, when its counters were read, zero if unknown
 	calls []engine.Call    // for the requests that are sent at once
 
+	recent  *topology.RecentReads // keeps the answers
+	keeping *fabric.Fabric        // if they are of its ports
+
 	known  *audit.Agents // capabilities from earlier reads; nil: all agents are queried
 	agents map[mad.LID]*agent
 	fec    []*mad.FECMode // by target; nil: unknown
@@ -56,7 +59,7 @@ type agent struct {
 func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reader, error) {
 	res := &topology.Resolver{Call: c}
 	env := topology.EnvOf(c.Runtime())
-	r := &reader{c: c, sa: env.SA, clock: c.Clock().Now, known: known, agents: map[mad.LID]*agent{}}
+	r := &reader{c: c, sa: env.SA, clock: c.Clock().Now, known: known, agents: map[mad.LID]*agent{}, recent: env.RecentReads, keeping: env.Keeping()}
 	if env.Engine == nil && env.Loaded != nil {
 		r.clock = env.Loaded.CountersRead
 	}
@@ -181,6 +184,7 @@ func (r *reader) readAgents(lids []mad.LID) error {
 			return err
 		}
 	}
+	sentAfter := time.Now()
 	if err := r.send(calls); err != nil {
 		return err
 	}
@@ -191,6 +195,7 @@ func (r *reader) readAgents(lids []mad.LID) error {
 		if a.err = calls[i].Err; a.err == nil {
 			a.info.Decode(calls[i].Data())
 			answers = append(answers, audit.AgentAnswer{Port: a.port, Info: &a.info})
+			r.recent.KeepCounters(r.keeping, &a.target, mad.AttrPerfClassPortInfo, 0, calls[i].Data()[:mad.AttrPerfClassPortInfo.Size], sentAfter)
 		} else if !engine.Unanswered(a.err) { // PortCounters, which all agents have, is still read
 			a.err = nil
 		}
@@ -363,7 +368,7 @@ func (r *reader) query(ctx context.Context, queries []query, answers *audit.Answ
 		}
 		calls, sent = append(calls, call), append(sent, q)
 	}
-	began := r.clock()
+	began, sentAfter := r.clock(), time.Now()
 	if err := r.reads.Do(ctx, calls...); err != nil {
 		return err
 	}
@@ -371,6 +376,9 @@ func (r *reader) query(ctx context.Context, queries []query, answers *audit.Answ
 	for i, q := range sent {
 		when := began.Add(min(calls[i].Elapsed, ended.Sub(began)))
 		r.answered(q, calls[i], answers, index[q.target], when)
+		if attr := audit.CounterAttributes[q.attr]; calls[i].Err == nil {
+			r.recent.KeepCounters(r.keeping, &r.targets[q.target], attr, r.targets[q.target].Port, calls[i].Data()[:attr.Size], sentAfter)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -74,14 +75,26 @@ A session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv) re
 		if err != nil {
 			return nil, err
 		}
+		if modifier == 0 {
+			if err := p.reuse(as); err != nil {
+				return nil, err
+			}
+		}
+		env, began := topology.EnvOf(c.Runtime()), time.Now()
+		keeping := env.Keeping()
 		calls, err := p.send(mad.MethodGet, modifier, nil)
 		if err != nil {
 			return nil, err
 		}
 		for i := range calls {
-			if p.answered(i, calls[i].Err) {
-				p.values[i] = p.answer(i, records.New(as(calls[i].Data()), calls[i].Data()))
+			if !p.answered(i, calls[i].Err) {
+				continue
 			}
+			r := records.New(as(calls[i].Data()), calls[i].Data())
+			if modifier == 0 {
+				env.RecentReads.KeepCounters(keeping, &p.targets[i], attr, p.ports[i], r.Data, began)
+			}
+			p.values[i] = p.answer(i, r)
 		}
 		topology.Observe(c, attr, p.targets, p.values)
 		return p.results()
@@ -111,6 +124,24 @@ func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTarget
 		p.ports[i] = port
 	}
 	return p, nil
+}
+
+// reuse makes the values of targets from counters that an earlier session has read.
+func (p *perfTargets) reuse(as func(data []byte) *mad.Attribute) error {
+	env := topology.EnvOf(p.c.Runtime())
+	for i := range p.targets {
+		if p.values[i] != nil {
+			continue
+		}
+		data, again := env.RecentCounters(&p.targets[i], p.attr, p.ports[i])
+		switch {
+		case again:
+			return &lang.ExitError{} // the server repeats the call without recent counters
+		case data != nil:
+			p.values[i] = p.answer(i, records.New(as(data), data))
+		}
+	}
+	return nil
 }
 
 // send sends a request to all targets that have not failed; data, if any, is the

@@ -81,9 +81,9 @@ type Facts struct {
 	// sweeping; nil, and its result nil: it sweeps. With Recent, a target by name sweeps if no
 	// fabric is known.
 	Recent func() *fabric.Fabric
-	// RecentTables are the tables that earlier sessions have read on the fabric of Recent; nil: all
-	// are read.
-	RecentTables *RecentTables
+	// RecentReads are the tables and counters that earlier sessions have read on the fabric of
+	// Recent; nil: all are read.
+	RecentReads *RecentReads
 
 	// History is where Loaded is from, if it is the fabric at a time of a history; else nil.
 	History *HistorySource
@@ -132,46 +132,7 @@ type Env struct {
 	Current *Fabric // the latest result of discover; nil before the first
 	swept   bool    // Current was read from the nodes
 
-	read map[string]bool // kinds of tables that were read, or taken from RecentTables
-}
-
-// RecentTables are tables that sessions have read on one fabric, by their kinds. They are not older
-// than its sweep. Sessions use them one at a time.
-type RecentTables struct {
-	of   *fabric.Fabric
-	kept map[string]any
-}
-
-// RecentTable returns the tables of a kind that an earlier session has read of f; nil: they are to
-// be read, as for the second time in a session, which may compare them. They must not be changed.
-func (e *Env) RecentTable(f *fabric.Fabric, kind string) any {
-	if e.RecentTables == nil || e.RecentTables.of != f || e.read[kind] {
-		return nil
-	}
-	v := e.RecentTables.kept[kind]
-	if v != nil {
-		e.wasRead(kind)
-	}
-	return v
-}
-
-// KeepTable keeps tables that were read of f for later sessions. They must not be changed.
-func (e *Env) KeepTable(f *fabric.Fabric, kind string, v any) {
-	if e.RecentTables == nil {
-		return
-	}
-	e.wasRead(kind)
-	if e.RecentTables.of != f {
-		*e.RecentTables = RecentTables{f, map[string]any{}}
-	}
-	e.RecentTables.kept[kind] = v
-}
-
-func (e *Env) wasRead(kind string) {
-	if e.read == nil {
-		e.read = map[string]bool{}
-	}
-	e.read[kind] = true
+	read map[string]bool // kinds of tables that were read, or taken from RecentReads
 }
 
 // Open makes e the environment of a session. Loaded replaces a live fabric.
@@ -328,6 +289,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
+		s.RecentReads.Forget()
 	default:
 		return nil, c.Refuse("%s", s.refusal(simulated, attr.Class != 0))
 	}

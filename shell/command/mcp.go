@@ -51,9 +51,10 @@ Nothing changes the fabric: the engine sends only requests that read, without ke
 tools read only what is part of fabsh, and files below the directories of -I; nothing is
 written, and no state is kept. All tools use the fabric of -F.
 
-The latest sweep, and the tables read with it, are used again for 60 s, or for max_age of
-a call; each answer has the age of its sweep. A second read of tables in a call reads
-them again. An answer has at most 6 KB: lists are shortened to 20 rows, and more
+The latest sweep, and the tables and counters read after it, are used again for 60 s, or
+for max_age of a call; each answer has the age of its sweep, and of counters of earlier
+calls. A second read of tables in a call reads them again; a call that reads counters
+twice reads both times. Rates are always measured. An answer has at most 6 KB: lists are shortened to 20 rows, and more
 pages through them.
 
 One call runs at a time. Each is limited in time (--deadline, default 2m), memory

@@ -132,6 +132,77 @@ func TestAgentTables(t *testing.T) {
 	}
 }
 
+// TestAgentCounters: the second call uses the counters of the first, unless it wants a new sweep, the port
+// is of another sweep or did not answer, or it measures growth.
+func TestAgentCounters(t *testing.T) {
+	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=8,levels=2")
+	call := func(tool string, args arguments) (mcp.Result, int) {
+		t.Helper()
+		before := a.session.Engine.Stats().Sent
+		r := a.call(tool, args)
+		return r, int(a.session.Engine.Stats().Sent - before)
+	}
+	sent := func(want bool, tool string, args arguments) int {
+		t.Helper()
+		r, n := call(tool, args)
+		if r.Status > 1 || r.Age == nil || (r.CountersAge != nil) != want {
+			t.Errorf("%s %v: counters of earlier calls %v, want %v: %+v", tool, args, r.CountersAge != nil, want, r)
+		}
+		return n
+	}
+	report := arguments{"name": "ibqueryerrors"}
+	a.run("discover()")
+	first := sent(false, "report", report)
+	again := sent(true, "report", report)
+	fresh := sent(false, "report", arguments{"name": "ibqueryerrors", "max_age": 0})
+	const read = `[c.symbol_error_counter for c in perf_get("PortCounters", discover().switches[0].ports)]`
+	script := sent(true, "run", arguments{"script": read})
+	sent(false, "audit", arguments{"audits": []any{"counters"}, "options": map[string]any{"over": "2s"}, "max_age": 0})
+	afterAudit := sent(true, "report", report)
+	t.Logf("datagrams of ibqueryerrors: %d, then %d; max_age 0: %d; perf_get of its ports: %d; after an audit: %d", first, again, fresh, script, afterAudit)
+	if first < 100 || again > first/10 || fresh < first || script > 10 || afterAudit > first/2 { // some requests are sent again on a machine with much load
+		t.Error("counters are not kept, or not read")
+	}
+
+	leaf := a.session.Env.Sim.NodeGUIDs("leaf-2")[0]
+	const count = "def count():\n    return perf_get(\"PortCounters\", \"leaf-2/1\").symbol_error_counter\ndiscover()\n"
+	check := func(script, want string, kept bool) {
+		t.Helper()
+		r := a.run(count + script)
+		if r.Status != 0 || shownBy(r) != want || (r.CountersAge != nil) != kept || len(r.Data.Messages) > 0 {
+			t.Errorf("%s: want %s: %+v", script, want, r)
+		}
+	}
+	check("count()", "0", true)
+	if err := a.session.Env.Sim.Counters.Add(leaf, 1, "SymbolErrorCounter", 5); err != nil {
+		t.Fatal(err)
+	}
+	check("count()", "0", true)
+	for _, script := range []string{ // growth is between two reads of the call; the first attempt has shown nothing
+		"show(\"once\")\nb = count()\nshow(\"between\")\ncount() - b", "show(\"once\")\nshow(\"between\")\nb = catch(count)\ncatch(count) - b", "show(\"once\")\nshow(\"between\")\nb, c = parallel(lambda _: count(), [1, 2])\nb - c",
+		"show(\"once\")\nshow(\"between\")\nb = count()\nperf_rates(\"leaf-2/1\", over=\"2s\")\nb - count()", "show(\"once\")\nshow(\"between\")\nb = [x.symbol_error_counter for x in perf_get(\"PortCounters\", [\"leaf-2/1\"] * 2)]\nb[0] - b[1]",
+	} {
+		check(script, `"once" "between" 0`, false)
+	}
+	check("count()", "5", true)
+
+	// A port that does not answer is read each time, and so is another fabric.
+	check("len(discover().nodes) - len(discover().nodes)", "0", false)
+	check("count()", "5", false)
+	if err := a.session.Env.Sim.Cables.Kill(leaf); err != nil {
+		t.Fatal(err)
+	}
+	check("count()", "5", true)
+	for range 2 {
+		if r, n := call("run", arguments{"script": count + `perf_get("PortCounters", "leaf-2/2")`}); r.Status != 2 && r.Status != 3 || n == 0 || r.CountersAge != nil {
+			t.Errorf("a port that does not answer: %d datagrams, %+v", n, r)
+		}
+	}
+	if r, _ := call("run", arguments{"script": count + "count()", "max_age": 0}); r.Status != 2 || r.CountersAge != nil {
+		t.Errorf("a port that is gone: %+v", r)
+	}
+}
+
 // TestAgentMore: what an answer leaves out can be read, by its own session only.
 func TestAgentMore(t *testing.T) {
 	a := startAgent(t, nil, nil, "-F", "sim:fattree:k=8,levels=2")

@@ -21,9 +21,12 @@ type Result struct {
 	// Name is what the tool more calls this result, if something was left out.
 	Name string `json:"result,omitempty"`
 	// Age is the seconds since the sweep that the call used began; nil: it used none.
-	Age    *int     `json:"age_s,omitempty"`
-	Server []string `json:"server,omitempty"` // fixed texts
-	Data   Data     `json:"fabric_data"`
+	Age *int `json:"age_s,omitempty"`
+	// CountersAge is the seconds since the oldest of the counters were read that the call took from
+	// earlier calls; nil: it took none.
+	CountersAge *int     `json:"counters_age_s,omitempty"`
+	Server      []string `json:"server,omitempty"` // fixed texts
+	Data        Data     `json:"fabric_data"`
 }
 
 // Data is what a call has shown.

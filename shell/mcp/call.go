@@ -57,8 +57,7 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest, t *Tool, 
 	if err := s.session.Renew(); err != nil {
 		return failure(err), nil
 	}
-	s.output.reset()
-	s.session.Runtime.Shown = s.output.shownValue
+	s.begin()
 	defer s.meter.watch(stop)()
 	c := &call{began: time.Now(), ctx: ctx, sent: s.meter.sent(), maxAge: a.maxAge(t), rows: a.number("rows"), of: s.client(r)}
 	s.setCall(c)
@@ -67,6 +66,13 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest, t *Tool, 
 	result := s.run(c, t, a)
 	s.usage.count(r, t.Name, fmt.Sprint(result.Status), time.Since(c.began), s.meter.sent()-c.sent)
 	return result.answer(), nil
+}
+
+// begin prepares a new session for a call.
+func (s *Server) begin() {
+	s.output.reset()
+	s.session.Runtime.Shown = s.output.shownValue
+	s.reads.Begin()
 }
 
 // servedTime is how long a call takes at most of a server that serves what another session reads.
@@ -121,7 +127,7 @@ func (s *Server) run(c *call, t *Tool, a Arguments) *Result {
 	s.session.Runner.LimitTo(d)
 	defer d.Stop()
 	var limited *lang.LimitError
-	status := s.session.Runner.Evaluate(func(ctx context.Context) error {
+	evaluate := func(ctx context.Context) error {
 		defer func() { errors.As(context.Cause(ctx), &limited) }()
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -132,7 +138,16 @@ func (s *Server) run(c *call, t *Tool, a Arguments) *Result {
 			return beyond
 		}
 		return err
-	})
+	}
+	status := s.session.Runner.Evaluate(evaluate)
+	if s.reads.Compared() { // it measures growth: once more, with counters that it reads itself
+		s.reads.ForgetCounters()
+		if err := s.session.Renew(); err != nil {
+			evaluate = func(context.Context) error { return err }
+		}
+		s.begin()
+		status = s.session.Runner.Evaluate(evaluate)
+	}
 	if limited != nil {
 		runtime.GC() // what the call has left, such as stacks, must not count for the next one
 	}
@@ -144,6 +159,10 @@ func (s *Server) run(c *call, t *Tool, a Arguments) *Result {
 	r.Data, r.Server, all = s.output.data(t.IsText != nil && t.IsText(a), c.rows)
 	if !t.NoFabric && s.session.Env.Fabric() != nil {
 		r.Age = s.age()
+		if at := s.reads.Oldest(); !at.IsZero() {
+			seconds := int(time.Since(at).Seconds())
+			r.CountersAge = &seconds
+		}
 	}
 	if len(r.Data.Cut) > 0 {
 		r.Data.Lines = s.output.lines()

@@ -72,6 +72,7 @@ type Server struct {
 	usage usage
 
 	results results
+	reads   topology.RecentReads // of the fabric of last; for the session
 
 	mu       sync.Mutex      // guards the fields below
 	servedAt time.Time       // when the fabric of ServerOptions.Served was read
@@ -111,7 +112,7 @@ func New(ctx context.Context, p *session.Program, o ServerOptions) (*Server, err
 		Transport:   func(t engine.Transport) engine.Transport { return &metered{t, &s.meter} },
 		BeforeSweep: s.beforeSweep,
 		Recent:      s.recent,
-		Tables:      new(topology.RecentTables),
+		Reads:       &s.reads,
 		Progress:    s.progress,
 		Loaded:      loaded,
 	}})
@@ -144,7 +145,7 @@ var instructions = strings.Join([]string{
 	"fabsh reads one InfiniBand fabric, which the operator has chosen. Nothing here changes it: no tool writes, and plan returns a plan that an operator may apply.",
 	untrusted,
 	"Values are JSON with a schema: read the resource " + schemasURI + ". Scripts are Starlark: read " + referenceURI + ", or call help.",
-	"The latest sweep is used for a minute (age_s of an answer; max_age 0 sweeps again). An answer has at most 6 KB: lists are shortened to 20 rows, cut names them, and more pages through them. Which tool: find for names, places, neighbours; audit for what is wrong (of one node: node); trace for a path; impact for \"is it safe to take X out\"; remedy for what to do; history for what happened, diff and snapshots for what changed; run for everything else.",
+	"The latest sweep is used for a minute (age_s of an answer; counters_age_s of counters; max_age 0 reads again). An answer has at most 6 KB: lists are shortened to 20 rows, cut names them, and more pages through them. Which tool: find for names, places, neighbours; audit for what is wrong (of one node: node); trace for a path; impact for \"is it safe to take X out\"; remedy for what to do; history for what happened, diff and snapshots for what changed; run for everything else.",
 }, "\n")
 
 // untrusted is what clients read about data.

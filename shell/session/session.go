@@ -381,7 +381,7 @@ type Serving struct {
 	Transport   func(engine.Transport) engine.Transport // wraps the transport
 	BeforeSweep func(context.Context) error             // called before each sweep
 	Recent      func() *fabric.Fabric                   // returns a sweep to use instead; nil: none
-	Tables      *topology.RecentTables                  // what earlier evaluations have read; nil: all is read
+	Reads       *topology.RecentReads                   // what earlier evaluations have read; nil: all is read
 	Progress    func(string)                            // receives the progress of an evaluation
 	// Loaded returns the fabric of the next Renew, which another session has read; nil: none yet. The
 	// session then has no fabric that requests could reach. A nil Loaded: the session opens one.
@@ -407,7 +407,7 @@ func (v *Serving) engine(t engine.Transport, o *engine.Options) (engine.Transpor
 // options restricts the options of the builtins.Session.
 func (v *Serving) options(o *builtins.SessionOptions) {
 	o.Confined, o.Sealed, o.Documents = true, true, true
-	o.BeforeSweep, o.Recent, o.RecentTables, o.Progress = v.BeforeSweep, v.Recent, v.Tables, v.Progress
+	o.BeforeSweep, o.Recent, o.RecentReads, o.Progress = v.BeforeSweep, v.Recent, v.Reads, v.Progress
 	o.State, o.StartGuard = "", nil
 }
 
