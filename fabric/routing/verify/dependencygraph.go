@@ -20,28 +20,32 @@ import (
 type DependencyGraph struct {
 	g     *graph.Graph
 	vls   int
-	start []int32 // first word of a vertex, and the end
-	first []int32 // vertex that the first bit of a vertex stands for
+	place []place // by vertex, and the end
 	bits  []uint64
 	used  []uint64 // a bit for each vertex: some path takes it
 	lanes uint16   // lanes that paths use, those of the links to end ports too, a bit each
 }
 
+// place is where the edges of a vertex are. Add reads both, for edges in any order: side by side they take a cache line.
+type place struct {
+	start int32 // its first word
+	first int32 // the vertex that its first bit stands for
+}
+
 // NewDependencyGraph is a graph of all channels of g, each with as many virtual lanes, without
 // edges.
 func NewDependencyGraph(g *graph.Graph, vls int) *DependencyGraph {
-	d := &DependencyGraph{g: g, vls: vls, start: make([]int32, 0, len(g.Channels())*vls+1), first: make([]int32, 0, len(g.Channels())*vls)}
+	d := &DependencyGraph{g: g, vls: vls, place: make([]place, 0, len(g.Channels())*vls+1)}
 	words := int32(0)
 	for _, c := range g.Channels() {
 		to := c.To
 		n := (g.FirstChannel(int(to+1)) - g.FirstChannel(int(to))) * int32(vls)
 		for range vls {
-			d.start = append(d.start, words)
-			d.first = append(d.first, g.FirstChannel(int(to))*int32(vls))
+			d.place = append(d.place, place{words, g.FirstChannel(int(to)) * int32(vls)})
 			words += (n + 63) / 64
 		}
 	}
-	d.start = append(d.start, words)
+	d.place = append(d.place, place{start: words})
 	d.bits = make([]uint64, words)
 	d.used = make([]uint64, (len(g.Channels())*vls+63)/64)
 	return d
@@ -80,9 +84,13 @@ func (d *DependencyGraph) Has(v, w int32) bool {
 
 // at is the place of the edge from v to w.
 func (d *DependencyGraph) at(v, w int32) (word uint32, bit uint64) {
-	i := uint32(w - d.first[v])
-	return uint32(d.start[v]) + i/64, 1 << (i % 64)
+	p := &d.place[v]
+	i := uint32(w - p.first)
+	return uint32(p.start) + i/64, 1 << (i % 64)
 }
+
+// words are the edges from v.
+func (d *DependencyGraph) words(v int32) []uint64 { return d.bits[d.place[v].start:d.place[v+1].start] }
 
 // Use notes that a path takes v.
 func (d *DependencyGraph) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
@@ -93,7 +101,7 @@ func (d *DependencyGraph) UseLane(vl uint8) { d.lanes |= 1 << (vl & 15) }
 // AddAll adds the edges from v for which mask, which begins with the first channel out of the
 // switch at which v ends, has a bit. The graph must have one lane.
 func (d *DependencyGraph) AddAll(v int32, mask []uint64) {
-	edges := d.bits[d.start[v]:d.start[v+1]]
+	edges := d.words(v)
 	for k, more := range mask {
 		edges[k] |= more
 	}
@@ -127,7 +135,7 @@ func (d *DependencyGraph) Size() (vertices, edges int) {
 // Next is the first vertex from on that v has an edge to, or -1. from is a
 // place among v's bits; the place behind it is returned for the next call.
 func (d *DependencyGraph) Next(v int32, from int32) (w, after int32) {
-	words := d.bits[d.start[v]:d.start[v+1]]
+	words := d.words(v)
 	for i := from / 64; int(i) < len(words); i++ {
 		word := words[i]
 		if i == from/64 {
@@ -135,7 +143,7 @@ func (d *DependencyGraph) Next(v int32, from int32) (w, after int32) {
 		}
 		if word != 0 {
 			at := i*64 + int32(bits.TrailingZeros64(word))
-			return d.first[v] + at, at + 1
+			return d.place[v].first + at, at + 1
 		}
 	}
 	return -1, 0
@@ -150,7 +158,7 @@ func (d *DependencyGraph) Cycle() []int32 {
 		return nil
 	}
 	// Breadth-first search from there until it is met again.
-	before := slices.Repeat([]int32{-1}, len(d.start)-1)
+	before := slices.Repeat([]int32{-1}, len(d.place)-1)
 	queue := []int32{on}
 	for i := 0; i < len(queue); i++ {
 		v := queue[i]
@@ -182,7 +190,7 @@ func (d *DependencyGraph) onCycle() int32 {
 		done
 	)
 	type frame struct{ v, at int32 }
-	colour := make([]uint8, len(d.start)-1)
+	colour := make([]uint8, len(d.place)-1)
 	var stack []frame
 	for root := range colour {
 		if colour[root] != fresh {
@@ -234,7 +242,7 @@ func (d *DependencyGraph) CycleBeyond(before *DependencyGraph) []int32 {
 //
 // Time: O(C*V + E).
 func (d *DependencyGraph) Path(from, to int32) []int32 {
-	before := slices.Repeat([]int32{-1}, len(d.start)-1)
+	before := slices.Repeat([]int32{-1}, len(d.place)-1)
 	before[from] = from
 	queue := []int32{from}
 	for i := 0; i < len(queue) && before[to] < 0; i++ {
@@ -259,7 +267,7 @@ func (d *DependencyGraph) Path(from, to int32) []int32 {
 // components numbers the strongly connected components (Tarjan, "Depth-first search
 // and linear graph algorithms", 1972), by vertex. No edge leads to its own vertex.
 func (d *DependencyGraph) components() []int32 {
-	n := len(d.start) - 1
+	n := len(d.place) - 1
 	number, low := make([]int32, n), make([]int32, n)
 	component := slices.Repeat([]int32{-1}, n)
 	type frame struct{ v, at int32 }
@@ -376,7 +384,7 @@ func UpDownOrder(g *graph.Graph, r *graph.Ranks) []int32 {
 // forward: the reverse of the order in which a depth-first search is done with the channels.
 func (d *DependencyGraph) Positions() []int32 {
 	type frame struct{ v, at int32 }
-	position := slices.Repeat([]int32{-1}, len(d.start)-1)
+	position := slices.Repeat([]int32{-1}, len(d.place)-1)
 	next := int32(len(position))
 	met := make([]bool, len(position))
 	var stack []frame
@@ -457,8 +465,8 @@ func (o *DependencyOrder) reorder(v, w int32) bool {
 		x := o.stack[len(o.stack)-1]
 		o.stack = o.stack[:len(o.stack)-1]
 		o.forward = append(o.forward, x)
-		y := o.DependencyGraph.first[x]
-		for _, word := range o.bits[o.start[x]:o.start[x+1]] {
+		y := o.place[x].first
+		for _, word := range o.words(x) {
 			for ; word != 0; word &= word - 1 {
 				y := y + int32(bits.TrailingZeros64(word))
 				if y == v {
