@@ -103,9 +103,9 @@ func tablesTakeLong(s *state.Subnet, d *engine.Datagram) bool {
 	return !directed || method != mad.MethodGet || attr == mad.AttrLinearForwardingTable.ID
 }
 
-// Behind reports whether requests wait for the tables, or answers that are due for Recv: on a busy
-// machine, or a very large subnet, that can take longer than a program waits for an agent.
-func (c *Conn) Behind() bool { return c.late.Load() > 0 || c.queue.due() }
+// Behind reports whether requests wait for the tables: in a very large subnet, or on a busy machine, these
+// take longer than a program waits for an agent.
+func (c *Conn) Behind() bool { return c.late.Load() > 0 }
 
 // BeforeWait has Recv call f before it waits.
 func (c *Conn) BeforeWait(f func() (again bool)) (ok bool) {
@@ -301,13 +301,6 @@ func (q *delayQueue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.ready) + len(q.delayed)
-}
-
-// due reports whether a packet waits that the receiver could have taken.
-func (q *delayQueue) due() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.ready) > 0 || len(q.delayed) > 0 && !q.delayed[0].due.After(time.Now())
 }
 
 // pop waits for a packet. The pointer is valid until the next pop.

@@ -43,9 +43,9 @@ type Transport interface {
 	// is the latest attempt, and belongs to the engine. It is called with the
 	// engine's lock held.
 	GaveUp(d *Datagram)
-	// Behind reports whether the transport itself still has to execute requests, or to deliver
-	// answers that it has: a request without an answer is then not lost, and its deadlines are
-	// postponed. It is called with the engine's lock held.
+	// Behind reports whether the transport itself still has to execute requests: a request
+	// without an answer is then not lost, and its deadlines are postponed. It is called with the
+	// engine's lock held.
 	Behind() bool
 	// Port reads the current facts of the local port.
 	Port() (Port, error)
