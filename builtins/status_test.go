@@ -189,6 +189,7 @@ func TestOnlyBlockWaits(t *testing.T) {
 		"audits/fabric.go":   true, // the command audit, between the scripts that it runs
 		"remedies/case.go":   true, // the command remedy, before the scripts that it runs
 		"accept/run.go":      true, // the command accept, between the runs of audits
+		"topology/recent.go": true, // locks a map for an entry
 	}
 	var names []string
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {
