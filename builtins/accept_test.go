@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -263,11 +264,29 @@ func TestAcceptReads(t *testing.T) {
 // cutting is a transport that calls cut after so many datagrams; 0: never.
 type cutting struct {
 	engine.Transport
+
+	mu         sync.Mutex // guards the fields below: the engine's goroutines send
 	left, sent int
 	cut        func()
 }
 
+// after sets the number of datagrams, and what is then called.
+func (x *cutting) after(left int, cut func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.left, x.cut = left, cut
+}
+
+// total is how many datagrams were sent.
+func (x *cutting) total() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.sent
+}
+
 func (x *cutting) count() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.sent++; x.left > 0 {
 		if x.left--; x.left == 0 {
 			x.cut()
@@ -330,18 +349,18 @@ func TestAcceptInterrupted(t *testing.T) {
 				case done%2 == 0:
 					ctx, cancel = context.WithTimeout(ctx, time.Duration(r.Int64N(int64(soak)*3/2/int64(interrupts))))
 				default:
-					x.left, x.cut = 1+r.IntN(perSample), cancel
+					x.after(1+r.IntN(perSample), cancel)
 				}
 				result, err := p.Run(ctx, f.Interpreter, accept.Options{Soak: soak, Every: 26 * time.Minute, State: dir})
 				stopped := ctx.Err() != nil
-				x.left = 0
+				x.after(0, nil)
 				cancel()
 				switch {
 				case err == nil:
 					if done != interrupts {
 						t.Errorf("%d of %d interruptions", done, interrupts)
 					}
-					perSample = x.sent / result.Run.Samples[0].Count
+					perSample = x.total() / result.Run.Samples[0].Count
 					data, err := audits.RenderMetrics(accept.Wrap(result, lang.FormatJSON), lang.FormatJSON, "acceptance")
 					if err != nil {
 						t.Fatal(err)
