@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,9 +109,9 @@ func (b *busyTransport) Behind() bool { return time.Now().Before(b.until) }
 func TestBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		sent := 0
+		var sent atomic.Int64
 		b := &busyTransport{newFake(func(f *fakeTransport, d Datagram) {
-			if sent++; d.LID == 1 { // after 20 s
+			if sent.Add(1); d.LID == 1 { // after 20 s
 				time.AfterFunc(20*time.Second, func() { f.deliver(respond(d)) })
 			}
 		}), begin.Add(30 * time.Second)}
@@ -118,8 +119,8 @@ func TestBehind(t *testing.T) {
 		defer mustClose(t, e)
 		answered, lost := getNodeInfo(1), getNodeInfo(2)
 		time.AfterFunc(29*time.Second, func() {
-			if sent != 2 {
-				t.Errorf("%d datagrams in the first 29 s, want 2", sent)
+			if n := sent.Load(); n != 2 {
+				t.Errorf("%d datagrams in the first 29 s, want 2", n)
 			}
 		})
 		if err := e.Do(t.Context(), answered, lost); err != nil {

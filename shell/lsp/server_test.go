@@ -398,7 +398,8 @@ func TestCheckStops(t *testing.T) {
 		t.Error("the check goes before the message")
 	}
 	e.server.waiting.Add(-1)
-	if !e.server.checkOne(t.Context()) || e.next("a.star") != "" {
+	e.server.checkOne(t.Context()) // or the server's own goroutine does
+	if e.next("a.star") != "" {
 		t.Error("the document is not checked")
 	}
 }
