@@ -186,8 +186,8 @@ findings  none
 func testAccept(t *testing.T, s *subnet) {
 	for profile, want := range map[string]map[string]string{
 		"nvidia-bringup": {
-			"uplinks": "pass", "hosts": "pass", "sm": "fail", "identities": "pass", "link-state": "pass", "link-rate": "pass",
-			"topology": "not judged", "routing": "not judged", "firmware": "not judged", "software": "not judged", "sm-log": "not judged", "ber": "not judged", "link-downs": "not judged",
+			"uplinks": "pass", "hosts": "pass", "sm": "fail", "identities": "pass", "names": "pass", "link-state": "pass", "link-rate": "pass",
+			"topology": "not judged", "routing": "not judged", "firmware": "not judged", "module-firmware": "not judged", "software": "not judged", "sm-log": "not judged", "ber": "not judged", "link-downs": "not judged",
 			"counters": "not judged", "transceivers": "not judged", "supplies": "not judged", "shield": "not judged", "performance": "not judged",
 		},
 		"site": {"complete": "not judged", "links": "pass", "manager": "fail", "stable": "not judged"},
