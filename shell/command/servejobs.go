@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"fabsh/builtins/lang"
@@ -51,7 +52,7 @@ func (x *serving) readJobs() {
 	case err != nil:
 		text := lang.OneLine(err.Error())
 		if len(text) > maxJobsError {
-			text = text[:maxJobsError] + "..."
+			text = strings.ToValidUTF8(text[:maxJobsError], "") + "..." // a character may be cut
 		}
 		x.site.Note("jobs", "Jobs were not read: "+text+". Those that are shown were read before.")
 	case changed:
