@@ -23,6 +23,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
@@ -407,6 +408,20 @@ func (s *served) made(file, old string) string {
 	return text
 }
 
+// guardEnds waits until the guard process of the change in dir has ended.
+func (s *served) guardEnds(dir string) {
+	s.t.Helper()
+	for range 30000 {
+		lock, err := format.AcquireLock(filepath.Join(dir, "change.guard"))
+		if err == nil {
+			lock.Release()
+			return
+		}
+		time.Sleep(2 * time.Millisecond) // the lock of another process is polled
+	}
+	s.t.Fatal("the guard process does not end")
+}
+
 // TestChangeDamaged: with a damaged journal each command and each session names the file
 // and the line, nothing is written, and what is reported of the fabric was just read.
 func TestChangeDamaged(t *testing.T) {
@@ -443,6 +458,7 @@ func TestChangeDamaged(t *testing.T) {
 		}
 		found, _ := filepath.Glob(filepath.Join(s.dir, "*", "change.journal"))
 		path := found[0]
+		s.guardEnds(filepath.Dir(path)) // it could read the file while it is written below, and revert the change for that damage
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func (m *mcpProgram) send(lines ...string) string {
 	io.WriteString(m.in, strings.Join(lines, "\n")+"\n")
 	answer, err := m.out.ReadString('\n')
 	if err != nil {
-		m.t.Fatalf("%v after %q; %s", err, lines, m.errs.String())
+		m.t.Fatalf("%v after %q, status %d; %s", err, lines, m.ends(), m.errs.String())
 	}
 	return strings.TrimSuffix(answer, "\n")
 }
@@ -204,15 +204,35 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// workerOf returns the process that serves for a supervisor; 0 without one.
+// workerOf returns the process that serves for a supervisor; 0 without one. Before it runs as a
+// program of its own, a child shares memory with the supervisor, also with os/exec's trial whether
+// the kernel has pidfds: a signal to such a child can count as one to the supervisor.
 func workerOf(supervisor int) int {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, name := range folders {
+		words, _ := os.ReadFile(filepath.Join(name, "cmdline"))
+		if !bytes.HasSuffix(words, []byte("\x00--worker\x00")) {
+			continue
+		}
 		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil && parentOf(pid) == supervisor {
 			return pid
 		}
 	}
 	return 0
+}
+
+// workerOtherThan waits for a process that serves, other than this one.
+func (m *mcpProgram) workerOtherThan(old int) int {
+	m.t.Helper()
+	for {
+		if pid := workerOf(m.cmd.Process.Pid); pid != 0 && pid != old {
+			return pid
+		}
+		if parentOf(m.cmd.Process.Pid) == 0 {
+			m.t.Fatalf("ended with status %d: %s", m.ends(), m.errs.String())
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestMCPKilled: a process that serves is replaced when it is killed while it is idle, also before
@@ -229,14 +249,9 @@ func TestMCPKilled(t *testing.T) {
 				m.greet()
 				m.send(callOf(2, "1"))
 			}
-			worker := 0
-			for worker == 0 {
-				worker = workerOf(m.cmd.Process.Pid)
-			}
+			worker := m.workerOtherThan(0)
 			syscall.Kill(worker, sig)
-			for next := worker; next == 0 || next == worker; next = workerOf(m.cmd.Process.Pid) { // a call that comes before that may fail
-				time.Sleep(10 * time.Millisecond)
-			}
+			m.workerOtherThan(worker) // a call that comes before that may fail
 			if !begun {
 				m.greet()
 			}
