@@ -252,8 +252,8 @@ func (f *file) addRow(h *header, row []string, line int) (err error) {
 		m.State = Empty
 	default:
 		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(v) {
-			return fail("invalid value %.20q; want a number", value)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 && v != -1 {
+			return fail("invalid value %.20q; want a number, or 0 or -1 for a pair without a result", value)
 		}
 		m.Value = v * h.factor
 	}
