@@ -315,6 +315,62 @@ func chooseRandom[T any](r *rand.Rand, list []T, n int) []T {
 	return list[:n]
 }
 
+// renumber returns f, which a generator has made, with the GUIDs of nodes that have equally many ports
+// exchanged, and the cables of switches in other ports, at random.
+func renumber(f *fabric.Fabric, seed int64) *fabric.Fabric {
+	type kind struct {
+		of    mad.NodeType
+		ports int
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), 3))
+	var kinds []kind // in the order of the fabric
+	alike := map[kind][]*fabric.Node{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		k := kind{n.Type(), n.NumPorts()}
+		if alike[k] == nil {
+			kinds = append(kinds, k)
+		}
+		alike[k] = append(alike[k], n)
+	}
+	b := fabric.NewBuilder()
+	handles, ports := map[*fabric.Node]int{}, map[*fabric.Node][]int{}
+	for _, k := range kinds {
+		for i, other := range chooseRandom(r, alike[k], len(alike[k])) {
+			n := alike[k][i]
+			info := *n.Info()
+			info.NodeGUID, info.PortGUID, info.SystemImageGUID = other.GUID(), other.Info().PortGUID, other.Info().SystemImageGUID
+			h := b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name(), FileID: n.FileID(), Switch: n.SwitchInfo()})
+			handles[n] = h
+			for num := range n.NumPorts() + 1 {
+				ports[n] = append(ports[n], num)
+			}
+			if n.IsSwitch() {
+				r.Shuffle(n.NumPorts(), func(i, j int) { p := ports[n][1:]; p[i], p[j] = p[j], p[i] })
+			}
+			for num, at := range ports[n] {
+				p := n.Port(num)
+				if p == nil {
+					continue
+				}
+				if !n.IsSwitch() || num == 0 {
+					b.SetPortGUID(h, at, other.Port(num).GUID())
+				}
+				if p.Info() != nil {
+					b.SetPort(h, at, p.Info())
+				}
+			}
+		}
+	}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil && p.ID() < p.Peer().ID() {
+			// It cannot fail: f has this link.
+			_ = b.Link(handles[p.Node()], ports[p.Node()][p.Num()], handles[p.Peer().Node()], ports[p.Peer().Node()][p.Peer().Num()])
+		}
+	}
+	return b.Build()
+}
+
 // withoutParts is f without some nodes and cables.
 func withoutParts(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]bool) *fabric.Fabric {
 	b := fabric.NewBuilder()

@@ -291,3 +291,54 @@ func TestRegular(t *testing.T) {
 		t.Error("the seed does not decide")
 	}
 }
+
+// TestNumbering: a network in random numbers is the same network: nodes with the same names are linked.
+func TestNumbering(t *testing.T) {
+	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "fattree:k=4,levels=3,rails=2", "torus:dims=3/4,hosts=2,links=2"} {
+		links := func(f *fabric.Fabric) (list []string) {
+			for i := range f.Ports() {
+				if p := &f.Ports()[i]; p.Peer() != nil {
+					list = append(list, p.Node().Name()+" - "+p.Peer().Node().Name())
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+		labels := func(f *fabric.Fabric) (list []string) {
+			for i := range f.Ports() {
+				if p := &f.Ports()[i]; p.Peer() != nil {
+					list = append(list, fmt.Sprint(p.Node().GUID(), p.Num(), p.GUID(), p.Peer().Node().GUID(), p.Peer().Num(), p.Node().Name()))
+				}
+			}
+			return list
+		}
+		parse := func(spec string) *fabric.Fabric {
+			f, _, err := Parse(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		own, random, again, other := parse(spec), parse(spec+",numbering=random"), parse(spec+",numbering=random"), parse(spec+",numbering=random,seed=2")
+		if !slices.Equal(links(own), links(random)) {
+			t.Errorf("%s: other links", spec)
+		}
+		if a := labels(random); slices.Equal(a, labels(own)) || slices.Equal(a, labels(other)) || !slices.Equal(a, labels(again)) {
+			t.Errorf("%s: numbers of the own order, of another seed, or not the same again", spec)
+		}
+		guids, kept := map[mad.GUID]bool{}, 0
+		for i := range random.Nodes() {
+			n := &random.Nodes()[i]
+			guids[n.GUID()] = true
+			if own.NodeByGUID(n.GUID())[0].Name() == n.Name() {
+				kept++
+			}
+		}
+		if len(guids) != len(random.Nodes()) || kept > len(guids)/2 {
+			t.Errorf("%s: %d GUIDs of %d nodes, %d at their place", spec, len(guids), len(random.Nodes()), kept)
+		}
+	}
+	if _, _, err := Parse("fattree:numbering=x"); err == nil || !strings.Contains(err.Error(), "order, random") {
+		t.Error(err)
+	}
+}

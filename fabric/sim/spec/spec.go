@@ -80,6 +80,9 @@ func (k *TopologyKind) generate(keys string) (*fabric.Fabric, SubnetOptions, err
 		return nil, SubnetOptions{}, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	f, err := k.build(v)
+	if err == nil && v.word("numbering", "order", "random") == 1 {
+		f = renumber(f, v.seed())
+	}
 	if err == nil {
 		f, err = v.equip(f)
 	}
@@ -245,6 +248,7 @@ var generatedKeys = []Key{
 	{"generation", "", "devices and speed of all links: hdr (Quantum, ConnectX-6), ndr (Quantum-2 with two ports in a cage, ConnectX-7) or xdr (Quantum-3, ConnectX-8)", "generation=ndr"},
 	{"split", "no", "yes: adapters are at halves of a switch's ports, 2n-1 and 2n of port n, with half its lanes; other ports have the number 2n-1", "split=yes"},
 	{"aggregation", "no", "yes: each switch has an aggregation node (SHARP) at its next port", "aggregation=yes"},
+	{"numbering", "order", "random: GUIDs, and the ports of switches that cables are in, at random, chosen by seed=", "numbering=random"},
 	{"planes", "1", "planes: 2 or 4 networks alike, and in each a port of every adapter, with a share of the lanes; the last ports of switches (FNM) link the planes for management", "planes=4"},
 }
 

@@ -103,7 +103,7 @@ func TestDead(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	const keys = "aggregation, generation, planes, split, ar, ar_faults, ar_with, bare, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, vports, width"
+	const keys = "aggregation, generation, numbering, planes, split, ar, ar_faults, ar_with, bare, busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, vports, width"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, dragonfly+, slimfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                       `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
