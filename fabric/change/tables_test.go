@@ -80,7 +80,7 @@ func TestLanesAreRead(t *testing.T) {
 		levels *routes.SL
 		safe   bool
 	}{{lanes, nil, true}, {routes.NewSL2VL(g), nil, false}, {nil, nil, false}, {but, nil, false}, {but, zero, true}, {but, one, false}, {lanes, one, true}} {
-		live, err := engines.Compute(t.Context(), g, "nue", engines.Options{})
+		live, err := engines.Compute(t.Context(), g, "updn", engines.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,8 @@ type AssignOptions struct {
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID
 // without a next hop is dropped. The paths to the LIDs of one port (LMC) share as little
-// as possible, where the options leave the choice to Assign.
+// as possible, where the options leave the choice to Assign, and of these the ones with
+// less load are taken, unless there are weights, or the policy or the scope is another.
 //
 // Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
 // choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
@@ -576,10 +577,10 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 	if !free || search.IsLarge(g) {
 		return r, nil
 	}
-	load := int64(0)
-	if choice.Policy == DModK {
-		var skewed bool
-		if load, skewed, err = isSkewed(ctx, r); err != nil || !skewed {
+	digits := choice.Policy == DModK
+	load, skew := int64(0), 0.0
+	if digits {
+		if load, skew, err = skewOf(ctx, r); err != nil || skew <= slightSkew {
 			return r, err
 		}
 		if ranks != nil {
@@ -604,8 +605,8 @@ func assignedTables(ctx context.Context, g *graph.Graph, h *graph.Hops, l *graph
 	if err := a.separate(ctx); err != nil {
 		return nil, err
 	}
-	if load > 0 {
-		if better, err := isMoreEven(ctx, even, r, load); err != nil || !better {
+	if digits {
+		if better, err := isMoreEven(ctx, even, r, load, skew); err != nil || !better {
 			return r, err
 		}
 	}
@@ -623,17 +624,19 @@ func assignFirst(ctx context.Context, g *graph.Graph, h *graph.Hops, choice Assi
 	return r, a, err
 }
 
-// skew is how much more load than the mean DModK may give a link: in trees that are not as regular
-// as it expects, it can be several times as much. Its order of destinations is worth some: the
-// largest load of others, divided by their bandwidth of shifts, is to be evenGain times less; where rates of
-// links differ, its order is worth little more than it shows.
+// DModK may give a link slightSkew times the mean load. If it has more, others are used whose largest load is
+// less, if they keep evenShift of its bandwidth of shifts. In trees that are not as regular as it expects, it can
+// be more than highSkew times the mean: there the largest load of others, divided by their bandwidth of shifts,
+// is to be evenGain times less; where rates of links differ, its order is worth little more than it shows.
 const (
-	skew     = 1.4
-	evenGain = 1.3
+	slightSkew = 1.1
+	highSkew   = 1.4
+	evenShift  = 0.97
+	evenGain   = 1.4
 )
 
-// isMoreEven reports whether even are better than r, tables of DModK with that largest load.
-func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, error) {
+// isMoreEven reports whether even are better than r, tables of DModK with that largest load and skew.
+func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64, skew float64) (bool, error) {
 	least, err := largestLoad(ctx, even)
 	if err != nil {
 		return false, err
@@ -647,14 +650,14 @@ func isMoreEven(ctx context.Context, even, r *routes.Routes, load int64) (bool, 
 	if r.Graph().Capacity().Costs() != nil {
 		gain = 1.02
 	}
-	return float64(load)*after >= gain*float64(least)*before, err
+	return least < load && after >= evenShift*before || skew > highSkew && float64(load)*after >= gain*float64(least)*before, err
 }
 
-// isSkewed reports whether some channel has more than skew times the mean load.
-func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, err error) {
+// skewOf is the largest load, and how many times the mean it is.
+func skewOf(ctx context.Context, r *routes.Routes) (most int64, skew float64, err error) {
 	load, err := verify.CountAllRoutes(ctx, r)
 	if err != nil || len(load) == 0 {
-		return 0, false, err
+		return 0, 0, err
 	}
 	load = r.Graph().Capacity().Weigh(load)
 	sum := int64(0)
@@ -662,5 +665,5 @@ func isSkewed(ctx context.Context, r *routes.Routes) (most int64, skewed bool, e
 		sum += x
 		most = max(most, x)
 	}
-	return most, float64(most)*float64(len(load)) > skew*float64(sum), nil
+	return most, float64(most) * float64(len(load)) / float64(max(1, sum)), nil
 }

@@ -40,6 +40,8 @@ type balancer struct {
 	power     int     // of the load, which a channel costs; 0: 1
 	most      int64   // the largest load when the pass began, at least 1
 	slack     float64 // see shiftSlack
+	peak      float64 // see peakCost
+	first     int64   // the largest load before refine
 
 	// turns, if not nil, are turns that close no cycle. A path pays for each other turn
 	// toll times the mean cost of a channel.
@@ -67,7 +69,7 @@ func newBalancer(r *routes.Routes, h *graph.Hops) *balancer {
 		ends, on = ends+e, on+min(e, 1)
 	}
 	return &balancer{
-		share: max(1, ends/max(on, 1)), r: r, g: g, h: h, endpoints: g.Endpoints(), costs: g.Capacity().Costs(), load: make([]int64, len(g.Channels())), slack: shiftSlack,
+		share: max(1, ends/max(on, 1)), r: r, g: g, h: h, endpoints: g.Endpoints(), costs: g.Capacity().Costs(), load: make([]int64, len(g.Channels())), slack: shiftSlack, peak: peakCost,
 		via: make([]int32, n), cost: make([]int64, n), flow: make([]int64, n),
 	}
 }
@@ -82,6 +84,7 @@ func (b *balancer) run(ctx context.Context) error {
 	if err := b.pass(ctx, false); err != nil {
 		return err
 	}
+	b.first = slices.Max(append(b.load, 0))
 	return b.refine(ctx)
 }
 
@@ -99,7 +102,7 @@ func (b *balancer) evenOut(ctx context.Context) error {
 			}
 		}
 	}
-	b.slack = shiftSlackLIDs
+	b.slack, b.peak, b.first = shiftSlackLIDs, peakCostLIDs, slices.Max(append(b.load, 0))
 	return b.refine(ctx)
 }
 
@@ -273,10 +276,7 @@ func (b *balancer) price(c int32) int64 {
 		}
 		x *= x
 	case 8:
-		x = min((x<<7)/b.most, scaledMost)
-		x *= x
-		x *= x
-		x *= x
+		x = power8(x, b.most)
 	}
 	return x
 }
@@ -497,6 +497,14 @@ func lowLaneTables(ctx context.Context, g *graph.Graph, h *graph.Hops) ([]laneTa
 	return []laneTables{{r: lowest}, {r: seeded.r}, {r: few.r}, {r: beside.r}}, nil
 }
 
+// runAll calls all of runs, as many at once as there are workers. They may use all workers, too:
+// some end before others.
+func runAll(ctx context.Context, g *graph.Graph, runs []func() error) error {
+	failed := make([]error, len(runs))
+	err := graph.Each(ctx, g.Workers(), len(runs), func(_, i int) { failed[i] = runs[i]() })
+	return cmp.Or(err, errors.Join(failed...))
+}
+
 // seed begins with the paths of other tables, and with their turns as far as these close no
 // cycle, the most frequent first.
 func (b *balancer) seed(from *routes.Routes) {
@@ -538,8 +546,10 @@ const (
 	// 1/peakLastStep.
 	peakStep     = 8
 	peakLastStep = 32
-	// peakCost is how much the sum of the squares of flows of shifts may grow for a lower peak.
-	peakCost = 1.005
+	// peakCost is how much the sum of the squares of flows of shifts may grow for a lower peak, and
+	// peakCostLIDs the same where paths spread LIDs over ports at first: see shiftSlack.
+	peakCost     = 1.06
+	peakCostLIDs = 1.015
 )
 
 // lowerPeak gives switches other next hops in place of next hops over the busiest channels, as long
@@ -550,7 +560,7 @@ func (b *balancer) lowerPeak(ctx context.Context) error {
 	if err := x.countFlows(ctx); err != nil {
 		return err
 	}
-	return x.lowerPeak(ctx, b.leastPeak(), peakCost)
+	return x.lowerPeak(ctx, b.leastPeak(), b.peak)
 }
 
 // lowerPeak is lowerPeak of a balancer, where the flows of x have been counted. least is a lower bound of

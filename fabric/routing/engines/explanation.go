@@ -3,7 +3,9 @@ package engines
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"fabsh/fabric/plural"
 	"fabsh/fabric/routing/graph"
@@ -15,8 +17,8 @@ import (
 // Explanation is why packets take their path: the rule by which each switch on it has its port.
 type Explanation struct {
 	Path  *routes.Path
-	Hops  []Reason // of Path.Hops
-	Loads []int64  // by channel: the routes between all CAs and routers
+	Hops  []Reason  // of Path.Hops
+	Loads []float64 // by channel: the routes between all CAs and routers, per capacity: of the fastest
 }
 
 // Reason is why a switch sends packets out of a port.
@@ -44,8 +46,12 @@ func Explain(ctx context.Context, r *routes.Routes, src, dst mad.LID) (*Explanat
 	if len(p.Hops) == 0 {
 		return e, nil
 	}
-	if e.Loads, err = verify.CountAllRoutes(ctx, r); err != nil {
+	counts, err := verify.CountAllRoutes(ctx, r)
+	if err != nil {
 		return nil, err
+	}
+	for _, n := range r.Graph().Capacity().Weigh(counts) {
+		e.Loads = append(e.Loads, r.Graph().Capacity().Routes(n))
 	}
 	x, err := newExplainer(ctx, p, r, e.Loads)
 	if err != nil {
@@ -70,7 +76,7 @@ type explainer struct {
 	g       *graph.Graph
 	b       *Basis      // nil: unknown
 	h       *graph.Hops // the distances of the rule
-	loads   []int64
+	loads   []float64
 	arrives bool
 	term    *graph.Terminal // of the destination
 	dest    int             // the LID's index in dests
@@ -79,7 +85,7 @@ type explainer struct {
 	over    []int // by hop of a path that arrives: the distance from there, along it
 }
 
-func newExplainer(ctx context.Context, p *routes.Path, r *routes.Routes, loads []int64) (x *explainer, err error) {
+func newExplainer(ctx context.Context, p *routes.Path, r *routes.Routes, loads []float64) (x *explainer, err error) {
 	g := r.Graph()
 	to := g.TerminalByLID(p.LID)
 	x = &explainer{p: p, r: r, g: g, b: BasisOf(r), loads: loads, term: &g.Terminals()[to]}
@@ -159,7 +165,7 @@ func (x *explainer) explain(i int) (rule string, next []uint8) {
 
 // unknown is what is known of hop i where the rule is not.
 func (x *explainer) unknown(i int, next []uint8) string {
-	why := "the rule is unknown: the origin of the tables is"
+	why := "the rule is unknown, for the origin of the tables is not known"
 	switch x.r.Engine {
 	case "":
 	case routes.FromFile:
@@ -327,30 +333,33 @@ func (x *explainer) first(s int) []uint8 {
 	return groups[best].Ports
 }
 
-// load is the routes over a port of switch s.
-func (x *explainer) load(s int, port uint8) int64 {
+// load is the load of a port of switch s.
+func (x *explainer) load(s int, port uint8) float64 {
 	return x.loads[x.g.Target(int32(s), port).Channel()]
 }
 
-// loadText compares the routes over port with those over next, which has it.
+// loadText compares the load of port with those of next, which has it.
 func (x *explainer) loadText(s int, port uint8, next []uint8) string {
-	var least, most int64 = -1, 0
+	least, most := math.Inf(1), 0.0
 	for _, p := range next {
-		n := x.load(s, p)
-		if least < 0 || n < least {
-			least = n
-		}
-		most = max(most, n)
+		least, most = min(least, x.load(s, p)), max(most, x.load(s, p))
 	}
-	switch own := x.load(s, port); {
+	own := x.load(s, port)
+	text := "load " + rounded(own) + " by routes and rates"
+	if x.g.Capacity().Costs() == nil {
+		text = plural.Count(int(own), "route", "routes")
+	}
+	switch {
 	case least == most:
-		return fmt.Sprintf("%s over each", plural.Count(int(own), "route", "routes"))
+		return text + " over each"
 	case own == least:
-		return fmt.Sprintf("least loaded, %s; others up to %d", plural.Count(int(own), "route", "routes"), most)
-	default:
-		return fmt.Sprintf("%s; all %d to %d", plural.Count(int(own), "route", "routes"), least, most)
+		return fmt.Sprintf("least loaded, %s; others up to %s", text, rounded(most))
 	}
+	return fmt.Sprintf("%s; all %s to %s", text, rounded(least), rounded(most))
 }
+
+// rounded is x with at most two decimal places.
+func rounded(x float64) string { return strconv.FormatFloat(math.Round(100*x)/100, 'f', -1, 64) }
 
 // inDimensions is the rule of torus-2qos, if it gives the port.
 func (x *explainer) inDimensions(h *routes.Hop) string {
@@ -382,13 +391,13 @@ func oneBased(list []int) []int {
 	return out
 }
 
-// shared counts the links of the path from switch s out of port, and those among them that paths to earlier
-// LIDs of the same port take (LMC). ok is false if the path does not arrive.
-func (x *explainer) shared(s int, port uint8) (links, shared int, ok bool) {
+// shared counts the links of the path from switch s out of port, and those among them that paths from switch
+// first to earlier LIDs of the same port take (LMC). ok is false if the path does not arrive.
+func (x *explainer) shared(first, s int, port uint8) (links, shared int, ok bool) {
 	g, lid := x.g, x.p.LID
 	taken := map[int32]bool{}
 	for before := x.term.LID; before < lid; before++ {
-		at := int32(s)
+		at := int32(first)
 		for range g.Switches() {
 			target := g.Target(at, x.r.Entry(at, before))
 			if !target.IsChannel() {
@@ -414,12 +423,13 @@ func (x *explainer) shared(s int, port uint8) (links, shared int, ok bool) {
 	return 0, 0, false
 }
 
-// siblings states how much the path shares with paths to earlier LIDs of the same port.
+// siblings states how much the rest of the path shares with the paths from its source to earlier LIDs of the same
+// port.
 func (x *explainer) siblings(h *routes.Hop) string {
 	if x.p.LID == x.term.LID {
 		return ""
 	}
-	links, shared, ok := x.shared(h.Switch, h.Out)
+	links, shared, ok := x.shared(x.p.Hops[0].Switch, h.Switch, h.Out)
 	if !ok {
 		return ""
 	}
@@ -434,11 +444,12 @@ func (x *explainer) siblings(h *routes.Hop) string {
 // earlier LIDs of the same port; else that the reason is unknown.
 func (x *explainer) fewerShared(h *routes.Hop, port uint8) string {
 	if x.p.LID > x.term.LID {
-		_, by, ok := x.shared(h.Switch, port)
-		_, is, arrives := x.shared(h.Switch, h.Out)
+		_, by, ok := x.shared(h.Switch, h.Switch, port)
+		_, is, arrives := x.shared(h.Switch, h.Switch, h.Out)
 		if ok && arrives && is < by {
-			return fmt.Sprintf(", and would share %s instead of %d", plural.Count(by, "link", "links"), is)
+			return fmt.Sprintf(", and from here would share %s instead of %d", plural.Count(by, "link", "links"), is)
 		}
+		return "; later LIDs of a port (LMC) take other ports to share fewer links and for even loads, and tables that were kept or repaired to change less"
 	}
 	return "; tables that were kept or repaired have other ports, to change less or to even out loads"
 }

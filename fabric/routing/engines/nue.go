@@ -27,11 +27,14 @@ import (
 // possible; each lane has a tree of its own, from a root far from the others.
 //
 // Then each LID gets paths again, in the order of channels that was found, now that the load
-// of all others is known. All this is repeated from other roots, on several lanes only where it
-// takes little time, and from orders of the switches that are looked for, see orderSearch, and compared
-// with tables whose paths go up to a root and then down; the most even tables are the result: see mostEven. Tables on one lane then spread the flows of shifts: see
-// spreadShiftsOf. On a fat tree, paths go up and then down where all pairs have such a path, and so
-// they do on very large networks: see nueUpDown.
+// of all others is known.
+//
+// On one lane, two other ways give lower loads, and searches are left to networks that have neither: paths that
+// go through one dimension of the network after the other, see byDimensions, or up and then down under orders of
+// the switches that are looked for, see orderSearch. The most even of all tables are the result: see mostEven.
+// Tables on one lane spread the flows of shifts, or separate the paths of the LIDs of a port: see finishTree. The
+// network is numbered by graph.Canonical, so that loads hardly depend on GUIDs and ports. On a fat tree, paths go up
+// and then down where all pairs have such a path, and so they do on very large networks: see nueUpDown.
 //
 // Time: for each LID a search of O(C*log C), on each lane that is tried, and a cycle
 // test for each dependency that is new. A test takes O(1) if the edge agrees with the
@@ -53,7 +56,41 @@ const nueVLs = 1
 
 // computeNue computes the tables of nue.
 func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-	root, ranks, err := search.EscapeRoot(ctx, g, o.Roots)
+	if graph.FindLevels(g).Check() != nil {
+		return nueAnywhere(ctx, g, o)
+	}
+	connected, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	_, ranks, err := search.EscapeRoot(ctx, g, o.Roots)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	r, err := nueUpDown(ctx, g, ranks, connected)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nueAnywhere(ctx, g, o)
+	}
+	return r, search.FillIn(ctx, r, nil, connected, nil)
+}
+
+// nueAnywhere is nue where the network is no fat tree: on the network as graph.Canonical numbers it.
+func nueAnywhere(ctx context.Context, given *graph.Graph, o *Options) (*routes.Routes, error) {
+	if o.MaxVLs > lanes.Max {
+		return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", o.MaxVLs, lanes.Max)
+	}
+	g, err := graph.Canonical(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	var roots []int
+	for _, s := range o.Roots {
+		roots = append(roots, g.SwitchOf(given.Switches()[s]))
+	}
+	root, ranks, err := search.EscapeRoot(ctx, g, roots)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
@@ -62,29 +99,36 @@ func computeNue(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes
 		return nil, &Precondition{Reason: err}
 	}
 	var r *routes.Routes
-	if graph.FindLevels(g).Check() == nil {
-		r, err = nueUpDown(ctx, g, ranks, connected)
-	}
-	if r == nil && err == nil && len(g.Dests())*len(g.Channels()) > manySteps {
-		if r, err = nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected); r != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down: %d LIDs over %d channels are too many to search for others", g.Switches()[root].Label(), len(g.Dests()), len(g.Channels())))
+	if len(g.Dests())*len(g.Channels()) > manySteps {
+		up := graph.RanksFrom(g, []int{root})
+		if len(roots) == 0 {
+			if up, err = firstOrder(ctx, g, up); err != nil {
+				return nil, err
+			}
+		}
+		if r, err = nueUpDown(ctx, g, up, connected); r != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down: %d LIDs over %d channels are too many to search for others", g.Switches()[slices.Index(up.Rank, 0)].Label(), len(g.Dests()), len(g.Channels())))
 		}
 	}
 	if r == nil && err == nil {
-		if o.MaxVLs > lanes.Max {
-			return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", o.MaxVLs, lanes.Max)
-		}
 		r, err = bestOfNue(ctx, g, root, ranks, connected, o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r, search.FillIn(ctx, r, nil, connected, nil)
+	if err := search.FillIn(ctx, r, nil, connected, nil); err != nil {
+		return nil, err
+	}
+	notes := r.Notes
+	r = r.On(given)
+	r.Notes = notes
+	return r, nil
 }
 
-// bestOfNue are the most even of tables by searches and of tables whose paths go up to a root
-// and then down. Other roots than root are tried unless some are given, or there are several lanes
-// and many LIDs: then tables of one lane are not among the most even.
+// bestOfNue are the most even of tables by searches and of tables whose paths go up and then down. On one lane,
+// no searches are needed where an order of the switches is found, or the network has dimensions: see evenTables.
+// These are not looked for if roots are given, or if there are several lanes and many LIDs: then tables of one
+// lane are not among the most even.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {
 	vls := max(nueVLs, o.MaxVLs)
 	if g.Weighted() { // the weights determine which paths are better
@@ -94,53 +138,68 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 		}
 		return list[0], nil
 	}
-	var inLanes, distant, others []*routes.Routes
-	limit := int32(graph.MaxDistance)
-	size := len(g.Dests()) * len(g.Channels())
-	isSmall := size <= search.RefineSteps>>5
-	runs := []func() error{
-		func() (err error) {
-			if vls == 1 || isSmall {
-				inLanes, err = search.InLanes(ctx, g, slices.Repeat([]int{root}, vls), ranks, connected)
-			}
-			return err
-		},
-		func() (err error) {
-			if vls > 1 {
-				distant, err = search.InLanes(ctx, g, distantRoots(g, root, vls), ranks, connected)
-			}
-			return err
-		},
-		func() error {
-			u, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
-			if err != nil {
-				return err
-			}
-			if u != nil {
-				if limit, _, err = longestAndLoad(ctx, u); err != nil {
-					return err
-				}
-				others = append(others, u)
-			}
-			if len(o.Roots) == 0 && size <= search.RefineSteps && (vls == 1 || isSmall) {
-				more, err := byOtherRoots(ctx, g, root, connected, vls == 1, isSmall)
-				if err != nil {
-					return err
-				}
-				others = append(others, more...)
-			}
-			return nil
-		},
-	}
-	if err := runAll(ctx, g, runs); err != nil {
+	upDown, err := nueUpDown(ctx, g, graph.RanksFrom(g, []int{root}), connected)
+	if err != nil {
 		return nil, err
 	}
-	best, err := mostEven(ctx, slices.Concat(inLanes, distant, others), limit)
-	if err == nil && best.SL == nil {
-		err = spreadShiftsOf(ctx, best)
+	limit := int32(graph.MaxDistance)
+	if upDown != nil {
+		if limit, _, err = longestAndLoad(ctx, upDown); err != nil {
+			return nil, err
+		}
+	}
+	size := len(g.Dests()) * len(g.Channels())
+	isSmall := size <= search.RefineSteps>>5
+	var even, list []*routes.Routes
+	if len(o.Roots) == 0 && size <= search.RefineSteps && (vls == 1 || isSmall) {
+		if even, err = evenTables(ctx, g, connected); err != nil {
+			return nil, err
+		}
+	}
+	if vls > 1 || len(even) == 0 {
+		if list, err = bySearches(ctx, g, root, ranks, connected, vls, isSmall); err != nil {
+			return nil, err
+		}
+	}
+	if upDown != nil {
+		list = append(list, upDown)
+	}
+	best, err := mostEven(ctx, slices.Concat(list, even), limit)
+	if err == nil && best.SL == nil && !slices.Contains(even, best) {
+		err = finishTree(ctx, best)
 	}
 	return best, err
 }
+
+// bySearches are tables of search.InLanes on so many lanes: with one root and, on several lanes, with roots that
+// are far from each other, on small networks from several first ones.
+func bySearches(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, vls int, isSmall bool) ([]*routes.Routes, error) {
+	var of [][]int // the roots of the lanes
+	if vls == 1 || isSmall {
+		of = append(of, slices.Repeat([]int{root}, vls))
+	}
+	if vls > 1 {
+		starts := []int{root}
+		if isSmall {
+			starts = distantRoots(g, root, laneStarts)
+		}
+		for _, start := range starts {
+			of = append(of, distantRoots(g, start, vls))
+		}
+	}
+	found, failed := make([][]*routes.Routes, len(of)), make([]error, len(of))
+	err := graph.Each(ctx, g.Workers(), len(of), func(_, i int) {
+		up := ranks
+		if of[i][0] != root {
+			up = graph.RanksFrom(g, of[i][:1])
+		}
+		found[i], failed[i] = search.InLanes(ctx, g, of[i], up, connected)
+	})
+	return slices.Concat(found...), cmp.Or(err, errors.Join(failed...))
+}
+
+// laneStarts are the first roots of lanes that are tried on small networks.
+const laneStarts = 3
 
 // distantRoots are so many roots, each as far as can be from all before it: on the lane of a root,
 // paths to switches near it need few detours.
@@ -151,14 +210,6 @@ func distantRoots(g *graph.Graph, root, n int) []int {
 		roots = append(roots, slices.Index(distance, slices.Max(distance)))
 	}
 	return roots
-}
-
-// runAll calls all of runs, as many at once as there are workers. They may use all workers, too:
-// some end before others.
-func runAll(ctx context.Context, g *graph.Graph, runs []func() error) error {
-	failed := make([]error, len(runs))
-	err := graph.Each(ctx, g.Workers(), len(runs), func(_, i int) { failed[i] = runs[i]() })
-	return cmp.Or(err, errors.Join(failed...))
 }
 
 // loadSlack is how much more load than the least the busiest link may have, if loads are more even
@@ -200,92 +251,71 @@ func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.
 	return best.r, nil
 }
 
-// Of rootsTried other roots, tables are made of the rootsTaken whose paths up and down have the
-// least load at first sight.
-const (
-	rootsTried = 24
-	rootsTaken = 3
-)
-
-// byOtherRoots are tables of other roots than root: of paths up and down. If only one lane is allowed, they
-// are also of orders of the switches, and, on small networks, by searches.
-func byOtherRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops, oneLane, isSmall bool) (list []*routes.Routes, err error) {
-	roots, err := evenRoots(ctx, g, root, connected)
+// evenTables are tables on one lane whose loads are even: of paths that go through one dimension after the other, if
+// the network has dimensions; else, and if ports have several LIDs, of paths up and down under orders of the switches
+// that are looked for.
+func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*routes.Routes, error) {
+	list, err := byDimensions(ctx, g, connected)
 	if err != nil {
 		return nil, err
 	}
-	var ranks []*graph.Ranks
-	for i := range roots {
-		ranks = append(ranks, graph.RanksFrom(g, roots[i:i+1]))
-	}
-	var more []*graph.Ranks
-	if oneLane {
-		if more, err = findOrders(ctx, g); err != nil {
+	if list != nil {
+		if list[0], err = mostEven(ctx, list, graph.MaxDistance); err != nil {
 			return nil, err
 		}
-	}
-	for _, r := range more {
-		if r != nil {
-			roots, ranks = append(roots, slices.Index(r.Rank, 0)), append(ranks, r)
+		if list = list[:1]; !hasLMC(g) {
+			return list, finishTree(ctx, list[0])
 		}
 	}
-	found, failed := make([][]*routes.Routes, len(roots)), make([]error, len(roots))
-	err = graph.Each(ctx, g.Workers(), len(roots), func(_, i int) {
-		ranks := ranks[i]
-		u, err := nueUpDown(ctx, g, ranks, connected)
-		if u != nil {
-			found[i] = append(found[i], u)
-		}
-		if err == nil && oneLane && isSmall {
-			var more []*routes.Routes
-			more, err = search.InLanes(ctx, g, roots[i:i+1], ranks, connected)
-			found[i] = append(found[i], more...)
-		}
-		failed[i] = err
-	})
-	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+	orders, err := findOrders(ctx, g)
+	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(found...), nil
+	found, failed := make([]*routes.Routes, len(list)+len(orders)), make([]error, len(list)+len(orders))
+	err = graph.Each(ctx, g.Workers(), len(found), func(_, i int) {
+		if i < len(list) {
+			found[i] = list[i]
+		} else {
+			found[i], failed[i] = nueUpDown(ctx, g, orders[i-len(list)], connected)
+		}
+		if found[i] != nil {
+			failed[i] = finishTree(ctx, found[i])
+		}
+	})
+	return slices.DeleteFunc(found, func(r *routes.Routes) bool { return r == nil }), cmp.Or(err, errors.Join(failed...))
 }
 
-// evenRoots are some other roots than root, by which paths up and down are spread well.
-func evenRoots(ctx context.Context, g *graph.Graph, root int, connected *graph.Hops) (roots []int, err error) {
-	type trial struct {
-		root int
-		load int64
+// finishTree gives tables on one lane other paths, which are not longer: if ports have several LIDs, the paths to the
+// LIDs of a port share fewer links, else the flows of shifts are spread.
+func finishTree(ctx context.Context, r *routes.Routes) error {
+	if hasLMC(r.Graph()) {
+		return separateTrees(ctx, r)
 	}
-	var trials []trial
-	step := max(1, len(g.Switches())/rootsTried)
-	for s := 0; s < len(g.Switches()); s += step {
-		if s != root {
-			trials = append(trials, trial{s, -1})
-		}
-	}
-	failed := make([]error, len(trials))
-	err = graph.Each(ctx, g.Workers(), len(trials), func(_, i int) {
-		h, err := graph.UpDown(ctx, g, graph.RanksFrom(g, []int{trials[i].root}))
-		if err != nil {
-			failed[i] = err
-			return
-		}
-		if lack, _ := search.CountPairs(g, h, connected); lack > 0 {
-			return
-		}
-		b := newBalancer(routes.New(g, 0), h)
-		if failed[i] = b.pass(ctx, false); failed[i] == nil {
-			trials[i].load = slices.Max(append(b.load, 0))
-		}
-	})
-	if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+	return spreadShiftsOf(ctx, r)
+}
+
+// byDimensions are tables whose paths go through one dimension of the network after the other, in each up and
+// then down, as in dimension-order routing (Dally, Seitz, "Deadlock-free message routing in multiprocessor
+// interconnection networks", 1987). None: the network has no dimensions.
+func byDimensions(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*routes.Routes, error) {
+	factors, err := graph.FindFactors(ctx, g, connected)
+	if factors == nil || err != nil {
 		return nil, err
 	}
-	trials = slices.DeleteFunc(trials, func(t trial) bool { return t.load < 0 })
-	slices.SortFunc(trials, func(a, b trial) int { return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.root, b.root)) })
-	for _, t := range trials[:min(rootsTaken, len(trials))] {
-		roots = append(roots, t.root)
+	position, next := make([]int32, len(g.Channels())), int32(0)
+	for _, f := range factors {
+		at := make([]int32, len(position))
+		for c, i := range verify.UpDownOrder(g, f.Ranks) {
+			at[i] = int32(c)
+		}
+		for _, c := range at {
+			if f.Has[c] {
+				position[c] = next
+				next++
+			}
+		}
 	}
-	return roots, nil
+	return search.InOrder(ctx, g, position, connected)
 }
 
 // longestAndLoad is how many links the longest path has, between switches with CAs, and the routes of

@@ -349,9 +349,9 @@ func torusDims(t *testing.T, net string) (dims []int) {
 	return dims
 }
 
-// fromOpenSM sets the figure to the figure of OpenSM's tables. Where its engine refuses, OpenSM goes on
-// to minhop.
-func (f *figure) fromOpenSM(t *testing.T, net *fabric.Fabric, args []string) {
+// fromOpenSM sets the figure to the figure of OpenSM's tables, and reports whether they have a credit loop. Where
+// its engine refuses, OpenSM goes on to minhop.
+func (f *figure) fromOpenSM(t *testing.T, net *fabric.Fabric, args []string) (loops bool) {
 	t.Helper()
 	var text bytes.Buffer
 	if err := format.Dump(&text, net, "ibnetdiscover"); err != nil {
@@ -373,15 +373,16 @@ func (f *figure) fromOpenSM(t *testing.T, net *fabric.Fabric, args []string) {
 		switch {
 		case f.Engine != "minhop" && strings.Contains(log, "minhop tables configured on all switches"):
 			f.Result = "refused"
-			return
+			return false
 		case strings.Contains(log, "tables configured on all switches"):
 			f.CPU = max(1, int(used.Milliseconds()))
 		case used > openSMLimit:
 			f.Result = fmt.Sprintf("not done after %v", openSMLimit)
-			return
+			return false
 		}
 	}
 	sm.WaitLong(t, "SUBNET UP", 5*time.Minute)
 	tables, _ := dumpedTables(t, sm.Dir)
 	f.measure(t, tables)
+	return !routingtest.Verified(t, tables, verify.Options{}).Acyclic
 }

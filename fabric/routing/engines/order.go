@@ -14,11 +14,8 @@ import (
 // towards the switch that comes first. Distances from a root leave the order of most switches to their
 // numbers, so that the largest load of a network depends on how it is numbered and arranged.
 //
-// A search begins with an order in which the next switch is the one with most neighbours before it, as in
-// maximum cardinality search (Tarjan, Yannakakis, "Simple linear-time algorithms to test chordality of
-// graphs", 1984): it takes the switches of a dense part together, such as a group of a dragonfly. Then it
-// moves switches to other places, and keeps a move that lowers the sum of the 8th powers of loads, if the
-// routes of each pair are divided over all paths.
+// A search begins with a graph.DenseOrder. Then it moves switches to other places, and keeps a move that lowers
+// the sum of the 8th powers of loads, if the routes of each pair are divided over all paths.
 type orderSearch struct {
 	g         *graph.Graph
 	endpoints []int64
@@ -29,10 +26,9 @@ type orderSearch struct {
 }
 
 const (
-	orderWork  = 1 << 27 // of all searches: switches and channels that are met, about a second
+	orderWork  = 3 << 26 // of all searches: switches and channels that are met, about a second
 	orderMoves = 1000    // most moves of a search
-	orderLeast = 50      // with fewer, a search gains little
-	orders     = 3       // searches: for each an order
+	orders     = 4       // searches: for each an order
 )
 
 // findOrders are orders of the switches, as ranks; none: the network is too large, or links have weights.
@@ -40,15 +36,26 @@ const (
 // Time: O(S*(S + C)) for each move.
 func findOrders(ctx context.Context, g *graph.Graph) ([]*graph.Ranks, error) {
 	n := len(g.Switches())
-	moves := min(orderMoves, orderWork/orders/max(1, n*(n+len(g.Channels()))))
-	if moves < orderLeast || g.Weighted() || n < 3 {
+	tries := min(orderStarts+orderMoves, orderWork/orders/max(1, n*(n+len(g.Channels()))))
+	if tries < 1 || g.Weighted() || n < 3 {
 		return nil, nil
 	}
 	found, failed := make([]*graph.Ranks, orders), make([]error, orders)
 	err := graph.Each(ctx, g.Workers(), orders, func(_, i int) {
-		found[i], failed[i] = newOrderSearch(g).run(ctx, moves, rand.New(rand.NewPCG(uint64(i), uint64(n))))
+		found[i], failed[i] = newOrderSearch(g).run(ctx, tries, rand.New(rand.NewPCG(uint64(i), uint64(n))))
 	})
-	return found, cmp.Or(err, errors.Join(failed...))
+	return slices.DeleteFunc(found, func(r *graph.Ranks) bool { return r == nil }), cmp.Or(err, errors.Join(failed...))
+}
+
+// firstOrder is an order of a search without moves, or ranks, if under that not all pairs have a path.
+//
+// Time: O(S*(S + C)).
+func firstOrder(ctx context.Context, g *graph.Graph, ranks *graph.Ranks) (*graph.Ranks, error) {
+	found, err := newOrderSearch(g).run(ctx, 1, rand.New(rand.NewPCG(0, 0)))
+	if found == nil {
+		return ranks, err
+	}
+	return found, nil
 }
 
 func newOrderSearch(g *graph.Graph) *orderSearch {
@@ -67,17 +74,17 @@ func newOrderSearch(g *graph.Graph) *orderSearch {
 // orderStarts is how many orders a search begins with, of which it takes the best.
 const orderStarts = 8
 
-// run searches with so many moves.
-func (x *orderSearch) run(ctx context.Context, moves int, random *rand.Rand) (*graph.Ranks, error) {
+// run searches with so many orders and moves.
+func (x *orderSearch) run(ctx context.Context, tries int, random *rand.Rand) (*graph.Ranks, error) {
 	n := len(x.g.Switches())
 	var best []int
 	var least float64
-	for i := range orderStarts {
+	for i := range min(orderStarts, tries) {
 		tie := make([]int, n) // by number, or at random
 		if i%2 == 1 {
 			tie = random.Perm(n)
 		}
-		order := x.dense(random.IntN(n), tie)
+		order := graph.DenseOrder(x.g, random.IntN(n), tie)
 		cost, ok, err := x.cost(ctx, order)
 		if err != nil {
 			return nil, err
@@ -86,9 +93,9 @@ func (x *orderSearch) run(ctx context.Context, moves int, random *rand.Rand) (*g
 			best, least = order, cost
 		}
 	}
-	for ; moves > 0 && best != nil; moves-- {
+	for move := orderStarts; move < tries && best != nil; move++ {
 		i, j := random.IntN(n), random.IntN(n)
-		if nbrs := x.g.Neighbours(best[i]); moves%2 == 0 && len(nbrs) > 0 { // beside a neighbour
+		if nbrs := x.g.Neighbours(best[i]); move%2 == 0 && len(nbrs) > 0 { // beside a neighbour
 			j = slices.Index(best, int(nbrs[random.IntN(len(nbrs))].To))
 		}
 		if i == j {
@@ -118,27 +125,6 @@ func ranksOf(order []int) *graph.Ranks {
 		r.Rank[s] = i
 	}
 	return r
-}
-
-// dense is an order from root in which the next switch is the one with most neighbours before it, of equal
-// ones the one with the least tie, then number. Other parts of the network follow.
-func (x *orderSearch) dense(root int, tie []int) (order []int) {
-	n := len(x.g.Switches())
-	before, in := make([]int, n), make([]bool, n)
-	for s := root; s >= 0; {
-		order = append(order, s)
-		in[s] = true
-		for _, t := range x.g.Neighbours(s) {
-			before[t.To]++
-		}
-		s = -1
-		for t := range n {
-			if !in[t] && (s < 0 || before[t] > before[s] || before[t] == before[s] && tie[t] < tie[s]) {
-				s = t
-			}
-		}
-	}
-	return order
 }
 
 // cost is the sum of the 8th powers of loads under an order. Not ok: some pair has no path.

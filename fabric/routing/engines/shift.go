@@ -73,7 +73,7 @@ func (b *balancer) spreadShifts(ctx context.Context) error {
 		return err
 	}
 	entries, load, squares := b.r.Clone(), slices.Clone(b.load), x.squares()
-	x.most = int64(b.slack * float64(x.most))
+	x.most = max(x.most, min(int64(b.slack*float64(x.most)), b.first))
 	if err := x.passes(ctx, 1); err != nil {
 		return err
 	}
@@ -443,15 +443,11 @@ func (x *shifts) turning(t int32) bool { return x.depth != nil || x.flow[t] > 0 
 
 // spreadShiftsOf gives switches other next hops, where that spreads the flows of shifts, in tables on
 // one lane whose paths may have detours: paths do not get longer, no channel gets more load than the
-// largest, and the turns of all paths still close no cycle. Ports of several LIDs (LMC) keep
-// their paths, which have little in common.
+// largest, and the turns of all paths still close no cycle. No port may have several LIDs (LMC).
 //
 // Time: O(L*(S + C)), and the time of the search, which newShifts bounds.
 func spreadShiftsOf(ctx context.Context, r *routes.Routes) error {
 	g := r.Graph()
-	if slices.ContainsFunc(g.Terminals(), func(t graph.Terminal) bool { return t.Count > 1 }) {
-		return nil
-	}
 	b := newBalancer(r, nil)
 	b.turns = lanes.NewTurns(laneNetwork(g))
 	x := newShifts(b)

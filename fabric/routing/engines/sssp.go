@@ -222,9 +222,15 @@ func fewestLanes(ctx context.Context, list []laneTables, o *Options) (*routes.Ro
 
 // largestLoad is the largest load of a channel, as Capacity.Weigh counts it.
 func largestLoad(ctx context.Context, r *routes.Routes) (int64, error) {
+	load, err := weighedRoutes(ctx, r)
+	return slices.Max(append(load, 0)), err
+}
+
+// weighedRoutes are the routes over each channel; where rates differ, times its cost.
+func weighedRoutes(ctx context.Context, r *routes.Routes) ([]int64, error) {
 	load, err := verify.CountAllRoutes(ctx, r)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return slices.Max(append(r.Graph().Capacity().Weigh(load), 0)), nil
+	return r.Graph().Capacity().Weigh(load), nil
 }

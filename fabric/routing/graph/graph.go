@@ -56,7 +56,8 @@ type Graph struct {
 	fabric   *fabric.Fabric
 	options  BuildOptions
 	switches []*fabric.Node
-	index    []int32 // switch by node id, or -1
+	byGUID   []*fabric.Node // switches by GUID
+	index    []int32        // switch by node id, or -1
 	notes    []string
 	leftOut  []string // endpoints that have no LID, or not all of theirs, and why
 	workers  int
@@ -207,11 +208,11 @@ func (g *Graph) SwitchOf(n *fabric.Node) int { return int(g.index[n.ID()]) }
 
 // SwitchByGUID is the number of the switch with that node GUID, or -1.
 func (g *Graph) SwitchByGUID(guid mad.GUID) int {
-	s, ok := slices.BinarySearchFunc(g.switches, guid, func(n *fabric.Node, guid mad.GUID) int { return cmp.Compare(n.GUID(), guid) })
+	i, ok := slices.BinarySearchFunc(g.byGUID, guid, func(n *fabric.Node, guid mad.GUID) int { return cmp.Compare(n.GUID(), guid) })
 	if !ok {
 		return -1
 	}
-	return s
+	return g.SwitchOf(g.byGUID[i])
 }
 
 // Channels are all channels, by switch and port.
@@ -377,7 +378,7 @@ func (g *Graph) addSwitches() {
 			base += int32(n.NumPorts()) + 1
 		}
 	}
-	g.portBase = append(g.portBase, base)
+	g.byGUID, g.portBase = g.switches, append(g.portBase, base)
 	g.targets = slices.Repeat([]Target{NoTarget}, int(base))
 }
 
@@ -470,12 +471,12 @@ func (g *Graph) setOrder(s int, ports []int) error {
 func (g *Graph) addNeighbours() {
 	ports := make([]uint8, 0, len(g.channels))
 	g.neighbours, g.nbrTo = make([]Neighbour, 0, len(g.channels)), make([]int32, 0, len(g.channels))
-	sorted := make([]uint64, 0, 255) // ports of a switch, by neighbour, weight, rank and number
+	sorted := make([]uint64, 0, 255) // channels of a switch, by neighbour, weight, rank and number
 	for s := range g.switches {
 		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
 		sorted = sorted[:0]
-		for _, c := range g.channels[g.chanBase[s]:g.chanBase[s+1]] {
-			sorted = append(sorted, uint64(c.To)<<32|uint64(c.Weight)<<24|uint64(g.rank(s, c.Port))<<8|uint64(c.Port))
+		for i, c := range g.channels[g.chanBase[s]:g.chanBase[s+1]] {
+			sorted = append(sorted, uint64(c.To)<<32|uint64(c.Weight)<<24|uint64(g.rank(s, c.Port))<<8|uint64(i))
 		}
 		slices.Sort(sorted)
 		for i := 0; i < len(sorted); {
@@ -483,7 +484,7 @@ func (g *Graph) addNeighbours() {
 			from := len(ports)
 			for ; i < len(sorted) && sorted[i]>>32 == first>>32; i++ {
 				if sorted[i]>>24 == first>>24 {
-					ports = append(ports, uint8(sorted[i]))
+					ports = append(ports, g.channels[int(g.chanBase[s])+int(uint8(sorted[i]))].Port)
 				}
 			}
 			g.nbrTo = append(g.nbrTo, int32(first>>32))

@@ -117,7 +117,7 @@ func TestRepairOneLink(t *testing.T) {
 			if got.wrong != nil {
 				t.Errorf("%s, %d lanes, without link %d: %q", x.spec, x.lanes, i, got.wrong)
 			}
-			if got.blocks > 3*got.least || r.Lanes() > old.Lanes() {
+			if got.blocks > 3*got.least || r.Lanes() > x.lanes {
 				t.Errorf("%s, %d lanes, without link %d: %d blocks change, %d must; %d lanes", x.spec, x.lanes, i, got.blocks, got.least, r.Lanes())
 			}
 			if moved, noted := movedLIDs(old, r); moved != noted {

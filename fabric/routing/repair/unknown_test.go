@@ -22,7 +22,7 @@ func TestRepairUnknown(t *testing.T) {
 	for _, x := range []struct {
 		engine, spec string
 		maxVLs       int
-	}{{"dfsssp", "torus:dims=5/5,hosts=2", 0}, {"dfsssp", "dragonfly:a=4,p=2,h=2", 0}, {"lash", "torus:dims=5/5,hosts=2", 0}, {"lash", "random:n=24,degree=4,hosts=2", 0}, {"nue", "torus:dims=4/4,hosts=1", 3}} {
+	}{{"dfsssp", "torus:dims=5/5,hosts=2", 0}, {"dfsssp", "dragonfly:a=4,p=2,h=2", 0}, {"lash", "torus:dims=5/5,hosts=2", 0}, {"lash", "random:n=24,degree=4,hosts=2", 0}, {"nue", "dragonfly:a=4,p=2,h=2", 3}} {
 		whole := damaged(t, x.spec)
 		links := whole.switchLinks()
 		old := routingtest.Reread(t, whole.f, compute(t, whole.graph(t), x.engine, engines.Options{MaxVLs: x.maxVLs}))
@@ -173,7 +173,7 @@ func TestRepairHostsWithoutLID(t *testing.T) {
 // TestRepairBackInFile: a host that comes back gets the service levels of the others in tables of nue that
 // were read from files, so that each LID still has one lane.
 func TestRepairBackInFile(t *testing.T) {
-	whole := damaged(t, "torus:dims=4/4,hosts=2")
+	whole := damaged(t, "dragonfly:a=4,p=2,h=1")
 	host := whole.f.NodeByName("node-0011 HCA-1")[0]
 	d := &damage{whole.f, map[*fabric.Port]bool{}, map[*fabric.Node]bool{host: true}}
 	less := d.graph(t)

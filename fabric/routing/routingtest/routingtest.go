@@ -132,7 +132,7 @@ func Shuffled(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
 		info := *n.Info()
-		info.NodeGUID = mad.GUID(guids[i] + 1)
+		info.NodeGUID = mad.GUID(guids[i]+1) << 8 // room for the GUIDs of ports
 		b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name()})
 		order := []int{0}
 		for _, p := range random.Perm(n.NumPorts()) {

@@ -19,7 +19,7 @@ import (
 // lane is enough where it has shortest paths. The first root and ranks are from EscapeRoot, and
 // connected has the distances in g. The result is two tables: with paths as short as these
 // searches find them, and with detours that even out the load.
-func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Ranks, connected *graph.Hops) (list []*routes.Routes, err error) {
+func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Ranks, connected *graph.Hops) ([]*routes.Routes, error) {
 	r := routes.New(g, 0)
 	searches, set := make([]*nueSearch, len(roots)), settings{}
 	if len(roots) > 1 { // paths that take dependencies away from other LIDs may go on another lane
@@ -64,29 +64,51 @@ func InLanes(ctx context.Context, g *graph.Graph, roots []int, ranks *graph.Rank
 	for i, n := range searches {
 		positions[i] = n.order.Positions()
 	}
-	hops := []float64{shortHop, detourHop}
-	list = []*routes.Routes{r.Clone(), r}
-	failed := make([]error, len(hops))
-	err = graph.Each(ctx, g.Workers(), len(hops), func(_, i int) {
-		t := list[i]
-		f := newRefiner(t, slices.Clone(searches[0].load), hops[i])
-		f.lane, f.position = sl, positions
-		if failed[i] = f.run(ctx); failed[i] != nil {
-			return
-		}
-		first := newNueSearch(t, f.dependencies(), slices.Clone(positions[0]), settings{})
-		first.tree = searches[0].tree
-		if failed[i] = first.toSwitches(ctx, connected); failed[i] != nil {
-			return
-		}
+	list, more, err := refined(ctx, r, searches[0].load, sl, positions, searches[0].tree, connected)
+	for i, t := range list {
 		if slices.Max(sl) > 0 {
 			t.SL, t.SL2VL = &routes.SL{Dest: sl}, routes.NewSL2VL(g)
 		}
-		if n := escaped + first.escaped; n > 0 {
+		if n := escaped + more[i]; n > 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("nue: %s reached along the spanning tree of %s", plural.Count(n, "LID is", "LIDs are"), treesOf(g, roots)))
 		}
+	}
+	return list, err
+}
+
+// InOrder computes tables whose paths take channels in a given order: position is by channel, each from 0 up
+// once. In that order there must be a path to each switch that is connected. The result is two tables, as of
+// InLanes.
+func InOrder(ctx context.Context, g *graph.Graph, position []int32, connected *graph.Hops) ([]*routes.Routes, error) {
+	r := routes.New(g, 0)
+	lane, positions := make([]uint8, int(r.Top())+1), [][]int32{position}
+	f := newRefiner(r, make([]int64, len(g.Channels())), shortHop)
+	f.lane, f.position = lane, positions
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	list, _, err := refined(ctx, r, f.load, lane, positions, nil, connected)
+	return list, err
+}
+
+// refined are two tables of r, which has paths to CAs, when their LIDs have got paths again: short ones, and
+// with detours. LIDs of switches get paths too; escaped is, by table, how many of these took the escape tree.
+func refined(ctx context.Context, r *routes.Routes, load []int64, lane []uint8, positions [][]int32, tree []int32, connected *graph.Hops) (list []*routes.Routes, escaped []int, err error) {
+	hops := []float64{shortHop, detourHop}
+	list, escaped = []*routes.Routes{r.Clone(), r}, make([]int, len(hops))
+	failed := make([]error, len(hops))
+	err = graph.Each(ctx, r.Graph().Workers(), len(hops), func(_, i int) {
+		f := newRefiner(list[i], slices.Clone(load), hops[i])
+		f.lane, f.position = lane, positions
+		if failed[i] = f.run(ctx); failed[i] != nil {
+			return
+		}
+		first := newNueSearch(list[i], f.dependencies(), slices.Clone(positions[0]), settings{})
+		first.tree = tree
+		failed[i] = first.toSwitches(ctx, connected)
+		escaped[i] = first.escaped
 	})
-	return list, cmp.Or(err, errors.Join(failed...))
+	return list, escaped, cmp.Or(err, errors.Join(failed...))
 }
 
 // treesOf names the switches where the spanning trees of the lanes begin.

@@ -22,6 +22,7 @@ type refiner struct {
 	load      []int64   // routes, by channel
 	squares   float64   // the sum of the squares of load
 	hop       float64   // what a link costs beside its load, in mean squares of the load
+	least     int64     // what it costs in addition
 	into      []arc     // the channels into each switch, in the order of Channels, which lead out of it
 	// shared are the numbers of other LIDs of the same port (LMC) whose paths take a channel, and
 	// siblings the channels where that is not 0.
@@ -53,6 +54,9 @@ const (
 	detourHop = 4
 )
 
+// firstHop is what a link costs in begin: while there are few routes, no path is longer to evade them.
+const firstHop = 1 << 40
+
 // RefineSteps is the product of LIDs and channels up to which LIDs are given paths again.
 // Beyond, as in a tree of 11,664 hosts, that takes seconds.
 const RefineSteps = 1 << 27
@@ -66,7 +70,7 @@ const refinePasses = 3
 func newRefiner(r *routes.Routes, load []int64, hop float64) *refiner {
 	g := r.Graph()
 	n := len(g.Switches())
-	f := &refiner{g: g, r: r, endpoints: g.Endpoints(), load: load, hop: hop}
+	f := &refiner{g: g, r: r, endpoints: g.Endpoints(), load: load, hop: hop, least: 1}
 	f.via, f.was, f.cost = make([]int32, n), make([]int32, n), make([]int64, n)
 	f.settled, f.flow, f.children = make([]bool, n), make([]int64, n), make([]int32, n)
 	for _, c := range g.Channels() {
@@ -84,14 +88,40 @@ func (f *refiner) run(ctx context.Context) error {
 		return nil
 	}
 	for range refinePasses {
-		for d := range f.g.Switches() {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+		if err := f.each(ctx, f.again); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin gives all LIDs of CAs paths that have few links, and of these few routes so far.
+func (f *refiner) begin(ctx context.Context) error {
+	f.least = firstHop
+	component := graph.Components(f.g)
+	return f.each(ctx, func(d int32, dest graph.Dest) {
+		f.home = d
+		for s := range f.was { // all that are connected get a path
+			if f.was[s] = graph.NoChannel; component[s] == component[d] {
+				f.was[s] = 0
 			}
-			for _, dest := range f.g.DestsOf(d) {
-				if dest.Out > 0 {
-					f.again(int32(d), dest)
-				}
+		}
+		f.search(f.position[f.lane[dest.LID]])
+		f.count(1)
+		f.r.Row(int(d))[dest.LID] = dest.Out
+		f.write(dest)
+	})
+}
+
+// each calls do for each LID of a CA, on switch d.
+func (f *refiner) each(ctx context.Context, do func(d int32, dest graph.Dest)) error {
+	for d := range f.g.Switches() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, dest := range f.g.DestsOf(d) {
+			if dest.Out > 0 {
+				do(int32(d), dest)
 			}
 		}
 	}
@@ -204,7 +234,7 @@ func (f *refiner) search(position []int32) bool {
 		}
 		f.settled[s], f.cost[s], f.via[s] = false, -1, graph.NoChannel
 	}
-	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<54)) + 1
+	link := int64(min(f.hop*f.squares/float64(len(f.load)), 1<<54)) + f.least
 	f.queue, f.done = f.queue[:0], append(f.done[:0], f.home)
 	f.settled[f.home], f.cost[f.home] = true, 0
 	f.relax(f.home, link, position)

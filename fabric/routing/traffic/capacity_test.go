@@ -64,7 +64,8 @@ func TestMixedCapacity(t *testing.T) {
 		}
 		loads := make([]float64, len(parts))
 		for _, x := range flows {
-			for _, c := range traffic.Channels(r, x, nil) {
+			path, _ := traffic.Channels(r, x, nil)
+			for _, c := range path {
 				loads[c] += x.Traffic * parts[c]
 			}
 		}
@@ -76,7 +77,8 @@ func TestMixedCapacity(t *testing.T) {
 		lids := g.LIDs(^graph.ClassSwitch)
 		for _, from := range lids {
 			for _, to := range lids {
-				for _, c := range traffic.Channels(r, traffic.Flow{From: from, To: to}, nil) {
+				path, _ := traffic.Channels(r, traffic.Flow{From: from, To: to}, nil)
+				for _, c := range path {
 					loads[c] += parts[c]
 				}
 			}

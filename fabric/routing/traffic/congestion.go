@@ -218,11 +218,7 @@ func allToAll(ctx context.Context, r *routes.Routes, c *Congestion, lids []mad.L
 	e := endpointsOf(g, lids)
 	lost := make([]int64, g.Workers())
 	loads, err := verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, lid mad.LID) {
-		for _, s := range e.Sources {
-			if w.State[s] < 0 {
-				lost[worker] += int64(e.On[s])
-			}
-		}
+		lost[worker] += e.Lost(w, lid)
 	})
 	if err != nil {
 		return err
@@ -406,14 +402,17 @@ func (x *sampler) walk(r *routes.Routes, from, to int32, lid mad.LID) bool {
 	return false
 }
 
-// Channels appends the channels of the path of a flow to list: none if it does not arrive.
-func Channels(r *routes.Routes, f Flow, list []int32) []int32 {
+// Channels appends the channels of the path of a flow to list, if it arrives.
+func Channels(r *routes.Routes, f Flow, list []int32) (path []int32, arrives bool) {
 	g := r.Graph()
 	from, to := g.TerminalByLID(f.From), g.TerminalByLID(f.To)
-	if from < 0 || to < 0 || from == to || g.Terminals()[from].Switch < 0 {
-		return list
+	if from < 0 || to < 0 || g.Terminals()[from].Switch < 0 {
+		return list, false
+	}
+	if from == to {
+		return list, true
 	}
 	x := sampler{paths: list}
-	x.walk(r, int32(from), int32(to), f.To)
-	return x.paths
+	arrives = x.walk(r, int32(from), int32(to), f.To)
+	return x.paths, arrives
 }

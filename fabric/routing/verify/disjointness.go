@@ -157,6 +157,21 @@ func (x *Siblings) Mark(s, home int32, i int) bool {
 	return false
 }
 
+// Unmark takes the marks of LID i from the path that Mark marked.
+func (x *Siblings) Unmark(s, home int32, i int) {
+	var one lidSet
+	one.add(i)
+	for range x.Graph.Switches() {
+		c := x.Via[i][s]
+		if s == home || c < 0 {
+			return
+		}
+		x.marked[c].not(&one)
+		s = x.Graph.ChannelTo(c)
+		x.passed[s].not(&one)
+	}
+}
+
 // Takes reports whether a marked path takes channel c.
 func (x *Siblings) Takes(c int32) bool { return x.marked[c] != (lidSet{}) }
 

@@ -156,3 +156,59 @@ func TestDisjointness(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmark: without the path of a LID, the links and switches that only that path has are not marked, and those
+// that it shares are.
+func TestUnmark(t *testing.T) {
+	t.Parallel()
+	g, err := graph.New(routingtest.WithLMC(t, routingtest.Topology(t, "fattree:k=4,levels=3"), 2), graph.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := verify.NewSiblings(g)
+	port := &g.Terminals()[slices.IndexFunc(g.Terminals(), func(p graph.Terminal) bool { return p.Count == 4 })]
+	x.Read(compute(t, g, "minhop", engines.Options{}), port)
+	s := int32(len(g.Switches()) - 1)
+	for ends := g.Endpoints(); ends[s] == 0 || int(s) == port.Switch; {
+		s--
+	}
+	path := func(i int) (links, switches []int32) {
+		for at := s; int(at) != port.Switch; {
+			c := x.Via[i][at]
+			links = append(links, c)
+			if at = g.ChannelTo(c); int(at) != port.Switch {
+				switches = append(switches, at)
+			}
+		}
+		return links, switches
+	}
+	var links, switches []int32 // of the others
+	for i := range 4 {
+		if x.Mark(s, int32(port.Switch), i); i != 1 {
+			l, n := path(i)
+			links, switches = append(links, l...), append(switches, n...)
+		}
+	}
+	own, passed := path(1)
+	shares := func(list, with []int32) bool {
+		return slices.ContainsFunc(list, func(x int32) bool { return slices.Contains(with, x) })
+	}
+	if !shares(own, links) || !shares(passed, switches) {
+		t.Fatal("the path shares nothing")
+	}
+	x.Unmark(s, int32(port.Switch), 1)
+	for c := range g.Channels() {
+		if want := slices.Contains(links, int32(c)); x.Takes(int32(c)) != want {
+			t.Errorf("link %d marked: %v", c, !want)
+		}
+	}
+	for n := range g.Switches() {
+		if want := slices.Contains(switches, int32(n)); x.Passes(int32(n)) != want {
+			t.Errorf("switch %d marked: %v", n, !want)
+		}
+	}
+	x.Forget()
+	if slices.ContainsFunc(links, x.Takes) || slices.ContainsFunc(switches, x.Passes) {
+		t.Error("marks are left")
+	}
+}

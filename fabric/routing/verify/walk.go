@@ -179,6 +179,23 @@ type Endpoints struct {
 	Detached int      // of these, endpoints on no switch
 }
 
+// Lost is how many packets of endpoints, one each, do not arrive at the LID that w follows. The endpoint that
+// has it does not send to itself.
+func (e *Endpoints) Lost(w *Walk, lid mad.LID) (n int64) {
+	own := -1
+	if t := w.Graph.TerminalByLID(lid); t >= 0 {
+		own = w.Graph.Terminals()[t].Switch
+	}
+	for _, s := range e.Sources {
+		if w.State[s] < 0 {
+			if n += int64(e.On[s]); int(s) == own && e.Wanted[lid] {
+				n--
+			}
+		}
+	}
+	return n
+}
+
 // SelectEndpoints finds the endpoints of class, as graph.Terminal.IsEndpoint has it, and where they
 // are.
 func SelectEndpoints(g *graph.Graph, class graph.Class) *Endpoints {
