@@ -105,6 +105,18 @@ func documentedBuiltins() []*lang.Builtin {
 	return list
 }
 
+// TestMembers: scripts can write the name of each member after a dot.
+func TestMembers(t *testing.T) {
+	for _, d := range check.Types() {
+		for _, m := range d.Members {
+			name, _, _ := strings.Cut(m.Name, "(") // of a method
+			if _, err := lang.Dialect.ParseExpr("members", "x."+name, 0); err != nil {
+				t.Errorf("%s.%s: %v", d.Name, m.Name, err)
+			}
+		}
+	}
+}
+
 // TestSchemas: SCHEMAS.md is what the declarations say.
 func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", schemas()) }
 

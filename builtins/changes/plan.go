@@ -41,7 +41,7 @@ func init() {
 		reportMember("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *change.Report) int64 { return r.Pairs }),
 		reportMember("lost", "pairs that have a path and would have none", func(r *change.Report) int64 { return r.Lost }),
 		reportMember("gained", "pairs that have no path and would have one", func(r *change.Report) int64 { return r.Gained }),
-		reportMember("load_before", "the highest number of pairs on a link; 0 if no pair takes other links", func(r *change.Report) int64 { return r.LoadBefore }),
+		reportMember("load_before", "the largest load of a link: pairs of ports, per capacity where rates differ; 0 if no pair takes other links", func(r *change.Report) int64 { return r.LoadBefore }),
 		reportMember("load_after", "the same, after the change", func(r *change.Report) int64 { return r.LoadAfter }),
 		lang.Member[*Value]{Name: "effect", Type: "link_effect", Column: true, Doc: "the effect of the links that it takes down, predicted; None: it takes no link down", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
@@ -384,7 +384,7 @@ var EffectType = &lang.ResultType{
 		{Name: "out_of_reach", Doc: "pairs that have a path, and an end that the subnet manager would no longer reach"},
 		{Name: "ended", Doc: "pairs that would end because a host keeps another port in place of one that goes down; they are not lost"},
 		{Name: "kept", Type: "list of string", Doc: "these other ports: b/1 in place of a/1"},
-		{Name: "load_before", Doc: "the highest number of pairs on a link"},
+		{Name: "load_before", Doc: "the largest load of a link: pairs of ports, per capacity where rates differ"},
 		{Name: "load_after", Doc: "the same, after the change"},
 		{Name: "idle_links", Doc: "links between switches that stay up and would fall out of use"},
 		{Name: "idle_switches", Type: "list of string", Doc: "switches that would fall out of use"},

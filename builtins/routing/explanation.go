@@ -19,15 +19,15 @@ import (
 // PathHopType is the type of the elements of the result of routes.explain().
 var PathHopType = &lang.ResultType{
 	Name:      "path_hop",
-	Doc:       "A switch on a path, and why it has its port. Loads are routes between all CAs and routers.",
+	Doc:       "A switch on a path, and why it has its port. Loads are routes between all CAs and routers, per capacity as in balance().",
 	Important: []string{"port", "rule", "peer"},
 	Members: []lang.ResultMember{
 		{Name: "switch", Type: "node", Doc: "the switch", Long: true},
 		{Name: "port", Type: "port", Doc: "the port that packets leave by; None: the switch drops them, or the path ends at it"},
 		{Name: "peer", Type: "port", Doc: "the port at the other end, or None"},
 		{Name: "left", Type: "int", Doc: "links from the switch to the switch of the destination, along the path; None: packets do not arrive"},
-		{Name: "load", Type: "int", Doc: "load of the port; None: it leads to no switch"},
-		{Name: "alternatives", Type: "dict", Doc: "other ports on paths of the same distance, as the engine counts it, in its order of preference: a dict of port name to load (GUID/NUMBER of ports of switches with the same name)"},
+		{Name: "routes", Doc: "load of the port; None: it leads to no switch"},
+		{Name: "alternatives", Type: "dict", Doc: "other ports on shortest paths, as the engine counts distances, in its order of preference: a dict of port name to load (GUID/NUMBER of ports of switches with the same name)"},
 		{Name: "rule", Type: "string", Doc: "the rule of the engine that gives the port, or what is known of it"},
 	},
 }
@@ -93,12 +93,12 @@ func pathHop(e *engines.Explanation, h engines.Reason, maker string) starlark.Va
 		left = starlark.MakeInt(h.Left)
 	}
 	if target := g.Target(int32(h.Switch), h.Out); target.IsChannel() {
-		load = starlark.MakeInt64(e.Loads[target.Channel()])
+		load = loadOf(e.Loads[target.Channel()])
 	}
 	others := new(starlark.Dict)
 	for _, p := range h.Next {
 		if p != h.Out {
-			others.SetKey(portKey(n.Port(int(p))), starlark.MakeInt64(e.Loads[g.Target(int32(h.Switch), p).Channel()]))
+			others.SetKey(portKey(n.Port(int(p))), loadOf(e.Loads[g.Target(int32(h.Switch), p).Channel()]))
 		}
 	}
 	rule := h.Rule

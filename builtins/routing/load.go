@@ -30,32 +30,33 @@ var CongestionType = &lang.ResultType{
 		{Name: "seed", Doc: "seed of the random ones"},
 		{Name: "max", Doc: "the largest load of a link in one direction, in any sample: for shifts, 1 means no contention; for a matrix, by its traffic"},
 		{Name: "mean", Doc: "mean of the largest loads of the samples"},
-		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (load of the busiest link of the path, at least 1); None for all-to-all without jobs; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths; for jobs, the mean of their phases"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (load of the busiest link of the path, at least 1); None for all-to-all without jobs; for a matrix, the mean of the shares that flows have of the traffic on the busiest link of their paths; for jobs, the mean of their phases, as phase_load has it"},
 		{Name: "lost", Doc: "flows that do not arrive"},
 		{Name: "worst", Doc: "the first sample with the largest load: the distance of a shift, else the number of the sample; None if no link has a flow"},
 		{Name: "port", Doc: "a port whose outgoing link has the largest load; None without flows"},
 		{Name: "loads", Type: "dict", Doc: "for a matrix, a dict of port name to its outgoing traffic, for ports with traffic (GUID/NUMBER of ports of switches with the same name); else None", Long: true},
-		{Name: "slowdown", Type: "float", Doc: "of jobs: how many times longer all phases take than on links and ports that flows do not share; else None", Long: true},
+		{Name: "slowdown", Type: "float", Doc: "of jobs: how many times longer all phases of a job take than if only the rates of its hosts' ports limited each flow; of the job with the largest, without flows that are lost; else None", Long: true},
 		{Name: "phases", Type: "list of phase_load", Doc: "of jobs: the load of each phase; else None", Long: true},
 		{Name: "collisions", Type: "list of collision", Doc: "of jobs: the links with a load above 1 in the worst phase, the largest first; else None", Long: true},
+		{Name: "missing", Type: "list", Doc: "of jobs: names of hosts that are not in the fabric, or have no port with a LID at a switch; else None", Long: true},
 		referenceMember,
 		adaptiveMember, adaptiveReasonMember,
 	},
 }
 
 // referenceMember is the member reference_rate of congestion, balance and job_traffic.
-var referenceMember = lang.ResultMember{Name: "reference_rate", Type: "float", Doc: "rate in Gb/s of the links that loads are relative to, where rates of links differ; None: they do not, or some are unknown, and loads are counts", Long: true}
+var referenceMember = lang.ResultMember{Name: "reference_rate", Type: "float", Doc: "rate in Gb/s of the links that loads are relative to, where rates of links between switches differ from it; None: they do not, or some are unknown, and loads of these links are counts", Long: true}
 
 // PhaseLoadType is the type of the load of a phase of jobs.
 var PhaseLoadType = &lang.ResultType{
 	Name: "phase_load",
 	Doc:  "The load of links in a phase of a collective operation.",
 	Members: []lang.ResultMember{
-		{Name: "part", Doc: "part of the time of the operation that the phase takes on links that flows do not share"},
+		{Name: "part", Doc: "part of the time of the operation that the phase takes on links that flows do not share; where jobs have different phases, of the longest, such that all add up to 1"},
 		{Name: "max", Doc: "the largest load of a link"},
 		{Name: "port", Doc: "a port whose outgoing link has it; None without flows between switches"},
-		{Name: "host_max", Doc: "the largest load of a port of a host or of an I/O node, in one direction"},
-		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 / (largest load on the path and of the ports at its ends, at least 1)"},
+		{Name: "host_max", Doc: "the largest load of a port of a host or of an I/O node, in one direction, per capacity if ports of hosts differ in rate"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the share that a flow has of the rate of the slower of its own two ports, in the mean; 0 for a flow that is lost"},
 		{Name: "lost", Type: "int", Doc: "flows that do not arrive"},
 	},
 }
@@ -63,12 +64,12 @@ var PhaseLoadType = &lang.ResultType{
 // CollisionType is the type of a link that flows of jobs overload.
 var CollisionType = &lang.ResultType{
 	Name:      "collision",
-	Doc:       "A link with a load above 1, and the flows that meet there.",
-	Important: []string{"port", "to", "load", "jobs"},
+	Doc:       "A link with a load above 1, and the flows on it: several, or one that is faster than the link.",
+	Important: []string{"port", "to", "traffic", "jobs"},
 	Members: []lang.ResultMember{
 		{Name: "port", Doc: "the port that sends"},
 		{Name: "to", Doc: "the port at the other end"},
-		{Name: "load", Doc: "the load of all flows"},
+		{Name: "traffic", Doc: "the load of all flows"},
 		{Name: "jobs", Doc: "ids of their jobs"},
 		{Name: "pairs", Doc: "a tuple (id of the job, name of the source, name of the destination, traffic) of each flow, the largest first", Long: true},
 	},
@@ -103,6 +104,9 @@ True
 > j = t.congestion("halving-doubling", jobs={"a": "node-[0001-0008]"})
 > j.samples, j.max, j.slowdown, len(j.collisions)
 (6, 1, 1.0, 0)
+> j = t.congestion("ring", jobs={"b": "node-[0001-0002],gone"})
+> j.worst, j.missing
+(None, ["gone"])
 > a = g.route("updn", adaptive=True).congestion("permutation", samples=5).adaptive
 > a.ideal_max <= a.static_max, a.worst_max >= a.static_max
 (True, True)
@@ -194,8 +198,8 @@ func wrapCongestion(v *Routes, r *traffic.Congestion, m *traffic.MatrixCongestio
 		most, loads = starlark.Float(m.MaxLoad), v.loadsByPort(m.Traffic)
 	}
 	return &loadValue{lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
-		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads,
-		starlark.None, starlark.None, starlark.None, v.reference(), adaptive, reason)}, nil
+		starlark.MakeInt64(int64(r.Seed)), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads,
+		starlark.None, starlark.None, starlark.None, starlark.None, v.reference(), adaptive, reason)}, nil
 }
 
 // loadOf returns a load as a value: as an int where it is whole, as counts of flows are.
@@ -242,7 +246,7 @@ func jobCongestion(c *lang.Call, v *Routes, list []jobs.Job, pattern string, gro
 	if n := float64(len(t.Phases)); n > 0 {
 		sum, share = sum/n, starlark.Float(bandwidth/n)
 	}
-	if t.Worst >= 0 {
+	if t.Worst >= 0 && t.Phases[t.Worst].At >= 0 {
 		most, worst, at = t.Phases[t.Worst].Load, starlark.MakeInt(t.Worst), port(t.Phases[t.Worst].At)
 	}
 	name := func(lid mad.LID) starlark.Value {
@@ -261,7 +265,7 @@ func jobCongestion(c *lang.Call, v *Routes, list []jobs.Job, pattern string, gro
 	})
 	return &loadValue{lang.NewResult(CongestionType, starlark.String(pattern), starlark.MakeInt(t.Ports), starlark.MakeInt(len(t.Phases)),
 		starlark.None, loadOf(most), starlark.Float(sum), share, starlark.MakeInt64(lost), worst, at, starlark.None,
-		starlark.Float(t.Slowdown), phases, collisions, v.reference(), adaptive, reason)}, nil
+		starlark.Float(t.Slowdown), phases, collisions, lang.Texts(t.Missing), v.reference(), adaptive, reason)}, nil
 }
 
 // flowsOf returns the flows of a traffic matrix.

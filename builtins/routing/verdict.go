@@ -518,7 +518,7 @@ var predictedFailureType = &lang.ResultType{
 	Doc:  "The effects of the failure of one link between switches, and of the tables that the subnet manager is expected to make then.",
 	Members: append(slices.Clone(FailureType.Members),
 		lang.ResultMember{Name: "rerouted", Doc: "number of pairs that take another path by the new tables"},
-		lang.ResultMember{Name: "load_after", Doc: "the highest number of pairs on a link by the new tables"},
+		lang.ResultMember{Name: "load_after", Doc: "the largest load of a link by the new tables: pairs of ports, per capacity where rates differ"},
 		lang.ResultMember{Name: "idle_links", Doc: "number of links between switches that fall out of use"},
 		lang.ResultMember{Name: "prediction", Type: "string", Doc: "the prediction in words, with the engines that were considered"}),
 }

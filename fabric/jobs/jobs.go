@@ -9,6 +9,7 @@
 package jobs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,8 +27,57 @@ type Job struct {
 
 // hostPorts are the ports of the hosts of a network.
 type hostPorts struct {
-	lids  map[string][]mad.LID // by host: by the name of the adapter, then the number of the port
-	short map[string]string    // the host with a short name in lower case; "" if there are several
+	of    map[string][]hostPort // by host: by the name of the adapter, then the number of the port
+	short map[string]string     // the host with a short name in lower case; "" if there are several
+	rails railNames             // of all hosts
+}
+
+// hostPort is a port of a host.
+type hostPort struct {
+	name string // without the host's, such as HCA-1/1
+	lid  mad.LID
+}
+
+// railNames are the names of the ports of a host by rail, as the host with the most ports has them.
+type railNames []string
+
+// railsOf returns the rails of hosts, if some host has ports of all names that occur, and none has two of one
+// name; nil: then the rails of a host are its ports in order. A port that is down is not among those of its host,
+// and its rail must not pass to the next port.
+func railsOf(hosts [][]hostPort) (r railNames) {
+	seen, most := map[string]int{}, 0 // by name: the last host with it, from 1
+	for i, ports := range hosts {
+		most = max(most, len(ports))
+		for _, p := range ports {
+			switch seen[p.name] {
+			case i + 1:
+				return nil
+			case 0:
+				r = append(r, p.name)
+			}
+			seen[p.name] = i + 1
+		}
+	}
+	if len(r) != most {
+		return nil
+	}
+	slices.SortFunc(r, fabric.CompareNames)
+	return r
+}
+
+// order returns the LIDs of a host's ports by rail; 0: it has none there.
+func (r railNames) order(ports []hostPort) (lids []mad.LID) {
+	if r == nil || slices.ContainsFunc(ports, func(p hostPort) bool { return !slices.Contains(r, p.name) }) {
+		for _, p := range ports {
+			lids = append(lids, p.lid)
+		}
+		return lids
+	}
+	lids = make([]mad.LID, len(r))
+	for _, p := range ports {
+		lids[slices.Index(r, p.name)] = p.lid
+	}
+	return lids
 }
 
 // shortName is a host's name without its domain, in lower case.
@@ -47,11 +97,11 @@ func portsOf(g *graph.Graph) *hostPorts {
 			terminals[host] = append(terminals[host], t)
 		}
 	}
-	h := &hostPorts{map[string][]mad.LID{}, map[string]string{}}
+	h := &hostPorts{of: map[string][]hostPort{}, short: map[string]string{}}
 	for host, list := range terminals {
 		slices.SortFunc(list, func(a, b graph.Terminal) int { return fabric.CompareNames(a.Port.Name(), b.Port.Name()) })
 		for _, t := range list {
-			h.lids[host] = append(h.lids[host], t.LID)
+			h.of[host] = append(h.of[host], hostPort{strings.TrimSpace(strings.TrimPrefix(t.Port.Name(), host)), t.LID})
 		}
 		if short := shortName(host); h.short[short] == "" {
 			h.short[short] = host
@@ -62,13 +112,14 @@ func portsOf(g *graph.Graph) *hostPorts {
 			h.short[short] = ""
 		}
 	}
+	h.rails = railsOf(slices.Collect(maps.Values(h.of)))
 	return h
 }
 
 // find returns the name in the fabric of a host of the scheduler: an equal name, or the only
 // one that is equal without domain and case; "" if it is unknown.
 func (h *hostPorts) find(name string) string {
-	if h.lids[name] != nil {
+	if h.of[name] != nil {
 		return name
 	}
 	return h.short[shortName(name)]

@@ -34,7 +34,7 @@ type Phase struct {
 // placement is where a job is.
 type placement struct {
 	g     *graph.Graph
-	lids  [][]mad.LID   // by host: the LIDs of its ports, in the order of rails
+	lids  [][]mad.LID   // by host: the LIDs of its ports by rail; 0: it has no port there
 	group int           // hosts of a group of experts
 	trees map[int32]int // by switch: SHARP trees whose root it is, of all jobs
 }
@@ -59,18 +59,18 @@ const (
 // AllPatterns are all patterns. Lists, help and errors are made from it.
 func AllPatterns() []Pattern {
 	return []Pattern{
-		{Name: AllToAll, Doc: "each port sends to all others of the job", Source: nccl + "without PXN", sets: func(x *placement) [][]mad.LID { return [][]mad.LID{slices.Concat(x.lids...)} }},
+		{Name: AllToAll, Doc: "each port sends to all others of the job", Source: nccl + "without PXN", sets: func(x *placement) [][]mad.LID { return [][]mad.LID{present(slices.Concat(x.lids...))} }},
 		{Name: Ring, Doc: "to the same port of the next host: a ring on each rail", Source: nccl + "src/graph/connect.cc connectRings", phases: func(x *placement) ([]Phase, error) {
 			return x.toPartners(func(from, n int) []int { return []int{(from + 1) % n} }), nil
 		}},
 		{Name: "bidirectional-ring", Doc: "half to the same port of the next host, half to that of the one before", Source: "two rings", phases: func(x *placement) ([]Phase, error) {
 			return x.toPartners(func(from, n int) []int { return []int{(from + 1) % n, (from + n - 1) % n} }), nil
 		}},
-		{Name: Doubling, Doc: "to that of the hosts whose place among those of the job is its own XOR 1, 2, 4, ...; beyond the last power of two, host n exchanges with the host that many places before it alone", Source: thakur, phases: func(x *placement) ([]Phase, error) {
-			return x.toPartners(doublingPartners), nil
+		{Name: Doubling, Doc: "an all-reduce in phases on each rail: all data with the hosts at distance 1, 2, 4, ..., one after the other; if the number of hosts is not a power of two, some give all to a neighbour first, and get it back at the end", Source: thakur + ", and MPICH, allreduce_intra_recursive_doubling.c", phases: func(x *placement) ([]Phase, error) {
+			return x.inSteps(recursiveDoubling), nil
 		}},
 		{Name: "halving-doubling", Doc: "an all-reduce in phases on each rail: with the hosts at distance 1, 2, 4, ... half, a quarter, ... of the data, and back; if the number of hosts is not a power of two, some give all to a neighbour first, and get it back at the end", Source: thakur + ", and MPICH, allreduce_intra_reduce_scatter_allgather.c", phases: func(x *placement) ([]Phase, error) {
-			return x.halvingDoubling(), nil
+			return x.inSteps(halvingDoubling), nil
 		}},
 		{Name: "tree", Doc: "an all-reduce on two binary trees of hosts on each rail, half of the data on each: up, and down at the same time; the busiest port sends 1", Source: nccl + "src/graph/trees.cc ncclGetDtree; Sanders, Speck, Träff, \"Two-tree algorithms for full bandwidth broadcast, reduction and scan\", 2009", phases: func(x *placement) ([]Phase, error) {
 			return x.doubleTree(), nil
@@ -157,63 +157,86 @@ func tooManyFlows(most int) error {
 	return fmt.Errorf("more than %d flows; routes.job_traffic() has no such limit", most)
 }
 
+// present are the LIDs of ports that are there.
+func present(lids []mad.LID) (list []mad.LID) {
+	for _, lid := range lids {
+		if lid != 0 {
+			list = append(list, lid)
+		}
+	}
+	return list
+}
+
 // rails are the ports of hosts by rail.
 func rails(lids [][]mad.LID) (sets [][]mad.LID) {
-	for rail := 0; ; rail++ {
-		var set []mad.LID
-		for _, of := range lids {
-			if rail < len(of) {
-				set = append(set, of[rail])
+	most := 0
+	for _, of := range lids {
+		most = max(most, len(of))
+	}
+	sets = make([][]mad.LID, most)
+	for _, of := range lids {
+		for rail, lid := range of {
+			if lid != 0 {
+				sets[rail] = append(sets[rail], lid)
 			}
 		}
-		if set == nil {
-			return sets
-		}
-		sets = append(sets, set)
 	}
+	return sets
 }
 
 // add adds a flow on each rail that two hosts share.
 func (x *placement) add(p *Phase, from, to int, amount float64) {
 	for rail := range min(len(x.lids[from]), len(x.lids[to])) {
-		p.Flows = append(p.Flows, traffic.Flow{From: x.lids[from][rail], To: x.lids[to][rail], Traffic: amount})
+		if a, b := x.lids[from][rail], x.lids[to][rail]; a != 0 && b != 0 {
+			p.Flows = append(p.Flows, traffic.Flow{From: a, To: b, Traffic: amount})
+		}
 	}
 }
 
-// toPartners is one phase in which each host sends to partners, 1 in total.
+// toPartners is one phase in which each port sends to ports of its rail, 1 in total.
 func (x *placement) toPartners(partners func(from, n int) []int) []Phase {
 	p := Phase{Part: 1}
-	if n := len(x.lids); n > 1 {
-		for from := range n {
-			list := partners(from, n)
+	for _, set := range rails(x.lids) {
+		for from, lid := range set {
+			list := partners(from, len(set))
 			for _, to := range list {
-				x.add(&p, from, to, 1/float64(len(list)))
+				if to != from {
+					p.Flows = append(p.Flows, traffic.Flow{From: lid, To: set[to], Traffic: 1 / float64(len(list))})
+				}
 			}
 		}
 	}
 	return []Phase{p}
 }
 
-// doublingPartners are the hosts that a host sends to.
-func doublingPartners(from, n int) (list []int) {
-	power := 1
-	for 2*power <= n {
-		power *= 2
-	}
-	if from >= power {
-		return []int{from - power}
-	}
+// A step is an exchange with the host at a distance, of that part of the data.
+type step struct {
+	distance int
+	part     float64
+}
+
+// recursiveDoubling exchanges all data with the hosts at distance 1, 2, 4, ...
+func recursiveDoubling(power int) (list []step) {
 	for distance := 1; distance < power; distance *= 2 {
-		list = append(list, from^distance)
-	}
-	if from+power < n {
-		list = append(list, from+power)
+		list = append(list, step{distance, 1})
 	}
 	return list
 }
 
-// halvingDoubling numbers hosts as MPICH does: of the first 2*rest, the odd ones stay.
-func (x *placement) halvingDoubling() (list []Phase) {
+// halvingDoubling scatters sums by halves, and gathers them.
+func halvingDoubling(power int) (list []step) {
+	for distance := 1; distance < power; distance *= 2 {
+		list = append(list, step{distance, 1 / float64(2*distance)})
+	}
+	for _, s := range slices.Backward(slices.Clone(list)) {
+		list = append(list, s)
+	}
+	return list
+}
+
+// inSteps are the phases of the steps of so many hosts as the largest power of two. Hosts are numbered as
+// MPICH does: of the first 2*rest, the even ones give their data to the odd ones first.
+func (x *placement) inSteps(steps func(power int) []step) (list []Phase) {
 	n := len(x.lids)
 	if n < 2 {
 		return nil
@@ -239,19 +262,13 @@ func (x *placement) halvingDoubling() (list []Phase) {
 		}
 		list = append(list, p)
 	}
-	exchange := func(distance int) {
-		p := Phase{Part: 1 / float64(2*distance)}
+	fold(0)
+	for _, s := range steps(power) {
+		p := Phase{Part: s.part}
 		for v := range power {
-			x.add(&p, host(v), host(v^distance), 1)
+			x.add(&p, host(v), host(v^s.distance), 1)
 		}
 		list = append(list, p)
-	}
-	fold(0)
-	for distance := 1; distance < power; distance *= 2 {
-		exchange(distance)
-	}
-	for distance := power / 2; distance > 0; distance /= 2 {
-		exchange(distance)
 	}
 	fold(1)
 	sum := 0.0
@@ -335,18 +352,16 @@ func (x *placement) rounds() (list []Phase) {
 func (x *placement) direct() []Phase {
 	p := Phase{Part: 1}
 	for group := range slices.Chunk(x.lids, x.group) {
-		ports := 0
-		for _, of := range group {
-			ports += len(of)
-		}
+		ports := len(present(slices.Concat(group...)))
 		for i, from := range group {
 			for k, to := range group {
 				if k == i {
 					continue
 				}
-				for _, a := range from {
-					for _, b := range to {
-						p.Flows = append(p.Flows, traffic.Flow{From: a, To: b, Traffic: 1 / float64(ports-len(from))})
+				own := present(from)
+				for _, a := range own {
+					for _, b := range present(to) {
+						p.Flows = append(p.Flows, traffic.Flow{From: a, To: b, Traffic: 1 / float64(ports-len(own))})
 					}
 				}
 			}
@@ -375,7 +390,7 @@ func (x *placement) storage() ([]Phase, error) {
 	}
 	p := Phase{Part: 1}
 	for _, of := range x.lids {
-		for _, from := range of {
+		for _, from := range present(of) {
 			for _, to := range nodes {
 				if from != to {
 					p.Flows = append(p.Flows, traffic.Flow{From: from, To: to, Traffic: 1 / float64(len(nodes))})

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
+	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/routingtest"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
@@ -192,7 +194,7 @@ func ncclVectors(t *testing.T) map[string][][]int {
 func TestHalvingDoubling(t *testing.T) {
 	for n := 2; n <= 17; n++ {
 		x := places(n, 1, 0)
-		phases := x.halvingDoubling()
+		phases := x.inSteps(halvingDoubling)
 		power := 1
 		for 2*power <= n {
 			power *= 2
@@ -281,6 +283,81 @@ func TestHalvingDoubling(t *testing.T) {
 	}
 }
 
+// TestRecursiveDoubling runs its phases: each host has added up the data of all.
+func TestRecursiveDoubling(t *testing.T) {
+	for n := 2; n <= 17; n++ {
+		phases := places(n, 1, 0).inSteps(recursiveDoubling)
+		sums := make([]uint32, n)
+		for h := range sums {
+			sums[h] = 1 << h
+		}
+		for k, phase := range phases {
+			if math.Abs(phase.Part*float64(len(phases))-1) > 1e-9 {
+				t.Errorf("%d hosts, phase %d takes %v", n, k, phase.Part)
+			}
+			before, sends := slices.Clone(sums), map[mad.LID]bool{}
+			for _, f := range phase.Flows {
+				if sends[f.From] || f.Traffic != 1 {
+					t.Errorf("%d hosts, phase %d: %v", n, k, f)
+				}
+				sends[f.From] = true
+				sums[f.To-1] |= before[f.From-1]
+			}
+		}
+		for h, sum := range sums {
+			if sum != 1<<n-1 {
+				t.Errorf("%d hosts: host %d has %b", n, h, sum)
+			}
+		}
+	}
+}
+
+// TestRailsOf: where a port of a host is down, the others stay on their rails.
+func TestRailsOf(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4,rails=2,levels=2", graph.BuildOptions{})
+	ports := portsOf(g)
+	names := hostsOf(g)
+	ports.of[names[1]] = ports.of[names[1]][1:]
+	ports.of[names[2]] = ports.of[names[2]][:1]
+	rail := map[mad.LID]int{}
+	for _, of := range ports.of {
+		for _, p := range of {
+			rail[p.lid] = int(p.name[len("HCA-")] - '1')
+		}
+	}
+	x := newPlacement(g, 0)
+	for _, hosts := range [][]string{names, names[1:3]} { // of two hosts neither has all rails
+		var j JobTraffic
+		x.lids = j.findHosts(ports, hosts)
+		for _, pattern := range slices.DeleteFunc(onAnyNet(), func(name string) bool { return name == AllToAll || name == "experts-direct" }) {
+			p, err := patternNamed(pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flows, err := p.flows(x, maxFlows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range flows {
+				if f.From == 0 || f.To == 0 || rail[f.From] != rail[f.To] {
+					t.Errorf("%s of %v: %v", pattern, hosts, f)
+				}
+			}
+			if len(hosts) > 2 && len(flows) == 0 {
+				t.Errorf("%s: no flows", pattern)
+			}
+		}
+	}
+	for _, hosts := range [][][]hostPort{
+		{{{"mlx5_0/1", 1}}, {{"mlx5_1/1", 2}}},               // names differ
+		{{{"HCA-1/1", 1}, {"HCA-1/1", 2}}, {{"HCA-2/1", 3}}}, // one rail would lose a port
+	} {
+		if got := railsOf(hosts); got != nil {
+			t.Errorf("%v: %v, but places count", hosts, got)
+		}
+	}
+}
+
 func bitsOf(power int) (n int) {
 	for ; power > 1; power /= 2 {
 		n++
@@ -319,6 +396,65 @@ func TestSHARP(t *testing.T) {
 	}
 }
 
+// TestSHARPAlone: a tree that has its links to itself slows nothing down, however many hosts a leaf has.
+func TestSHARPAlone(t *testing.T) {
+	g, err := graph.New(routingtest.WithAggregation(t, routingtest.Topology(t, "fattree:k=8,levels=2")), graph.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := MeasurePhases(t.Context(), tablesOf(t, g, "ftree"), []Job{{ID: "a", Hosts: hostsOf(g)}}, "sharp", 0)
+	if err != nil || m.Slowdown != 1 || m.Phases[0].Hosts != 1 || m.Phases[0].Bandwidth != 1 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestPhasesOfTwoJobs: a job that shares no link takes as long as alone, whatever the phases of another.
+func TestPhasesOfTwoJobs(t *testing.T) {
+	r := tables(t, "fattree:k=8,levels=2", "minhop")
+	names := hostsOf(r.Graph())
+	a, b := Job{ID: "a", Hosts: append(slices.Clone(names[:6]), names[24:]...)}, Job{ID: "b", Hosts: names[8:10]}
+	slowdown := func(list ...Job) float64 {
+		m, err := MeasurePhases(t.Context(), r, list, "halving-doubling", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, p := range m.Phases {
+			sum += p.Part
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("phases take %v in total", sum)
+		}
+		return m.Slowdown
+	}
+	if alone, both := slowdown(a), slowdown(a, b); alone <= 1 || both != alone || slowdown(b) != 1 {
+		t.Errorf("%v alone, %v with b", alone, both)
+	}
+}
+
+// TestSlowPorts: a host whose own port is slow does not count as slowed down, but an uplink that is slower than
+// its hosts' ports does, also with one flow.
+func TestSlowPorts(t *testing.T) {
+	rates := routingtest.Rates()
+	for where, want := range map[string]float64{"ports of hosts": 1, "uplinks": 2} {
+		f := routingtest.WithRates(t, routingtest.Topology(t, "fattree:k=8,levels=2"), func(p *fabric.Port) routingtest.Rate {
+			q := p.Peer()
+			isOfLeaf := p.Node().Name() == "leaf-1" || q.Node().Name() == "leaf-1"
+			isUplink := p.Node().IsSwitch() && q.Node().IsSwitch()
+			return rates[routingtest.Count(isOfLeaf && isUplink == (where == "uplinks"))]
+		})
+		g, err := graph.New(f, graph.BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := tablesOf(t, g, "ftree")
+		m, err := MeasurePhases(t.Context(), r, []Job{{ID: "a", Hosts: []string{"node-0001", "node-0005"}}}, Ring, 0)
+		if err != nil || m.Slowdown != want || len(m.Collisions) != 2*int(want-1) { // both directions
+			t.Errorf("%s: %+v, %v", where, m, err)
+		}
+	}
+}
+
 // TestStorage: each port sends the same to each port of I/O nodes, and not to itself.
 func TestStorage(t *testing.T) {
 	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{})
@@ -346,11 +482,11 @@ func TestMeasurePhases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time, worst := 0.0, 0.0
+			worst := 0.0
 			for _, p := range m.Phases {
-				time += p.Part * max(1, p.Load, p.Hosts)
 				worst = max(worst, p.Load)
 			}
+			time := slowdownOf(t, r, list, pattern)
 			loads := make([]float64, len(g.Channels()))
 			for _, f := range m.Flows {
 				follow(r, g.Terminals()[g.TerminalByLID(f.From)].Switch, 0, f.To, f.Traffic, 12, loads)
@@ -365,7 +501,7 @@ func TestMeasurePhases(t *testing.T) {
 					sum := 0.0
 					for _, f := range x.Flows {
 						sum += f.Traffic
-						if !slices.Contains(traffic.Channels(r, f.Flow, nil), x.Channel) {
+						if path, ok := traffic.Channels(r, f.Flow, nil); !ok || !slices.Contains(path, x.Channel) {
 							t.Errorf("%s, %s: %v does not take channel %d", net, pattern, f, x.Channel)
 						}
 					}
@@ -379,4 +515,62 @@ func TestMeasurePhases(t *testing.T) {
 			}
 		}
 	}
+}
+
+// slowdownOf is the largest slowdown of jobs in step, by all flows of each phase; rates are equal.
+func slowdownOf(t *testing.T, r *routes.Routes, list []Job, pattern string) float64 {
+	t.Helper()
+	g := r.Graph()
+	p, err := patternNamed(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, most := make([][]Phase, len(list)), 0
+	for i := range list {
+		var j JobTraffic
+		x := newPlacement(g, 2)
+		x.lids = j.findHosts(portsOf(g), list[i].Hosts)
+		if all[i], err = p.phasesOf(x, maxFlows); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(all[i]))
+	}
+	time, alone := make([]float64, len(list)), make([]float64, len(list))
+	for k := range most {
+		loads, out, in := make([]float64, len(g.Channels())), map[mad.LID]float64{}, map[mad.LID]float64{}
+		phase := func(i int) Phase {
+			if len(all[i]) == 0 {
+				return Phase{}
+			}
+			return all[i][k%len(all[i])]
+		}
+		for i := range all {
+			for _, f := range phase(i).Flows {
+				follow(r, g.Terminals()[g.TerminalByLID(f.From)].Switch, 0, f.To, f.Traffic, 12, loads)
+				out[f.From] += f.Traffic
+				in[f.To] += f.Traffic
+			}
+		}
+		for i := range all {
+			slowest := 1.0
+			for _, f := range phase(i).Flows {
+				path := make([]float64, len(loads))
+				follow(r, g.Terminals()[g.TerminalByLID(f.From)].Switch, 0, f.To, 1, 12, path)
+				slowest = max(slowest, out[f.From], in[f.To])
+				for c := range path {
+					if path[c] > 0 {
+						slowest = max(slowest, loads[c])
+					}
+				}
+			}
+			time[i], alone[i] = time[i]+phase(i).Part*slowest, alone[i]+phase(i).Part
+		}
+	}
+	worst := 1.0
+	for i := range time {
+		if alone[i] > 0 {
+			worst = max(worst, time[i]/alone[i])
+		}
+	}
+	return worst
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/traffic"
 	"fabsh/mad"
@@ -13,30 +14,31 @@ import (
 
 // PhaseLoad is the load of links in a phase, per capacity as in graph.Capacity.
 type PhaseLoad struct {
-	Part      float64 // of the time, as in Phase; of jobs with different phases, the largest
+	Part      float64 // of the time, as in Phase; of jobs with different phases, of the longest
 	Load      float64 // the largest of a channel
 	At        int     // a channel with it, or -1
 	Hosts     float64 // the largest at a port of a host or I/O node, in one direction
-	Bandwidth float64 // the mean, over flows, of 1 over the largest load on the path with its ends, which is at least 1
+	Bandwidth float64 // the mean, over flows, of the load of the slower of its own ports over the largest on its path; 0 for a lost one
 	Lost      int64   // flows that do not arrive
 }
 
 // PhasedLoad is the load of jobs that run their phases in step: job after job begins phase 1 again when it
 // has ended its last one.
 type PhasedLoad struct {
-	Phases []PhaseLoad
-	Ports  int // of hosts of the jobs
-	Worst  int // the first phase with the largest load, or -1
+	Phases  []PhaseLoad
+	Ports   int      // of hosts of the jobs
+	Missing []string // hosts that are not in the fabric, of all jobs
+	Worst   int      // the first phase with the largest load, or -1
 	// Flows are the flows of the worst phase.
 	Flows []traffic.Flow
-	// Slowdown is how many times longer all phases take than on links that no flows share, if links are
-	// shared fairly.
+	// Slowdown is how many times longer all phases of a job take than with only the ports of its hosts, if
+	// links are shared fairly; of the job with the largest. Lost flows take no time.
 	Slowdown float64
 	// Collisions are the channels with a load above 1 in the worst phase, the largest first.
 	Collisions []Collision
 }
 
-// Collision is a channel that several flows overload.
+// Collision is a channel that flows overload; one flow alone, if it is slower than their ports.
 type Collision struct {
 	Channel int32
 	Load    float64
@@ -68,7 +70,7 @@ func MeasurePhases(ctx context.Context, r *routes.Routes, list []Job, pattern st
 	for i := range list {
 		var j JobTraffic
 		x.lids = j.findHosts(ports, list[i].Hosts)
-		t.Ports += j.Ports
+		t.Ports, t.Missing = t.Ports+j.Ports, append(t.Missing, j.Missing...)
 		if all[i], err = p.phasesOf(x, maxFlows-flows); err != nil {
 			return nil, err
 		}
@@ -79,7 +81,8 @@ func MeasurePhases(ctx context.Context, r *routes.Routes, list []Job, pattern st
 		}
 		most = max(most, len(all[i]))
 	}
-	parts, time := 0.0, 0.0
+	parts := 0.0
+	time, alone := make([]float64, len(all)), make([]float64, len(all)) // by job
 	var worst []JobFlow
 	for k := range most {
 		one, list := PhaseLoad{At: -1}, []JobFlow(nil)
@@ -99,47 +102,68 @@ func MeasurePhases(ctx context.Context, r *routes.Routes, list []Job, pattern st
 			return nil, err
 		}
 		one.Load, one.At, one.Lost = m.MaxLoad, m.At, m.Lost
-		one.Hosts, one.Bandwidth = x.ends(r, flows, m.Traffic)
+		slowest, own := make([]float64, len(all)), make([]float64, len(all))
+		one.Hosts = x.shares(r, flows, m.Traffic, func(i int, least, load float64) {
+			job := list[i].Job
+			slowest[job], own[job] = max(slowest[job], load), max(own[job], least)
+			one.Bandwidth += least / load
+		})
+		one.Bandwidth /= float64(max(1, len(flows)))
+		for i, phases := range all {
+			if len(phases) > 0 {
+				part := phases[k%len(phases)].Part
+				time[i] += part * cmp.Or(slowest[i], 1)
+				alone[i] += part * cmp.Or(own[i], 1)
+			}
+		}
 		t.Phases = append(t.Phases, one)
 		parts += one.Part
-		time += one.Part * max(1, one.Load, one.Hosts)
 		if t.Worst < 0 && len(flows) > 0 || t.Worst >= 0 && one.Load > t.Phases[t.Worst].Load {
 			t.Worst, t.Flows, worst = k, flows, list
 		}
 	}
-	if parts > 0 {
-		t.Slowdown = time / parts
+	if parts > 1+tolerance {
+		for i := range t.Phases {
+			t.Phases[i].Part /= parts
+		}
+	}
+	for i := range all {
+		if alone[i] > 0 {
+			t.Slowdown = max(t.Slowdown, time[i]/alone[i])
+		}
 	}
 	t.Collisions = collisions(r, worst)
 	return t, nil
 }
 
-// ends returns the largest load of a port of a terminal in one direction, and the effective bandwidth of flows, by
-// the traffic on channels.
-func (x *placement) ends(r *routes.Routes, flows []traffic.Flow, on []float64) (most, bandwidth float64) {
+// shares calls each for each flow that arrives: least is the load of the slower of its two ports with traffic 1, and
+// load the largest on its way with these ports, by the traffic on channels. It returns the largest load of a port of
+// a host or I/O node in one direction. Ports of aggregation nodes do not count: a switch adds up what comes in.
+func (x *placement) shares(r *routes.Routes, flows []traffic.Flow, on []float64, each func(i int, least, load float64)) (most float64) {
 	capacity := x.g.Capacity()
 	loads := [2]map[mad.LID]float64{{}, {}} // out, in
 	for _, f := range flows {
-		loads[0][f.From] += f.Traffic * capacity.End(int32(x.g.TerminalByLID(f.From)))
-		loads[1][f.To] += f.Traffic * capacity.End(int32(x.g.TerminalByLID(f.To)))
-	}
-	for _, of := range loads {
-		for _, load := range of {
-			most = max(most, load)
+		for k, lid := range [2]mad.LID{f.From, f.To} {
+			if t := x.g.TerminalByLID(lid); x.g.Terminals()[t].Class&graph.ClassAN == 0 {
+				loads[k][lid] += f.Traffic * capacity.End(int32(t))
+				most = max(most, loads[k][lid])
+			}
 		}
 	}
 	var path []int32
-	for _, f := range flows {
-		worst := max(1, loads[0][f.From], loads[1][f.To])
-		path = traffic.Channels(r, f, path[:0])
+	for i, f := range flows {
+		least := max(capacity.End(int32(x.g.TerminalByLID(f.From))), capacity.End(int32(x.g.TerminalByLID(f.To))))
+		load := max(least, loads[0][f.From], loads[1][f.To])
+		var arrives bool
+		if path, arrives = traffic.Channels(r, f, path[:0]); !arrives {
+			continue
+		}
 		for _, c := range path {
-			worst = max(worst, capacity.Load(c, on[c]))
+			load = max(load, capacity.Load(c, on[c]))
 		}
-		if len(path) > 0 || x.g.Terminals()[x.g.TerminalByLID(f.From)].Switch == x.g.Terminals()[x.g.TerminalByLID(f.To)].Switch {
-			bandwidth += 1 / worst
-		}
+		each(i, least, load)
 	}
-	return most, bandwidth / float64(max(1, len(flows)))
+	return most
 }
 
 // tolerance is the error of sums of parts.
@@ -152,7 +176,7 @@ func collisions(r *routes.Routes, flows []JobFlow) (list []Collision) {
 	on := make([][]int32, len(load))
 	var path []int32
 	for i, f := range flows {
-		path = traffic.Channels(r, f.Flow, path[:0])
+		path, _ = traffic.Channels(r, f.Flow, path[:0])
 		for _, c := range path {
 			load[c] += f.Traffic
 			on[c] = append(on[c], int32(i))
@@ -160,7 +184,7 @@ func collisions(r *routes.Routes, flows []JobFlow) (list []Collision) {
 	}
 	for c, sum := range load {
 		load := g.Capacity().Load(int32(c), sum)
-		if load <= 1+tolerance || len(on[c]) < 2 {
+		if load <= 1+tolerance {
 			continue
 		}
 		x := Collision{Channel: int32(c), Load: load}

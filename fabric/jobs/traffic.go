@@ -93,9 +93,10 @@ func Measure(ctx context.Context, r *routes.Routes, list []Job, pattern string, 
 	return t, nil
 }
 
-// findHosts finds the hosts of a job; it returns the LIDs of each.
+// findHosts finds the hosts of a job; it returns the LIDs of each by rail, 0 where it has none.
 func (j *JobTraffic) findHosts(ports *hostPorts, names []string) (lids [][]mad.LID) {
 	taken := map[string]bool{}
+	var found [][]hostPort
 	for _, name := range names {
 		host := ports.find(name)
 		if host == "" || taken[host] {
@@ -106,8 +107,15 @@ func (j *JobTraffic) findHosts(ports *hostPorts, names []string) (lids [][]mad.L
 		}
 		taken[host] = true
 		j.Hosts = append(j.Hosts, host)
-		lids = append(lids, ports.lids[host])
-		j.Ports += len(ports.lids[host])
+		found = append(found, ports.of[host])
+		j.Ports += len(ports.of[host])
+	}
+	rails := railsOf(found)
+	if rails == nil {
+		rails = ports.rails
+	}
+	for _, of := range found {
+		lids = append(lids, rails.order(of))
 	}
 	return lids
 }
@@ -162,11 +170,7 @@ func (j *JobTraffic) exchange(ctx context.Context, r *routes.Routes, lids []mad.
 	slices.Sort(e.Sources)
 	lost := make([]int64, g.Workers())
 	counts, err := verify.CountRoutes(ctx, r, e, func(worker int, w *verify.Walk, lid mad.LID) {
-		for _, s := range e.Sources {
-			if w.State[s] < 0 {
-				lost[worker] += int64(e.On[s])
-			}
-		}
+		lost[worker] += e.Lost(w, lid)
 	})
 	if err != nil {
 		return err
@@ -441,7 +445,13 @@ func (j *JobTraffic) spreadExchange(ctx context.Context, r *routes.Routes, lids 
 		all.amount[i] += 1 / float64(len(lids)-1)
 		all.flows[i]++
 	}
-	return j.spread(ctx, r, lids, func(int) senders { return all })
+	return j.spread(ctx, r, lids, func(i int) senders { // not from itself
+		from := senders{all.on, slices.Clone(all.amount), slices.Clone(all.flows)}
+		own := index[int32(g.Terminals()[g.TerminalByLID(lids[i])].Switch)]
+		from.amount[own] -= 1 / float64(len(lids)-1)
+		from.flows[own]--
+		return from
+	})
 }
 
 // spreadFlows is spread of flows.

@@ -36,7 +36,7 @@ func tablesOf(t testing.TB, g *graph.Graph, name string) *routes.Routes {
 
 // hostsOf are the names of hosts in the order of the scheduler.
 func hostsOf(g *graph.Graph) (names []string) {
-	for host := range portsOf(g).lids {
+	for host := range portsOf(g).of {
 		names = append(names, host)
 	}
 	slices.Sort(names)
@@ -196,14 +196,32 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestDoublingPartners(t *testing.T) {
-	for n, want := range map[int]string{1: "[]", 2: "[1] [0]", 4: "[1 2] [0 3] [3 0] [2 1]", 6: "[1 2 4] [0 3 5] [3 0] [2 1] [0] [1]"} {
-		var got []string
-		for from := range n {
-			got = append(got, fmt.Sprint(doublingPartners(from, n)))
+// TestLost: a port does not send to itself, so its own leaf loses one flow less to it, with and without
+// choices; a flow on one leaf that is lost has no bandwidth.
+func TestLost(t *testing.T) {
+	for _, adaptiveRouting := range []bool{false, true} {
+		r, err := engines.Compute(t.Context(), routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{}), "updn", engines.Options{Adaptive: adaptiveRouting})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s := strings.Join(got, " "); s != want {
-			t.Errorf("%d hosts: %s, want %s", n, s, want)
+		g := r.Graph()
+		names := hostsOf(g)
+		lid := portsOf(g).of[names[0]][0].lid
+		leaf := g.Terminals()[g.TerminalByLID(lid)].Switch
+		r.EditRow(leaf)[lid] = mad.NoPort
+		for pattern, want := range map[string]int64{AllToAll: 7, Rails: 7, "experts-direct": 7, Ring: 1} {
+			m, err := Measure(t.Context(), r, []Job{{ID: "a", Hosts: names}}, pattern, 0)
+			if err != nil || m.Jobs[0].Lost != want {
+				t.Errorf("adaptive %v, %s: %+v, %v, want %d lost", adaptiveRouting, pattern, m, err, want)
+			}
+		}
+		p, err := MeasurePhases(t.Context(), r, []Job{{ID: "a", Hosts: names[:2]}}, Ring, 0) // both on that leaf
+		if err != nil || p.Phases[0].Lost != 1 || p.Phases[0].Bandwidth != 0.5 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		c, err := traffic.MeasureCongestion(t.Context(), r, traffic.CongestionOptions{Pattern: traffic.AllToAll})
+		if err != nil || c.Lost != 7 {
+			t.Errorf("%+v, %v", c, err)
 		}
 	}
 }
@@ -265,8 +283,8 @@ func TestSpread(t *testing.T) {
 		names := hostsOf(g)
 		for _, broken := range []bool{false, true} {
 			if broken { // packets to a host's LID may end at its neighbour
-				host := g.Terminals()[g.TerminalByLID(portsOf(g).lids[names[0]][0])]
-				other := g.Terminals()[g.TerminalByLID(portsOf(g).lids[names[len(names)-1]][0])]
+				host := g.Terminals()[g.TerminalByLID(portsOf(g).of[names[0]][0].lid)]
+				other := g.Terminals()[g.TerminalByLID(portsOf(g).of[names[len(names)-1]][0].lid)]
 				if err := r.SetChoices(other.Switch, []mad.LID{host.LID}, adaptive.PortSet(other.Out)); err != nil {
 					t.Fatal(err)
 				}
@@ -315,8 +333,8 @@ func TestSpreadLoop(t *testing.T) {
 	}
 	g := r.Graph()
 	names := hostsOf(g)
-	lid := portsOf(g).lids[names[0]][0]
-	from := g.Terminals()[g.TerminalByLID(portsOf(g).lids[names[7]][0])].Switch
+	lid := portsOf(g).of[names[0]][0].lid
+	from := g.Terminals()[g.TerminalByLID(portsOf(g).of[names[7]][0].lid)].Switch
 	c := g.Channels()[g.FirstChannel(from)]
 	for s, port := range map[int32]uint8{c.From: c.Port, c.To: c.PeerPort} {
 		if err := r.SetChoices(int(s), []mad.LID{lid}, adaptive.PortSet(port)); err != nil {
