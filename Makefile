@@ -21,7 +21,7 @@ QUICK  = $(filter-out $(addprefix fabsh/,shell shell/command builtins mad/umad m
 # $(call tests,FLAGS): runs tests, prints failures, and lists the ten slowest.
 SUM    = $(GO) tool -modfile=shell/dist/tools.mod gotestsum
 tests  = @log=$$(mktemp) && trap 'rm -f '$$log EXIT && status=0 && \
-	$(2) $(SUM) --format pkgname --hide-summary skipped --jsonfile $$log -- $(FLAGS) $(1) || status=$$?; \
+	$(SUM) --format pkgname --hide-summary skipped --jsonfile $$log -- $(FLAGS) $(1) || status=$$?; \
 	echo 'The ten slowest:' && $(SUM) tool slowest --threshold 1s --num 10 --jsonfile $$log; exit $$status
 
 # What finds faults of access in the report: its version, and the SHA-512 of its package.
@@ -70,18 +70,16 @@ check: ## what the continuous integration runs: test, then check-more
 
 check-more: ## lint, tests of packages with goroutines with the race detector, and tests on a kernel in a virtual machine
 	@$(MAKE) --jobs=2 --output-sync lint downloads
-	@$(MAKE) --jobs=2 check-race check-kernel
+	@$(MAKE) check-kernel check-race
 
 downloads:
 	@$(MAKE) peers && $(MAKE) kernel
 
-# Beside a virtual machine, which has one processor and measures time: it goes first.
 check-race:
-	$(call tests,-race -short -vet=off -timeout 50m $(RACE),nice -n 5)
+	$(call tests,-race -short -vet=off -timeout 50m $(RACE))
 
-# Its output is printed at its end.
-check-kernel:
-	@{ $(MAKE) kernel-test && $(MAKE) kernel-ib-test; } >.kernel/log 2>&1; status=$$?; cat .kernel/log; exit $$status
+# Alone: beside other tests, programs in the virtual machine have taken 17 times as long.
+check-kernel: kernel-test kernel-ib-test
 
 lint: ## formatting, vet, staticcheck, module file
 	@files=$$(gofmt -l *.go */) && test -z "$$files" || { echo "gofmt these: $$files"; exit 1; }

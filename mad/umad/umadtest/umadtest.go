@@ -60,7 +60,7 @@ func Main(m *testing.M, vm VM) {
 
 // machineTimeout is how long a machine may run: more than all tests of a package
 // take where processors are slow and busy.
-const machineTimeout = 14 * time.Minute
+const machineTimeout = 25 * time.Minute
 
 // order is what the first process of a machine is to do.
 type order struct {
