@@ -377,7 +377,7 @@ var EffectType = &lang.ResultType{
 	Doc:  "The predicted effect of links that go down. Pairs are those of a port of a CA or router and a LID of another one.",
 	Members: []lang.ResultMember{
 		{Name: "links", Type: "list of string", Doc: `the links: "leaf-2/7 - spine-1/2"`},
-		{Name: "engine", Type: "string", Doc: "the engine of OpenSM that makes the predicted tables; None: the current tables are repaired, or stay"},
+		{Name: "engine", Type: "string", Doc: "the engine of OpenSM that makes the predicted tables, of several those with the largest load; None: the current tables are repaired, or stay"},
 		{Name: "through", Doc: "pairs whose packets take the links now"},
 		{Name: "lost", Doc: "pairs that have a path and would have none"},
 		{Name: "rerouted", Doc: "pairs that would take another path"},

@@ -89,7 +89,7 @@ var congestionMethod = lang.Builtin{
 		slParam,
 	},
 	Doc: `Counts the flows on links under a pattern of traffic, or adds up the traffic of a matrix on them.
-A matrix can have any unit; order, samples and seed do not apply to it, nor to jobs. Jobs run their phases in step.
+A matrix can have any unit; order, samples and seed do not apply to it, nor to jobs. Jobs run their phases in step; one with fewer phases begins again.
 All figures are of static ports. Where switches choose among ports, as with adaptive routing, adaptive has the largest loads with the best and the worst choices beside them.`,
 	Example: `
 > g = discover().graph()
@@ -138,6 +138,9 @@ True
 				return nil, err
 			}
 			return jobCongestion(c, v, *a.Jobs, pattern, group, sl)
+		}
+		if a.Group != nil {
+			return nil, lang.ParamError("group", "requires jobs")
 		}
 		if ok && slices.Contains(jobs.Patterns(), pattern) && !slices.Contains(traffic.Patterns(), pattern) {
 			return nil, lang.ParamError("pattern", "%q is a pattern of jobs; give jobs", pattern)

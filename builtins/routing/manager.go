@@ -2,7 +2,6 @@ package routing
 
 import (
 	"context"
-	"fmt"
 
 	"go.starlark.net/starlark"
 
@@ -34,10 +33,7 @@ True
 		v := c.Recv.(*Routes)
 		m := change.ManagerRouting{LID: mad.LID(a.Manager)}
 		var err error
-		if m.Engines, err = change.ParseManagerEngine(a.Engines); err != nil || m.Engines == nil {
-			if err == nil {
-				err = fmt.Errorf("got %q, want the name of an engine", a.Engines)
-			}
+		if m.Engines, err = change.ParseEngines(a.Engines); err != nil {
 			return nil, lang.ParamError("engines", "%w", err)
 		}
 		if a.Roots != nil {

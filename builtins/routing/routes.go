@@ -554,7 +554,10 @@ type rowValue struct {
 func (r *rowValue) entries() routes.Row { return r.of.Tables.Row(r.s) }
 
 // writable returns the entries by LID from 0, for writing.
-func (r *rowValue) writable() routes.Row { return r.of.Tables.EditRow(r.s) }
+func (r *rowValue) writable() routes.Row {
+	r.of.Tables.SetEdited()
+	return r.of.Tables.EditRow(r.s)
+}
 
 // Linear returns the entries, for set_lft.
 func (r *rowValue) Linear() []uint8 { return r.entries() }

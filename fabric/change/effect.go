@@ -266,7 +266,7 @@ func (p *Predictor) Without(ctx context.Context, ports []*fabric.Port) (*Effect,
 		}
 	}
 	worst, effect := worstOf(all)
-	effect.Basis = p.basisOf(worst, all)
+	effect.Basis = p.basisOf(worst, effect, all)
 	return &effect, nil
 }
 

@@ -48,11 +48,20 @@ func ParseManagerEngine(text string) (list []string, err error) {
 	if text == "" || text == AutoEngine {
 		return nil, nil
 	}
+	return parseEngines(text, AutoEngine+", or a list of")
+}
+
+// ParseEngines is ParseManagerEngine without "auto".
+func ParseEngines(text string) (list []string, err error) {
+	return parseEngines(text, "one or a list of")
+}
+
+func parseEngines(text, wanted string) (list []string, err error) {
 	known := slices.Concat(opensm.Engines(), opensm.NotModelled())
 	for name := range strings.SplitSeq(text, ",") {
 		at := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
 		if at < 0 {
-			return nil, fmt.Errorf("unknown engine %q of OpenSM; want %s, or a list of %s; not modelled: %s", name, AutoEngine, strings.Join(opensm.Engines(), ", "), strings.Join(opensm.NotModelled(), ", "))
+			return nil, fmt.Errorf("unknown engine %q of OpenSM; want %s %s; not modelled: %s", name, wanted, strings.Join(opensm.Engines(), ", "), strings.Join(opensm.NotModelled(), ", "))
 		}
 		list = append(list, known[at])
 	}
@@ -366,7 +375,7 @@ func dataLanes(g *graph.Graph) (least int) {
 // the rest of the effect is of the model with the largest load.
 func worstOf(all []*outcome) (worst *outcome, e Effect) {
 	for _, x := range all {
-		if worst == nil || cmp.Or(cmp.Compare(x.LoadAfter, worst.LoadAfter), cmp.Compare(x.Lost, worst.Lost), cmp.Compare(x.IdleLinks, worst.IdleLinks)) > 0 {
+		if worst == nil || cmp.Or(cmp.Compare(x.LoadAfter, worst.LoadAfter), cmp.Compare(x.Lost, worst.Lost), cmp.Compare(x.IdleLinks, worst.IdleLinks), cmp.Compare(x.Rerouted, worst.Rerouted)) > 0 {
 			worst = x
 		}
 	}
@@ -383,8 +392,13 @@ func worstOf(all []*outcome) (worst *outcome, e Effect) {
 	return worst, e
 }
 
-// basisOf describes the worst of the outcomes, and the others.
-func (p *Predictor) basisOf(worst *outcome, all []*outcome) string {
+// sameNumbers reports whether all numbers of e are those of x.
+func (x *outcome) sameNumbers(e *Effect) bool {
+	return x.Lost == e.Lost && x.Rerouted == e.Rerouted && x.CreditLoop == e.CreditLoop && x.IdleLinks == e.IdleLinks
+}
+
+// basisOf describes the worst of the outcomes, and the others; e is the effect of worstOf.
+func (p *Predictor) basisOf(worst *outcome, e Effect, all []*outcome) string {
 	var names []string
 	for i := range p.models {
 		names = append(names, p.models[i].name)
@@ -396,8 +410,10 @@ func (p *Predictor) basisOf(worst *outcome, all []*outcome) string {
 		return p.basis
 	case worst.engine == "":
 		return fmt.Sprintf("by a repair; OpenSM may choose otherwise: %s could have made the tables in force after losses", enumerate(names, "or"))
-	case len(all) > 1 && len(names) > 1:
+	case len(all) > 1 && len(names) > 1 && worst.sameNumbers(&e):
 		text += ", the worst of " + enumerate(names, "and")
+	case len(all) > 1 && len(names) > 1:
+		text = "each number is the worst of " + enumerate(names, "and")
 	}
 	switch {
 	case inferred && p.unsure:

@@ -67,17 +67,17 @@ func AllPatterns() []Pattern {
 			return x.toPartners(func(from, n int) []int { return []int{(from + 1) % n, (from + n - 1) % n} }), nil
 		}},
 		{Name: Doubling, Doc: "an all-reduce in phases on each rail: all data with the hosts at distance 1, 2, 4, ..., one after the other; if the number of hosts is not a power of two, some give all to a neighbour first, and get it back at the end", Source: thakur + ", and MPICH, allreduce_intra_recursive_doubling.c", phases: func(x *placement) ([]Phase, error) {
-			return x.inSteps(recursiveDoubling), nil
+			return x.onRails(func(n int) []exchange { return inSteps(n, recursiveDoubling) }), nil
 		}},
 		{Name: "halving-doubling", Doc: "an all-reduce in phases on each rail: with the hosts at distance 1, 2, 4, ... half, a quarter, ... of the data, and back; if the number of hosts is not a power of two, some give all to a neighbour first, and get it back at the end", Source: thakur + ", and MPICH, allreduce_intra_reduce_scatter_allgather.c", phases: func(x *placement) ([]Phase, error) {
-			return x.inSteps(halvingDoubling), nil
+			return x.onRails(func(n int) []exchange { return inSteps(n, halvingDoubling) }), nil
 		}},
 		{Name: "tree", Doc: "an all-reduce on two binary trees of hosts on each rail, half of the data on each: up, and down at the same time; the busiest port sends 1", Source: nccl + "src/graph/trees.cc ncclGetDtree; Sanders, Speck, Träff, \"Two-tree algorithms for full bandwidth broadcast, reduction and scan\", 2009", phases: func(x *placement) ([]Phase, error) {
-			return x.doubleTree(), nil
+			return x.onRails(doubleTree), nil
 		}},
 		{Name: Rails, Doc: "to that of all other hosts: traffic stays on its rail", Source: nccl + "src/graph/search.cc ncclTopoGetNetDev (PXN)", sets: func(x *placement) [][]mad.LID { return rails(x.lids) }},
 		{Name: "pxn", Doc: "the same in rounds: in each, to the host at one distance, in the order of NCCL", Source: nccl + "src/init.cc ncclP2pSchedule", sets: func(x *placement) [][]mad.LID { return rails(x.lids) }, phases: func(x *placement) ([]Phase, error) {
-			return x.rounds(), nil
+			return x.onRails(rounds), nil
 		}},
 		{Name: "experts", Doc: "to that of all other hosts of its group: each group is so many hosts in order", Source: deepEP + "csrc/kernels/legacy/internode.cu", sets: func(x *placement) (sets [][]mad.LID) {
 			for group := range slices.Chunk(x.lids, x.group) {
@@ -105,8 +105,8 @@ func AllPatterns() []Pattern {
 		{Name: "sharp", Doc: "to the aggregation node at its leaf, and that to the next one up to a root, and back: a tree for each rail. The root is the nearest switch to all leaves, of equally near ones the first of those with the fewest trees: how the manager of trees chooses is not known", Source: "NVIDIA SHARP 3.11, \"Operating Mellanox SHARP with Dynamic Trees\"", phases: func(x *placement) ([]Phase, error) {
 			return x.sharp()
 		}},
-		{Name: "incast", Doc: "to the same port of the first host, each 1", Source: "Phanishayee et al., \"Measurement and analysis of TCP throughput collapse in cluster-based storage systems\", 2008", phases: func(x *placement) ([]Phase, error) {
-			return x.incast(), nil
+		{Name: "incast", Doc: "to the same port of the first host that has it, each 1", Source: "Phanishayee et al., \"Measurement and analysis of TCP throughput collapse in cluster-based storage systems\", 2008", phases: func(x *placement) ([]Phase, error) {
+			return x.onRails(incast), nil
 		}},
 		{Name: "storage", Doc: "to all ports of I/O nodes, as a checkpoint", Source: "the classes of graph()", phases: func(x *placement) ([]Phase, error) {
 			return x.storage()
@@ -184,13 +184,35 @@ func rails(lids [][]mad.LID) (sets [][]mad.LID) {
 	return sets
 }
 
-// add adds a flow on each rail that two hosts share.
-func (x *placement) add(p *Phase, from, to int, amount float64) {
-	for rail := range min(len(x.lids[from]), len(x.lids[to])) {
-		if a, b := x.lids[from][rail], x.lids[to][rail]; a != 0 && b != 0 {
-			p.Flows = append(p.Flows, traffic.Flow{From: a, To: b, Traffic: amount})
+// onRails are the phases of each rail at once: of tells those of so many hosts, with pairs of their numbers. A host
+// without a port on a rail has no part there.
+func (x *placement) onRails(of func(n int) []exchange) (list []Phase) {
+	for _, set := range rails(x.lids) {
+		for i, e := range of(len(set)) {
+			if i == len(list) {
+				list = append(list, Phase{})
+			}
+			p := &list[i]
+			p.Part = max(p.Part, e.part)
+			for _, pair := range e.pairs {
+				p.Flows = append(p.Flows, traffic.Flow{From: set[pair[0]], To: set[pair[1]], Traffic: e.amount})
+			}
 		}
 	}
+	sum := 0.0
+	for _, p := range list {
+		sum += p.Part
+	}
+	for i := range list {
+		list[i].Part /= sum
+	}
+	return list
+}
+
+// exchange is a phase of hosts: the first of a pair sends that much to the second.
+type exchange struct {
+	part, amount float64
+	pairs        [][2]int
 }
 
 // toPartners is one phase in which each port sends to ports of its rail, 1 in total.
@@ -234,10 +256,9 @@ func halvingDoubling(power int) (list []step) {
 	return list
 }
 
-// inSteps are the phases of the steps of so many hosts as the largest power of two. Hosts are numbered as
+// inSteps are the exchanges of n hosts with the steps of as many as the largest power of two. Hosts are numbered as
 // MPICH does: of the first 2*rest, the even ones give their data to the odd ones first.
-func (x *placement) inSteps(steps func(power int) []step) (list []Phase) {
-	n := len(x.lids)
+func inSteps(n int, steps func(power int) []step) (list []exchange) {
 	if n < 2 {
 		return nil
 	}
@@ -256,28 +277,21 @@ func (x *placement) inSteps(steps func(power int) []step) (list []Phase) {
 		if rest == 0 {
 			return
 		}
-		p := Phase{Part: 1}
+		e := exchange{part: 1, amount: 1}
 		for v := range rest {
-			x.add(&p, 2*v+back, 2*v+1-back, 1)
+			e.pairs = append(e.pairs, [2]int{2*v + back, 2*v + 1 - back})
 		}
-		list = append(list, p)
+		list = append(list, e)
 	}
 	fold(0)
 	for _, s := range steps(power) {
-		p := Phase{Part: s.part}
+		e := exchange{part: s.part, amount: 1}
 		for v := range power {
-			x.add(&p, host(v), host(v^s.distance), 1)
+			e.pairs = append(e.pairs, [2]int{host(v), host(v ^ s.distance)})
 		}
-		list = append(list, p)
+		list = append(list, e)
 	}
 	fold(1)
-	sum := 0.0
-	for _, p := range list {
-		sum += p.Part
-	}
-	for i := range list {
-		list[i].Part /= sum
-	}
 	return list
 }
 
@@ -307,41 +321,35 @@ func otherParent(n, r int) int {
 	return -1
 }
 
-func (x *placement) doubleTree() []Phase {
-	n := len(x.lids)
-	edges, degree := [][2]int(nil), make([]int, n)
+// doubleTree is the exchange of n hosts over both trees.
+func doubleTree(n int) []exchange {
+	e, degree := exchange{part: 1}, make([]int, n)
 	for _, parent := range []func(n, r int) int{treeParent, otherParent} {
 		for r := range n {
 			if p := parent(n, r); p >= 0 {
-				edges = append(edges, [2]int{r, p})
+				e.pairs = append(e.pairs, [2]int{r, p}, [2]int{p, r})
 				degree[r]++
 				degree[p]++
 			}
 		}
 	}
-	p := Phase{Part: 1}
-	for _, e := range edges {
-		share := 1 / float64(slices.Max(degree))
-		x.add(&p, e[0], e[1], share)
-		x.add(&p, e[1], e[0], share)
-	}
-	return []Phase{p}
+	e.amount = 1 / float64(slices.Max(append(degree, 1)))
+	return []exchange{e}
 }
 
 // rounds are all distances in the order of ncclP2pSchedule.
-func (x *placement) rounds() (list []Phase) {
-	n := len(x.lids)
+func rounds(n int) (list []exchange) {
 	power := 1
 	for power < n {
 		power *= 2
 	}
 	for q, distance := 1, 0; q <= power; q++ {
 		if distance > 0 && distance < n {
-			p := Phase{Part: 1 / float64(n-1)}
+			e := exchange{part: 1 / float64(n-1), amount: 1}
 			for from := range n {
-				x.add(&p, from, (from+distance)%n, 1)
+				e.pairs = append(e.pairs, [2]int{from, (from + distance) % n})
 			}
-			list = append(list, p)
+			list = append(list, e)
 		}
 		distance = (distance + q) & (power - 1)
 	}
@@ -370,12 +378,13 @@ func (x *placement) direct() []Phase {
 	return []Phase{p}
 }
 
-func (x *placement) incast() []Phase {
-	p := Phase{Part: 1}
-	for from := 1; from < len(x.lids); from++ {
-		x.add(&p, from, 0, 1)
+// incast is the exchange of n hosts in which the first gets the data of all others.
+func incast(n int) []exchange {
+	e := exchange{part: 1, amount: 1}
+	for from := 1; from < n; from++ {
+		e.pairs = append(e.pairs, [2]int{from, 0})
 	}
-	return []Phase{p}
+	return []exchange{e}
 }
 
 func (x *placement) storage() ([]Phase, error) {
@@ -386,7 +395,7 @@ func (x *placement) storage() ([]Phase, error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, errors.New("storage: the fabric has no I/O nodes; give graph() their class")
+		return nil, errors.New("storage: no I/O nodes are known; in a script, graph(classes=...) names them")
 	}
 	p := Phase{Part: 1}
 	for _, of := range x.lids {

@@ -194,7 +194,7 @@ func ncclVectors(t *testing.T) map[string][][]int {
 func TestHalvingDoubling(t *testing.T) {
 	for n := 2; n <= 17; n++ {
 		x := places(n, 1, 0)
-		phases := x.inSteps(halvingDoubling)
+		phases := x.onRails(func(n int) []exchange { return inSteps(n, halvingDoubling) })
 		power := 1
 		for 2*power <= n {
 			power *= 2
@@ -286,7 +286,7 @@ func TestHalvingDoubling(t *testing.T) {
 // TestRecursiveDoubling runs its phases: each host has added up the data of all.
 func TestRecursiveDoubling(t *testing.T) {
 	for n := 2; n <= 17; n++ {
-		phases := places(n, 1, 0).inSteps(recursiveDoubling)
+		phases := places(n, 1, 0).onRails(func(n int) []exchange { return inSteps(n, recursiveDoubling) })
 		sums := make([]uint32, n)
 		for h := range sums {
 			sums[h] = 1 << h
@@ -354,6 +354,58 @@ func TestRailsOf(t *testing.T) {
 	} {
 		if got := railsOf(hosts); got != nil {
 			t.Errorf("%v: %v, but places count", hosts, got)
+		}
+	}
+}
+
+// TestPortDown: a collective on a rail is that of the hosts with a port there: none gets less traffic because the
+// others of its rail are fewer.
+func TestPortDown(t *testing.T) {
+	for n := 2; n <= 9; n++ {
+		for gone := range n {
+			x := places(n, 2, 0)
+			x.lids[gone][0] = 0
+			for _, pattern := range []string{Ring, "bidirectional-ring", Doubling, "halving-doubling", "tree", "pxn", Rails, "incast"} {
+				p, err := patternNamed(pattern)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := [2][]traffic.Flow{}
+				phases, err := p.phasesOf(x, maxFlows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := 0.0
+				for _, phase := range phases {
+					sum += phase.Part
+					for _, f := range phase.Flows {
+						rail := 1 - int(f.From)%2
+						got[rail] = append(got[rail], f)
+					}
+				}
+				if math.Abs(sum-1) > tolerance {
+					t.Errorf("%s of %d hosts: parts add up to %v", pattern, n, sum)
+				}
+				for rail := range 2 {
+					y := newPlacement(nil, 0)
+					for _, lids := range x.lids {
+						if lid := lids[rail]; lid != 0 {
+							y.lids = append(y.lids, []mad.LID{lid})
+						}
+					}
+					var want []traffic.Flow
+					alone, err := p.phasesOf(y, maxFlows)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, phase := range alone {
+						want = append(want, phase.Flows...)
+					}
+					if !slices.Equal(got[rail], want) {
+						t.Errorf("%s of %d hosts, %d without the first rail: on rail %d %v, want %v", pattern, n, gone, rail, got[rail], want)
+					}
+				}
+			}
 		}
 	}
 }

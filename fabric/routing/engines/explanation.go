@@ -64,6 +64,11 @@ func Explain(ctx context.Context, r *routes.Routes, src, dst mad.LID) (*Explanat
 		}
 		reason.Rule, reason.Next = x.explain(i)
 		reason.Unknown = x.b == nil && h.Switch != x.term.Switch
+		if next := x.loopsTo(i); next != "" {
+			reason.Rule += "; packets loop: " + next + " is on the path already"
+			e.Hops = append(e.Hops, reason)
+			break
+		}
 		e.Hops = append(e.Hops, reason)
 	}
 	return e, nil
@@ -163,6 +168,15 @@ func (x *explainer) explain(i int) (rule string, next []uint8) {
 	return x.known(i, next) + x.siblings(h), next
 }
 
+// loopsTo is the next switch behind hop i, if it is among those up to there; "": it is not.
+func (x *explainer) loopsTo(i int) string {
+	hops := x.p.Hops
+	if i+1 == len(hops) || !slices.ContainsFunc(hops[:i+1], func(h routes.Hop) bool { return h.Switch == hops[i+1].Switch }) {
+		return ""
+	}
+	return x.g.Switches()[hops[i+1].Switch].Label()
+}
+
 // unknown is what is known of hop i where the rule is not.
 func (x *explainer) unknown(i int, next []uint8) string {
 	why := "the rule is unknown, for the origin of the tables is not known"
@@ -174,6 +188,9 @@ func (x *explainer) unknown(i int, next []uint8) string {
 		why = "the rule is unknown: the tables were read from the switches"
 	default:
 		why = "the rule is unknown: tables of " + x.r.Engine + " that were changed later"
+	}
+	if from := x.r.Engine; x.r.IsEdited() && (from == routes.FromFile || from == routes.FromSwitches) {
+		why += ", and changed later"
 	}
 	switch h := &x.p.Hops[i]; {
 	case !slices.Contains(next, h.Out):

@@ -258,3 +258,20 @@ func TestExplainLMC(t *testing.T) {
 		t.Errorf("%d hops are disjoint, and %d were moved", apart, moved)
 	}
 }
+
+// TestExplainLoop: each switch of a loop is there once, and the last one states the loop.
+func TestExplainLoop(t *testing.T) {
+	g := routingtest.Graph(t, "fattree:k=4,levels=2", graph.BuildOptions{})
+	r := compute(t, g, "ftree", Options{}).Clone()
+	src, dst := routingtest.LID(t, g, "node-0001 HCA-1"), routingtest.LID(t, g, "node-0003 HCA-1")
+	hops := explained(t, r, src, dst).Hops
+	back := g.Channels()[g.Channels()[g.Target(int32(hops[0].Switch), hops[0].Out).Channel()].Reverse].Port
+	r.EditRow(hops[1].Switch)[dst] = back
+	x, err := Explain(t.Context(), r, src, dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := x.Hops; len(got) != 2 || got[1].Switch != hops[1].Switch || got[1].Left != -1 || !strings.HasSuffix(got[1].Rule, "packets loop: "+g.Switches()[hops[0].Switch].Label()+" is on the path already") || strings.Contains(got[0].Rule, "loop") {
+		t.Errorf("%+v", got)
+	}
+}

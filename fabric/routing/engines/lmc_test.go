@@ -212,7 +212,7 @@ func TestEvenOut(t *testing.T) {
 				var x *separation
 				if turns {
 					order := graph.DenseOrder(g, 0, make([]int, len(g.Switches())))
-					r, err := nueUpDown(t.Context(), g, ranksOf(order), h)
+					r, err := nueUpDown(t.Context(), g, newOrderSearch(g).ranksOf(order), h)
 					if err != nil {
 						t.Fatal(err)
 					} else if r == nil {

@@ -252,10 +252,10 @@ func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.
 }
 
 // evenTables are tables on one lane whose loads are even: of paths that go through one dimension after the other, if
-// the network has dimensions; else, and if ports have several LIDs, of paths up and down under orders of the switches
-// that are looked for.
+// the network has dimensions; else, and if ports have several LIDs or dimensions are irregular, of paths up and down
+// under orders of the switches that are looked for.
 func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*routes.Routes, error) {
-	list, err := byDimensions(ctx, g, connected)
+	list, regular, err := byDimensions(ctx, g, connected)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*
 		if list[0], err = mostEven(ctx, list, graph.MaxDistance); err != nil {
 			return nil, err
 		}
-		if list = list[:1]; !hasLMC(g) {
+		if list = list[:1]; regular && !hasLMC(g) {
 			return list, finishTree(ctx, list[0])
 		}
 	}
@@ -296,16 +296,23 @@ func finishTree(ctx context.Context, r *routes.Routes) error {
 
 // byDimensions are tables whose paths go through one dimension of the network after the other, in each up and
 // then down, as in dimension-order routing (Dally, Seitz, "Deadlock-free message routing in multiprocessor
-// interconnection networks", 1987). None: the network has no dimensions.
-func byDimensions(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*routes.Routes, error) {
+// interconnection networks", 1987). None: the network has no dimensions. regular: for none of them an order was
+// looked for.
+func byDimensions(ctx context.Context, g *graph.Graph, connected *graph.Hops) (list []*routes.Routes, regular bool, err error) {
 	factors, err := graph.FindFactors(ctx, g, connected)
 	if factors == nil || err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	regular = true
 	position, next := make([]int32, len(g.Channels())), int32(0)
 	for _, f := range factors {
+		ranks, searched, err := findOrderWithin(ctx, g, f)
+		if err != nil {
+			return nil, false, err
+		}
+		regular = regular && !searched
 		at := make([]int32, len(position))
-		for c, i := range verify.UpDownOrder(g, f.Ranks) {
+		for c, i := range verify.UpDownOrder(g, ranks) {
 			at[i] = int32(c)
 		}
 		for _, c := range at {
@@ -315,7 +322,8 @@ func byDimensions(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([
 			}
 		}
 	}
-	return search.InOrder(ctx, g, position, connected)
+	list, err = search.InOrder(ctx, g, position, connected)
+	return list, regular, err
 }
 
 // longestAndLoad is how many links the longest path has, between switches with CAs, and the routes of

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/fabric/routing/graph"
 )
 
@@ -18,6 +20,7 @@ import (
 // the sum of the 8th powers of loads, if the routes of each pair are divided over all paths.
 type orderSearch struct {
 	g         *graph.Graph
+	of        []int // the switches of an order: all, or those of a component
 	endpoints []int64
 	reached   []int64 // by switch: endpoints in its component
 
@@ -35,23 +38,87 @@ const (
 //
 // Time: O(S*(S + C)) for each move.
 func findOrders(ctx context.Context, g *graph.Graph) ([]*graph.Ranks, error) {
-	n := len(g.Switches())
-	tries := min(orderStarts+orderMoves, orderWork/orders/max(1, n*(n+len(g.Channels()))))
-	if tries < 1 || g.Weighted() || n < 3 {
+	if g.Weighted() || len(g.Switches()) < 3 {
 		return nil, nil
 	}
-	found, failed := make([]*graph.Ranks, orders), make([]error, orders)
-	err := graph.Each(ctx, g.Workers(), orders, func(_, i int) {
-		found[i], failed[i] = newOrderSearch(g).run(ctx, tries, rand.New(rand.NewPCG(uint64(i), uint64(n))))
-	})
-	return slices.DeleteFunc(found, func(r *graph.Ranks) bool { return r == nil }), cmp.Or(err, errors.Join(failed...))
+	found, _, err := newOrderSearch(g).runAll(ctx)
+	return slices.DeleteFunc(found, func(r *graph.Ranks) bool { return r == nil }), err
+}
+
+// findOrderWithin is ranks by which paths within a dimension, up and then down, are short and even: those of a fat
+// tree, as each plane of a network with several may be; else of an order of one row of switches, each with the
+// endpoints of all that are at its place. It is f.Ranks if all switches of a row are linked, or in a line or a ring,
+// or if the network is too large.
+func findOrderWithin(ctx context.Context, g *graph.Graph, f graph.Factor) (ranks *graph.Ranks, searched bool, err error) {
+	if isSimple(g, f) {
+		return f.Ranks, false, nil
+	}
+	part, err := g.Part(func(p *fabric.Port) bool { c := g.ChannelOf(p); return c < 0 || f.Has[c] })
+	if err != nil {
+		return nil, false, err
+	}
+	if part, err = graph.Canonical(ctx, part); err != nil {
+		return nil, false, err
+	}
+	number := make([]int, len(g.Switches())) // in part
+	for s, n := range g.Switches() {
+		number[s] = part.SwitchOf(n)
+	}
+	ranks = &graph.Ranks{Rank: make([]int, len(number))}
+	if levels := graph.FindLevels(part); levels.Check() == nil {
+		for s, i := range number {
+			ranks.Rank[s] = levels.Ranks().Rank[i]
+		}
+		return ranks, false, nil
+	}
+	places := f.Ranks.Rank
+	x := newOrderSearch(part)
+	x.of = make([]int, slices.Max(places)+1)
+	sum, component := make([]int64, len(x.of)), graph.Components(part)
+	for s, i := range number {
+		if sum[places[s]] += x.endpoints[i]; component[i] == 0 {
+			x.of[places[s]] = i
+		}
+	}
+	clear(x.endpoints)
+	clear(x.reached)
+	for place, i := range x.of {
+		x.endpoints[i] = sum[place]
+		for _, n := range sum {
+			x.reached[i] += n
+		}
+	}
+	found, cost, err := x.runAll(ctx)
+	best := slices.Index(cost, slices.Min(cost))
+	if err != nil || found[best] == nil {
+		return f.Ranks, true, err
+	}
+	for s, place := range places {
+		ranks.Rank[s] = found[best].Rank[x.of[place]]
+	}
+	return ranks, true, nil
+}
+
+// isSimple reports whether the switches of a dimension are all linked, or in a line or a ring.
+func isSimple(g *graph.Graph, f graph.Factor) bool {
+	most, least, others := 0, math.MaxInt, slices.Max(f.Ranks.Rank)
+	for s := range g.Switches() {
+		n := 0
+		for _, to := range g.Neighbours(s) {
+			if f.Has[g.Target(int32(s), to.Ports[0]).Channel()] {
+				n++
+			}
+		}
+		most, least = max(most, n), min(least, n)
+	}
+	return most <= 2 || least == others
 }
 
 // firstOrder is an order of a search without moves, or ranks, if under that not all pairs have a path.
 //
 // Time: O(S*(S + C)).
 func firstOrder(ctx context.Context, g *graph.Graph, ranks *graph.Ranks) (*graph.Ranks, error) {
-	found, err := newOrderSearch(g).run(ctx, 1, rand.New(rand.NewPCG(0, 0)))
+	found, _, err := newOrderSearch(g).run(ctx, 1, rand.New(rand.NewPCG(0, 0)))
 	if found == nil {
 		return ranks, err
 	}
@@ -67,27 +134,42 @@ func newOrderSearch(g *graph.Graph) *orderSearch {
 	}
 	for s, c := range component {
 		x.reached[s] = x.reached[c]
+		x.of = append(x.of, s)
 	}
 	return x
+}
+
+// runAll makes searches, and returns the order of each, nil for none, and its cost.
+func (x *orderSearch) runAll(ctx context.Context) (found []*graph.Ranks, cost []float64, err error) {
+	n := len(x.g.Switches())
+	tries := min(orderStarts+orderMoves, orderWork/orders/max(1, n*(n+len(x.g.Channels()))))
+	found, cost = make([]*graph.Ranks, orders), slices.Repeat([]float64{math.Inf(1)}, orders)
+	failed := make([]error, orders)
+	err = graph.Each(ctx, x.g.Workers(), orders, func(_, i int) {
+		own := *x
+		own.load, own.flow, own.toward = make([]float64, len(x.load)), make([]float64, n), graph.Toward{}
+		found[i], cost[i], failed[i] = own.run(ctx, tries, rand.New(rand.NewPCG(uint64(i), uint64(n))))
+	})
+	return found, cost, cmp.Or(err, errors.Join(failed...))
 }
 
 // orderStarts is how many orders a search begins with, of which it takes the best.
 const orderStarts = 8
 
-// run searches with so many orders and moves.
-func (x *orderSearch) run(ctx context.Context, tries int, random *rand.Rand) (*graph.Ranks, error) {
-	n := len(x.g.Switches())
+// run searches with so many orders and moves. nil: no order has paths for all pairs.
+func (x *orderSearch) run(ctx context.Context, tries int, random *rand.Rand) (*graph.Ranks, float64, error) {
+	n := len(x.of)
 	var best []int
-	var least float64
+	least := math.Inf(1)
 	for i := range min(orderStarts, tries) {
-		tie := make([]int, n) // by number, or at random
+		tie := make([]int, len(x.g.Switches())) // by number, or at random
 		if i%2 == 1 {
-			tie = random.Perm(n)
+			tie = random.Perm(len(tie))
 		}
-		order := graph.DenseOrder(x.g, random.IntN(n), tie)
+		order := graph.DenseOrder(x.g, x.of[random.IntN(n)], tie)[:n]
 		cost, ok, err := x.cost(ctx, order)
 		if err != nil {
-			return nil, err
+			return nil, least, err
 		}
 		if ok && (best == nil || cost < least) {
 			best, least = order, cost
@@ -106,21 +188,21 @@ func (x *orderSearch) run(ctx context.Context, tries int, random *rand.Rand) (*g
 		order = slices.Insert(slices.Delete(order, i, i+1), j, s)
 		cost, ok, err := x.cost(ctx, order)
 		if err != nil {
-			return nil, err
+			return nil, least, err
 		}
 		if ok && cost <= least {
 			best, least = order, cost
 		}
 	}
 	if best == nil {
-		return nil, nil
+		return nil, least, nil
 	}
-	return ranksOf(best), nil
+	return x.ranksOf(best), least, nil
 }
 
 // ranksOf are the places of switches in an order.
-func ranksOf(order []int) *graph.Ranks {
-	r := &graph.Ranks{Rank: make([]int, len(order))}
+func (x *orderSearch) ranksOf(order []int) *graph.Ranks {
+	r := &graph.Ranks{Rank: make([]int, len(x.g.Switches()))}
 	for i, s := range order {
 		r.Rank[s] = i
 	}
@@ -129,7 +211,7 @@ func ranksOf(order []int) *graph.Ranks {
 
 // cost is the sum of the 8th powers of loads under an order. Not ok: some pair has no path.
 func (x *orderSearch) cost(ctx context.Context, order []int) (sum float64, ok bool, err error) {
-	h, err := graph.UpDown(ctx, x.g, ranksOf(order))
+	h, err := graph.UpDown(ctx, x.g, x.ranksOf(order))
 	if ctx.Err() != nil {
 		return 0, false, context.Cause(ctx)
 	}

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"fmt"
 	"testing"
 
 	"fabsh/fabric/routing/graph"
@@ -44,7 +45,39 @@ func TestOrders(t *testing.T) {
 			}
 		}
 	}
-	if found, err := findOrders(t.Context(), routingtest.Graph(t, "hyperx:dims=32/32,hosts=1", graph.BuildOptions{})); err != nil || found != nil {
+	if found, err := findOrders(t.Context(), routingtest.Graph(t, "hyperx:dims=32/32,hosts=1", graph.BuildOptions{})); err != nil || len(found) > 0 {
 		t.Errorf("of a network that is too large: %d, %v", len(found), err)
+	}
+}
+
+// TestPlanes: nue has hardly more load than engines that may close loops, where the planes of a network are linked at
+// each switch: the planes are a dimension, and what each plane is decides about the order in the other one.
+func TestPlanes(t *testing.T) {
+	for spec, most := range map[string]float64{
+		"fattree:k=8,planes=4":                      1,
+		"fattree:k=8,planes=2,rails=2":              1.5,
+		"fattree:k=4,levels=3,planes=4":             1,
+		"dragonfly+:p=1,planes=4,leaves=2,spines=2": 1,
+		"dragonfly:a=4,p=2,h=2,planes=2":            1.5,
+		"random:n=10,degree=3,hosts=2,planes=2":     1.5,
+	} {
+		for seed := range 2 {
+			spec := spec
+			if seed > 0 {
+				spec += fmt.Sprintf(",numbering=random,seed=%d", seed)
+			}
+			f := routingtest.Topology(t, spec)
+			g, err := graph.New(f, graph.BuildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			shortest, err := largestLoad(t.Context(), compute(t, g, sssp.Name, Options{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if load := nueLoad(t, f); float64(load) > most*float64(shortest) {
+				t.Errorf("%s: %d routes on a channel, sssp: %d", spec, load, shortest)
+			}
+		}
 	}
 }

@@ -53,6 +53,7 @@ type Routes struct {
 	rows     [][]uint8 // by switch: the entries
 	shared   *sharedRows
 	origin   Origin // nil: unknown
+	edited   bool   // by a script
 	adaptive *adaptiveRows
 }
 
@@ -82,6 +83,12 @@ func (r *Routes) SetOrigin(o Origin) { r.origin = o }
 
 // ForgetOrigin notes that entries were changed by hand: a repair then keeps what works.
 func (r *Routes) ForgetOrigin() { r.origin = nil }
+
+// SetEdited notes that a script changed entries.
+func (r *Routes) SetEdited() { r.edited = true }
+
+// IsEdited reports whether a script changed entries since the tables were made or read.
+func (r *Routes) IsEdited() bool { return r.edited }
 
 // Graph is the graph of r.
 func (r *Routes) Graph() *graph.Graph { return r.graph }
