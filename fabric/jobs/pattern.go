@@ -184,7 +184,7 @@ func rails(lids [][]mad.LID) (sets [][]mad.LID) {
 	return sets
 }
 
-// onRails are the phases of each rail at once: of tells those of so many hosts, with pairs of their numbers. A host
+// onRails are the phases of all rails at once; of has those of so many hosts, with pairs of their numbers. A host
 // without a port on a rail has no part there.
 func (x *placement) onRails(of func(n int) []exchange) (list []Phase) {
 	for _, set := range rails(x.lids) {
