@@ -261,7 +261,7 @@ func (v *Value) displayReport(b *strings.Builder) {
 	if len(r.Rounds) > 0 {
 		fmt.Fprintf(b, "%spairs: %d rerouted, %d lost, %d gained\n", prefix, r.Pairs, r.Lost, r.Gained)
 		if r.Pairs > 0 && r.LoadAfter > 0 {
-			fmt.Fprintf(b, "%smost pairs on a link: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
+			fmt.Fprintf(b, "%slargest load: %d before, %d after\n", prefix, r.LoadBefore, r.LoadAfter)
 		}
 	}
 	if r.OldLoop != "" {

@@ -45,7 +45,7 @@ var JobImpactType = &lang.ResultType{
 		{Name: "name", Type: "string", Doc: "its name; None if unknown"},
 		{Name: "hosts_lost", Type: "list of string", Doc: "its hosts that lose their last link"},
 		{Name: "hosts_degraded", Type: "list of string", Doc: "its hosts that lose a link and keep another one"},
-		{Name: "traffic", Type: "float", Doc: "its most traffic on a link between switches that goes down, if all its hosts send to each other; 1 is the bandwidth of a port of a host"},
+		{Name: "traffic", Type: "float", Doc: "its most traffic on a link between switches that goes down, if all its hosts send to each other; 1 is the bandwidth of a port of a host, and per capacity where rates differ, as of job_traffic()"},
 	},
 }
 
@@ -253,7 +253,7 @@ func (v *Impact) Jobs() []JobImpact { return v.concerned }
 type JobImpact struct {
 	jobs.Job
 	HostsLost, HostsDegraded []string // of its hosts
-	Traffic                  float64  // its most on a link between switches that goes down; 1: the bandwidth of a port of a host
+	Traffic                  float64  // its most on a link between switches that goes down; 1: the bandwidth of a port of a host, per capacity
 }
 
 // Display returns the impact for people: figures, then the effect in words.
@@ -362,7 +362,7 @@ func (im *impact) jobs(g *graph.Graph, list []jobs.Job, t *jobs.Traffic, lost, d
 		x := JobImpact{Job: list[i], HostsLost: common(j.Hosts, isLost), HostsDegraded: common(j.Hosts, isDegraded)}
 		for _, l := range j.Loads {
 			if im.down[g.ChannelPort(int(l.Channel))] {
-				x.Traffic = max(x.Traffic, l.Traffic)
+				x.Traffic = max(x.Traffic, g.Capacity().Load(l.Channel, l.Traffic))
 			}
 		}
 		if x.Traffic > 0 || len(x.HostsLost)+len(x.HostsDegraded) > 0 {

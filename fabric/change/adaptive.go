@@ -128,7 +128,7 @@ func (t *Tables) adaptiveNotes(in *order.Input) (notes []string) {
 	if len(in.Disable) > 0 {
 		notes = append(notes,
 			disableNote,
-			"most pairs on a link before the change: counted by the forwarding tables, which packets do not follow")
+			"largest load before the change: counted by the forwarding tables, which packets do not follow")
 	}
 	return notes
 }

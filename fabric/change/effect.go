@@ -87,7 +87,11 @@ func PredictEffect(ctx context.Context, live *routes.Routes, down []*fabric.Port
 	if err != nil {
 		return nil, err
 	}
-	return p.Without(ctx, down)
+	e, err := p.Without(ctx, down)
+	if err == nil && e.Managed && len(e.Links) > 1 {
+		e.Notes = append(e.Notes, "for one sweep of the subnet manager; a change takes down one link after the other, and loads may then be higher")
+	}
+	return e, err
 }
 
 // Refusal returns the reason why the links must not be taken down where that can be

@@ -30,7 +30,7 @@ type Report struct {
 	Pairs  int64 `json:"pairs"`
 	Lost   int64 `json:"lost"`
 	Gained int64 `json:"gained"`
-	// LoadBefore and LoadAfter are the highest numbers of pairs on a link; 0 if Pairs is 0.
+	// LoadBefore and LoadAfter are the largest loads of links, in pairs, per capacity where rates differ; 0 if Pairs is 0.
 	LoadBefore int64 `json:"load_before"`
 	LoadAfter  int64 `json:"load_after"`
 	// CreditLoop describes the credit loop that may arise during the change, and was

@@ -110,7 +110,7 @@ func (p *TargetPolicy) Choose(ctx context.Context) (*TargetResult, error) {
 // Choice is which of the tables that a policy allows a plan leads to.
 type Choice struct {
 	Kind ChoiceKind
-	// Load is the largest number of pairs on a link, and OwnLoad this number with the policy's
+	// Load is the largest load of a link, and OwnLoad that with the policy's
 	// own tables.
 	Load, OwnLoad int64
 	// Unproven reports that no proven order was found for any of the tables: these are the
@@ -122,7 +122,7 @@ func (c *Choice) String() string {
 	if c.Kind == Own {
 		return "target: " + c.Kind.String()
 	}
-	return fmt.Sprintf("target: %v (most pairs on a link: %d, with the policy's own tables %d)", c.Kind, c.Load, c.OwnLoad)
+	return fmt.Sprintf("target: %v (largest load: %d, with the policy's own tables %d)", c.Kind, c.Load, c.OwnLoad)
 }
 
 // ChoiceKind is how tables came about.

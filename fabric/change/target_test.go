@@ -10,9 +10,9 @@ import (
 func TestChoice(t *testing.T) {
 	for kind, want := range map[ChoiceKind]string{
 		Own:        "target: the policy's own tables",
-		Kept:       "target: the policy's tables with entries in force kept (most pairs on a link: 3, with the policy's own tables 2)",
-		Repaired:   "target: the tables in force, repaired (most pairs on a link: 3, with the policy's own tables 2)",
-		Compatible: "target: the policy's paths where they are compatible with those in force (most pairs on a link: 3, with the policy's own tables 2)",
+		Kept:       "target: the policy's tables with entries in force kept (largest load: 3, with the policy's own tables 2)",
+		Repaired:   "target: the tables in force, repaired (largest load: 3, with the policy's own tables 2)",
+		Compatible: "target: the policy's paths where they are compatible with those in force (largest load: 3, with the policy's own tables 2)",
 	} {
 		p := &Plan{From: "--routes nue", Choice: &Choice{Kind: kind, Load: 3, OwnLoad: 2}}
 		var b bytes.Buffer

@@ -85,7 +85,7 @@ func (d *jobsView) add(j *jobs.Job, x jobRow) {
 }
 
 // trafficNote is what figures of traffic mean.
-const trafficNote = "Traffic: on a link between switches, if all hosts of the job send to each other at once; 1 is the bandwidth of a port of a host."
+const trafficNote = "Traffic: on a link between switches, if all hosts of the job send to each other at once; 1 is the bandwidth of a port of a host; on a link of another rate, its own."
 
 // jobsHere returns the jobs with traffic over the link of a port, or of the host at an end of it, or of the
 // host of a node if p is nil; nil: there is no host and no link between switches, or jobs are not known.
@@ -147,7 +147,7 @@ func (s *Site) jobsHere(v *view, t *Tables, n *fabric.Node, p *fabric.Port) *job
 		most := 0.0
 		for _, c := range channels {
 			if k, ok := slices.BinarySearchFunc(x.Loads, c, func(l jobs.Load, c int32) int { return cmp.Compare(l.Channel, c) }); ok {
-				most = max(most, x.Loads[k].Traffic)
+				most = max(most, t.Routes.Graph().Capacity().Load(c, x.Loads[k].Traffic))
 			}
 		}
 		if most > 0 {

@@ -112,7 +112,7 @@ func (s *Site) routesOver(v *view, u *useView, t *Tables, p *fabric.Port) {
 		case errors.Is(err, errPending):
 			count = "being counted; reload this page in a few seconds"
 		case err == nil:
-			count = plural.Count(int(loads[g.ChannelOf(out)]), "route of a pair of hosts", "routes of pairs of hosts")
+			count = plural.Count(int(loads[g.ChannelOf(out)]), "route from a host to a LID of another", "routes from a host to a LID of another")
 		}
 		u.Routes = append(u.Routes, item{Key: "Out of " + nodeName(e.Node()), Text: count})
 		u.Pairs = append(u.Pairs, v.pairsOver(t, out, maxPairs-len(u.Pairs)/2)...)
@@ -150,7 +150,11 @@ func (v *view) pairsOver(t *Tables, out *fabric.Port, most int) (list []choice) 
 			}
 			if crosses {
 				a, b := x.Port, terminals[to].Port
-				list = append(list, choice{Text: nodeName(a.Node()) + " → " + nodeName(b.Node()), URL: v.address("paths", "from", portKey(a), "to", portKey(b))})
+				text := nodeName(a.Node()) + " → " + nodeName(b.Node())
+				if terminals[to].Count > 1 {
+					text += fmt.Sprintf(" (LID %d)", lid)
+				}
+				list = append(list, choice{Text: text, URL: v.address("paths", "from", portKey(a), "to", portKey(b))})
 				break
 			}
 		}

@@ -271,7 +271,7 @@ func TestUse(t *testing.T) {
 	}
 	w := ask(t, s, "GET", "/link/"+portKey(up), "")
 	page := w.Body.String()
-	if got := text(page); !strings.Contains(got, "routes of pairs of hosts") || !strings.Contains(page, `href="/paths?from=`) || !strings.Contains(page, `href="/paths?without=leaf-1%2F`) || !strings.Contains(got, "report impact") {
+	if got := text(page); !strings.Contains(got, "routes from a host to a LID of another") || !strings.Contains(page, `href="/paths?from=`) || !strings.Contains(page, `href="/paths?without=leaf-1%2F`) || !strings.Contains(got, "report impact") {
 		t.Errorf("%s", got)
 	}
 	pairs := regexp.MustCompile(`href="(/paths\?from=[^"]*)"`).FindAllStringSubmatch(page, -1)

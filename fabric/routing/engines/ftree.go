@@ -75,7 +75,7 @@ func treeRoutes(ctx context.Context, g *graph.Graph, l *graph.Levels, o *Options
 	byTops := func() (*routes.Routes, error) { return upDownRoutes(ctx, g, l, h, o) }
 	byLeaf := func() (*routes.Routes, error) {
 		leaves := leavesOf(l)
-		leaf, err := rootLeaf(ctx, g, leaves, connected, o.Keep)
+		leaf, err := rootLeaf(ctx, g, leaves, connected, o.Keep, rootSlack)
 		if err != nil || leaf < 0 {
 			return nil, err
 		}
@@ -154,9 +154,9 @@ func oneInEach(leaf int, leaves []int, connected *graph.Hops) []int {
 }
 
 // rootLeaf is a leaf with which as the only root, in its part of the network, the load is low at
-// first sight: the root of the tables to keep, if they have one. -1: there is no leaf with which all
-// pairs have a path.
-func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *graph.Hops, keep *routes.Routes) (int, error) {
+// first sight: at most slack times the least of those tried; the root of the tables to keep, if they have one. -1:
+// there is no leaf with which all pairs have a path.
+func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *graph.Hops, keep *routes.Routes, slack float64) (int, error) {
 	list := make([]int, min(leavesTried, len(leaves)))
 	for i := range list {
 		list[i] = leaves[i*len(leaves)/len(list)]
@@ -186,7 +186,7 @@ func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *grap
 		tried, loads = append(tried, s), append(loads, slices.Max(append(b.load, 0)))
 	}
 	for i, s := range tried {
-		if float64(loads[i]) <= rootSlack*float64(slices.Min(loads)) {
+		if float64(loads[i]) <= slack*float64(slices.Min(loads)) {
 			return s, nil
 		}
 	}

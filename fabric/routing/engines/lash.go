@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"fabsh/fabric/routing/graph"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/fabric/routing/routes"
 	"fabsh/fabric/routing/search"
+	"fabsh/mad"
 )
 
 // lash is layered shortest-path routing (Skeie, Lysne, Theiss, "Layered shortest path
@@ -36,62 +38,133 @@ var lash = Engine{
 
 	layering: lashLayering,
 	compute: func(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
-		h, err := graph.AllHops(ctx, g)
-		if err != nil {
-			return nil, &Precondition{Reason: err}
-		}
-		lowest := routes.New(g, 0)
-		if err := Assign(ctx, lowest, h, AssignOptions{Policy: First}); err != nil {
-			return nil, err
-		}
-		_, first := withLanes(ctx, lowest, lashLayering(g), o)
-		if first != nil {
-			if !errors.As(first, new(*Precondition)) {
-				return nil, first
-			}
-			if t := byDatelines(ctx, g, o.MaxVLs); t != nil {
-				return t, nil
-			}
-		}
-		if search.IsLarge(g) || g.Weighted() {
-			return lowest, first
-		}
-		even, err := evenLash(ctx, g, h)
+		r, err := computeLash(ctx, g, o)
 		if err != nil {
 			return nil, err
 		}
-		var best laneTables
-		with := *o
-		if first == nil {
-			best.r, with.MaxVLs = lowest, lowest.Lanes()
-			if best.load, err = largestLoad(ctx, lowest); err != nil {
-				return nil, err
-			}
-			even = slices.DeleteFunc(even, func(t laneTables) bool { return t.load >= best.load })
-		}
-		for _, t := range even {
-			switch _, err := withLanes(ctx, t.r, lashLayering(g), &with); {
-			case err == nil && (best.r == nil || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
-				best, with.MaxVLs = t, t.r.Lanes()
-			case err != nil && !errors.As(err, new(*Precondition)):
-				return nil, err
-			}
-		}
-		if best.r == nil {
+		return r, spreadParallel(ctx, r)
+	},
+}
+
+// computeLash are the tables of lash; of parallel links, any.
+func computeLash(ctx context.Context, g *graph.Graph, o *Options) (*routes.Routes, error) {
+	h, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	lowest := routes.New(g, 0)
+	if err := Assign(ctx, lowest, h, AssignOptions{Policy: First}); err != nil {
+		return nil, err
+	}
+	_, first := withLanes(ctx, lowest, lashLayering(g), o)
+	if first != nil {
+		if !errors.As(first, new(*Precondition)) {
 			return nil, first
 		}
-		spread, err := spreadLash(ctx, best.r, h)
-		if err != nil || spread == nil {
-			return best.r, err
+		if t := byDatelines(ctx, g, o.MaxVLs); t != nil {
+			return t, nil
 		}
-		switch _, err := withLanes(ctx, spread, lashLayering(g), &with); {
-		case err == nil:
-			return spread, nil
-		case !errors.As(err, new(*Precondition)):
+	}
+	if search.IsLarge(g) || g.Weighted() {
+		return lowest, first
+	}
+	even, err := evenLash(ctx, g, h)
+	if err != nil {
+		return nil, err
+	}
+	var best laneTables
+	with := *o
+	if first == nil {
+		best.r, with.MaxVLs = lowest, lowest.Lanes()
+		if best.load, err = largestLoad(ctx, lowest); err != nil {
 			return nil, err
 		}
-		return best.r, nil
-	},
+		even = slices.DeleteFunc(even, func(t laneTables) bool { return t.load >= best.load })
+	}
+	for _, t := range even {
+		switch _, err := withLanes(ctx, t.r, lashLayering(g), &with); {
+		case err == nil && (best.r == nil || t.r.Lanes() < best.r.Lanes() || t.load < best.load):
+			best, with.MaxVLs = t, t.r.Lanes()
+		case err != nil && !errors.As(err, new(*Precondition)):
+			return nil, err
+		}
+	}
+	if best.r == nil {
+		return nil, first
+	}
+	spread, err := spreadLash(ctx, best.r, h)
+	if err != nil || spread == nil {
+		return best.r, err
+	}
+	switch _, err := withLanes(ctx, spread, lashLayering(g), &with); {
+	case err == nil:
+		return spread, nil
+	case !errors.As(err, new(*Precondition)):
+		return nil, err
+	}
+	return best.r, nil
+}
+
+// spreadParallel divides the destinations over parallel links of different rates by load; the levels of paths do not
+// depend on which of them they take. Where rates are equal, nothing changes.
+//
+// Time: O(P) for each LID and switch, P links a path.
+func spreadParallel(ctx context.Context, r *routes.Routes) error {
+	g := r.Graph()
+	cost := g.Capacity().Costs()
+	if cost == nil {
+		return nil
+	}
+	ends := g.Endpoints()
+	through := make([][]int64, len(ends)) // by switch, LID: routes
+	for s := range through {
+		through[s] = make([]int64, int(r.Top())+1)
+	}
+	err := graph.Each(ctx, g.Workers(), len(g.Dests()), func(_, i int) {
+		lid := g.Dests()[i].LID
+		if g.Dests()[i].Out == 0 { // of a switch
+			return
+		}
+		home := g.Terminals()[g.Dests()[i].Terminal].Switch
+		for s, n := range ends {
+			for at, left := s, len(ends); n > 0 && at != home && left > 0; left-- {
+				through[at][lid] += n
+				t := g.Target(int32(at), r.Row(at).Port(lid))
+				if !t.IsChannel() {
+					break
+				}
+				at = int(g.ChannelTo(t.Channel()))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for s := range g.Switches() {
+		for _, n := range g.Neighbours(s) {
+			if len(n.Ports) < 2 {
+				continue
+			}
+			var lids []mad.LID
+			for _, d := range g.Dests() {
+				if slices.Contains(n.Ports, r.Row(s).Port(d.LID)) {
+					lids = append(lids, d.LID)
+				}
+			}
+			slices.SortStableFunc(lids, func(a, b mad.LID) int { return cmp.Compare(through[s][b], through[s][a]) })
+			load, row := make([]int64, len(n.Ports)), r.WritableRow(s)
+			for _, lid := range lids {
+				best, least := 0, int64(math.MaxInt64)
+				for i, port := range n.Ports {
+					if after := load[i] + through[s][lid]*cost[g.Target(int32(s), port).Channel()]; after < least {
+						best, least = i, after
+					}
+				}
+				load[best], row[lid] = least, n.Ports[best]
+			}
+		}
+	}
+	return nil
 }
 
 // spreadLashSteps is the product of LIDs and channels up to which spreadLash takes tens of

@@ -102,7 +102,11 @@ func nueAnywhere(ctx context.Context, given *graph.Graph, o *Options) (*routes.R
 	if len(g.Dests())*len(g.Channels()) > manySteps {
 		up := graph.RanksFrom(g, []int{root})
 		if len(roots) == 0 {
-			if up, err = firstOrder(ctx, g, up); err != nil {
+			leaf, err := leafRanks(ctx, g, connected)
+			if leaf == nil && err == nil {
+				leaf, err = firstOrder(ctx, g, up)
+			}
+			if up = leaf; err != nil {
 				return nil, err
 			}
 		}
@@ -156,7 +160,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 			return nil, err
 		}
 	}
-	if vls > 1 || len(even) == 0 {
+	if vls > 1 || len(even) == 0 || orderTries(g) < 2*orderStarts {
 		if list, err = bySearches(ctx, g, root, ranks, connected, vls, isSmall); err != nil {
 			return nil, err
 		}
@@ -216,8 +220,8 @@ func distantRoots(g *graph.Graph, root, n int) []int {
 // in total.
 const loadSlack = 1.05
 
-// mostEven are the tables of list with the least sum of the squares of loads, among the tables
-// whose busiest link has at most loadSlack times the fewest routes, and whose longest path has
+// mostEven are the tables of list with the least sum of the squares of loads, per capacity, among the tables
+// whose busiest link has at most loadSlack times the least load, and whose longest path has
 // at most half as many links again as limit.
 func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.Routes, error) {
 	type measure struct {
@@ -235,6 +239,7 @@ func mostEven(ctx context.Context, list []*routes.Routes, limit int32) (*routes.
 		if longest > limit+limit/2 {
 			continue
 		}
+		load = r.Graph().Capacity().Weigh(load)
 		m := measure{r: r, busiest: slices.Max(append(load, 0))}
 		for _, x := range load {
 			m.squares += float64(x) * float64(x)
@@ -271,6 +276,11 @@ func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*
 	if err != nil {
 		return nil, err
 	}
+	if leaf, err := leafRanks(ctx, g, connected); err != nil {
+		return nil, err
+	} else if leaf != nil {
+		orders = append(orders, leaf)
+	}
 	found, failed := make([]*routes.Routes, len(list)+len(orders)), make([]error, len(list)+len(orders))
 	err = graph.Each(ctx, g.Workers(), len(found), func(_, i int) {
 		if i < len(list) {
@@ -283,6 +293,21 @@ func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*
 		}
 	})
 	return slices.DeleteFunc(found, func(r *routes.Routes) bool { return r == nil }), cmp.Or(err, errors.Join(failed...))
+}
+
+// leafRanks are the distances from a leaf of a tree in which some pairs have no path up to a top and then down, as
+// where aggregation nodes are on switches of all levels: see treeRoutes. nil: the network is no such tree.
+func leafRanks(ctx context.Context, g *graph.Graph, connected *graph.Hops) (*graph.Ranks, error) {
+	l := graph.FindLevels(g)
+	if l.Check() != nil {
+		return nil, nil
+	}
+	leaves := leavesOf(l)
+	leaf, err := rootLeaf(ctx, g, leaves, connected, nil, 1)
+	if leaf < 0 || err != nil {
+		return nil, err
+	}
+	return graph.RanksFrom(g, oneInEach(leaf, leaves, connected)), nil
 }
 
 // finishTree gives tables on one lane other paths, which are not longer: if ports have several LIDs, the paths to the

@@ -53,23 +53,20 @@ func findOrderWithin(ctx context.Context, g *graph.Graph, f graph.Factor) (ranks
 	if isSimple(g, f) {
 		return f.Ranks, false, nil
 	}
-	part, err := g.Part(func(p *fabric.Port) bool { c := g.ChannelOf(p); return c < 0 || f.Has[c] })
+	part, err := partOf(g, f)
 	if err != nil {
 		return nil, false, err
+	}
+	if ranks := treeWithin(g, part); ranks != nil {
+		return ranks, false, nil
 	}
 	if part, err = graph.Canonical(ctx, part); err != nil {
 		return nil, false, err
 	}
+	ranks = &graph.Ranks{Rank: make([]int, len(g.Switches()))}
 	number := make([]int, len(g.Switches())) // in part
 	for s, n := range g.Switches() {
 		number[s] = part.SwitchOf(n)
-	}
-	ranks = &graph.Ranks{Rank: make([]int, len(number))}
-	if levels := graph.FindLevels(part); levels.Check() == nil {
-		for s, i := range number {
-			ranks.Rank[s] = levels.Ranks().Rank[i]
-		}
-		return ranks, false, nil
 	}
 	places := f.Ranks.Rank
 	x := newOrderSearch(part)
@@ -97,6 +94,56 @@ func findOrderWithin(ctx context.Context, g *graph.Graph, f graph.Factor) (ranks
 		ranks.Rank[s] = found[best].Rank[x.of[place]]
 	}
 	return ranks, true, nil
+}
+
+// partOf is g with the links of a dimension only.
+func partOf(g *graph.Graph, f graph.Factor) (*graph.Graph, error) {
+	return g.Part(func(p *fabric.Port) bool { c := g.ChannelOf(p); return c < 0 || f.Has[c] })
+}
+
+// treeWithin are ranks of the switches of g by the levels of part, a part of it, in which each row is a fat tree; 0: a
+// top. nil: it is none.
+func treeWithin(g, part *graph.Graph) *graph.Ranks {
+	levels := graph.FindLevels(part)
+	if levels.Check() != nil {
+		return nil
+	}
+	r := &graph.Ranks{Rank: make([]int, len(g.Switches()))}
+	for s, n := range g.Switches() {
+		r.Rank[s] = levels.Ranks().Rank[part.SwitchOf(n)]
+	}
+	return r
+}
+
+// planeTops are the top switches of all planes of a network whose planes are fat trees, linked at each switch; nil: it
+// is none.
+func planeTops(ctx context.Context, g *graph.Graph) (tops []int, err error) {
+	connected, err := graph.AllHops(ctx, g)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	factors, err := graph.FindFactors(ctx, g, connected)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range factors {
+		if isSimple(g, f) {
+			continue
+		}
+		part, err := partOf(g, f)
+		if err != nil {
+			return nil, err
+		}
+		if ranks := treeWithin(g, part); ranks != nil {
+			for s, rank := range ranks.Rank {
+				if rank == 0 {
+					tops = append(tops, s)
+				}
+			}
+			return tops, nil
+		}
+	}
+	return nil, nil
 }
 
 // isSimple reports whether the switches of a dimension are all linked, or in a line or a ring.
@@ -139,10 +186,15 @@ func newOrderSearch(g *graph.Graph) *orderSearch {
 	return x
 }
 
+// orderTries is how many orders each search may try.
+func orderTries(g *graph.Graph) int {
+	n := len(g.Switches())
+	return min(orderStarts+orderMoves, orderWork/orders/max(1, n*(n+len(g.Channels()))))
+}
+
 // runAll makes searches, and returns the order of each, nil for none, and its cost.
 func (x *orderSearch) runAll(ctx context.Context) (found []*graph.Ranks, cost []float64, err error) {
-	n := len(x.g.Switches())
-	tries := min(orderStarts+orderMoves, orderWork/orders/max(1, n*(n+len(x.g.Channels()))))
+	n, tries := len(x.g.Switches()), orderTries(x.g)
 	found, cost = make([]*graph.Ranks, orders), slices.Repeat([]float64{math.Inf(1)}, orders)
 	failed := make([]error, orders)
 	err = graph.Each(ctx, x.g.Workers(), orders, func(_, i int) {

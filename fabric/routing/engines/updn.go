@@ -72,11 +72,25 @@ func upDownRoutes(ctx context.Context, g *graph.Graph, l *graph.Levels, h *graph
 	return r, completePaths(ctx, r, h, h.Ranks(), o.Keep)
 }
 
-// orCentre is r if no path is missing in it, else up*/down* from one root, the
+// orCentre is r if no path is missing in it, else up*/down* from the tops of planes, or from one root, the
 // centre: then all pairs have a path, up to the root and down.
 func orCentre(ctx context.Context, g *graph.Graph, l *graph.Levels, r *routes.Routes, err error, o *Options) (*routes.Routes, error) {
 	if err != nil || r != nil && BasisOf(r).Missing == 0 {
 		return r, err
+	}
+	tops, err := planeTops(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if len(tops) > 0 {
+		planes, err := byRoots(ctx, g, l, tops, o)
+		if err != nil {
+			return nil, err
+		}
+		if BasisOf(planes).Missing == 0 {
+			planes.Notes = append(planes.Notes, fmt.Sprintf("no top found that all go up to; the roots are the %d tops of all planes", len(tops)))
+			return planes, nil
+		}
 	}
 	root, err := graph.Center(ctx, g)
 	if err != nil {

@@ -262,7 +262,7 @@ var commonKeys = []Key{
 	{"jitter", "0s", "random time added to delay=", "jitter=5ms"},
 	{"seed", "1", "seed of everything random", "seed=7"},
 	{"dead", "", "ports that answer nothing: NODE or NODE/PORT, several with +; or a number or a share of the hosts, chosen by seed=, without the subnet manager's", "dead=leaf-3+leaf-4/1"},
-	{"lmc", "0", "LMC of the ports of CAs: each gets 2^lmc LIDs", "lmc=2"},
+	{"lmc", "0", "LMC of the ports of CAs, in a file of those without a LID: each gets 2^lmc LIDs", "lmc=2"},
 	{"bare", "no", "yes: the state after power-on: no LIDs, tables or subnet manager, links in INIT", "bare=yes"},
 	{"sm", "", "node of the subnet manager (default: the first CA); none: it has stopped, LIDs and tables remain; or opensm, opensm/ENGINE, opensm/ENGINE@NODE: its tables are those that OpenSM makes, and keeps after a loss", "sm=node-0002 HCA-1"},
 	{"mkey", "0", "M_Key of all ports", "mkey=0x1234"},
