@@ -102,7 +102,7 @@ func partOf(g *graph.Graph, f graph.Factor) (*graph.Graph, error) {
 }
 
 // treeWithin are ranks of the switches of g by the levels of part, a part of it, in which each row is a fat tree; 0: a
-// top. nil: it is none.
+// top. nil: they are no fat trees.
 func treeWithin(g, part *graph.Graph) *graph.Ranks {
 	levels := graph.FindLevels(part)
 	if levels.Check() != nil {
@@ -116,7 +116,7 @@ func treeWithin(g, part *graph.Graph) *graph.Ranks {
 }
 
 // planeTops are the top switches of all planes of a network whose planes are fat trees, linked at each switch; nil: it
-// is none.
+// is no such network.
 func planeTops(ctx context.Context, g *graph.Graph) (tops []int, err error) {
 	connected, err := graph.AllHops(ctx, g)
 	if err != nil {
