@@ -578,7 +578,7 @@ func (e *effectView) fill(x *remedies.Impact) {
 	if f.LoadAfter > f.LoadBefore {
 		load = isSlow
 	}
-	add("Fullest link", fmt.Sprintf("%s routes now, %s then", number(int(f.LoadBefore)), number(int(f.LoadAfter))), load)
+	add("Largest load", fmt.Sprintf("%s now, %s then", number(int(f.LoadBefore)), number(int(f.LoadAfter))), load)
 	switch {
 	case f.CreditLoop != "" && f.LoopBefore:
 		add("Deadlock", clean(f.CreditLoop)+", as now", isSlow)
