@@ -160,7 +160,7 @@ func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks
 			return nil, err
 		}
 	}
-	if vls > 1 || len(even) == 0 || orderTries(g) < 2*orderStarts {
+	if vls > 1 || len(even) == 0 || orderTries(g) < 2*orderStarts || g.Capacity().Costs() != nil {
 		if list, err = bySearches(ctx, g, root, ranks, connected, vls, isSmall); err != nil {
 			return nil, err
 		}
