@@ -75,7 +75,7 @@ func treeRoutes(ctx context.Context, g *graph.Graph, l *graph.Levels, o *Options
 	byTops := func() (*routes.Routes, error) { return upDownRoutes(ctx, g, l, h, o) }
 	byLeaf := func() (*routes.Routes, error) {
 		leaves := leavesOf(l)
-		leaf, err := rootLeaf(ctx, g, leaves, connected, o.Keep, rootSlack)
+		leaf, err := rootLeaf(ctx, g, leaves, connected, o.Keep, leavesTried, rootSlack)
 		if err != nil || leaf < 0 {
 			return nil, err
 		}
@@ -154,10 +154,10 @@ func oneInEach(leaf int, leaves []int, connected *graph.Hops) []int {
 }
 
 // rootLeaf is a leaf with which as the only root, in its part of the network, the load is low at
-// first sight: at most slack times the least of those tried; the root of the tables to keep, if they have one. -1:
+// first sight: of so many that are tried, at most slack times the least; the root of the tables to keep, if they have one. -1:
 // there is no leaf with which all pairs have a path.
-func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *graph.Hops, keep *routes.Routes, slack float64) (int, error) {
-	list := make([]int, min(leavesTried, len(leaves)))
+func rootLeaf(ctx context.Context, g *graph.Graph, leaves []int, connected *graph.Hops, keep *routes.Routes, most int, slack float64) (int, error) {
+	list := make([]int, min(most, len(leaves)))
 	for i := range list {
 		list[i] = leaves[i*len(leaves)/len(list)]
 	}

@@ -106,13 +106,13 @@ func computeLash(ctx context.Context, g *graph.Graph, o *Options) (*routes.Route
 }
 
 // spreadParallel divides the destinations over parallel links of different rates by load; the levels of paths do not
-// depend on which of them they take. Where rates are equal, nothing changes.
+// depend on which of them they take. Where rates are equal, or the network is too large, nothing changes.
 //
 // Time: O(P) for each LID and switch, P links a path.
 func spreadParallel(ctx context.Context, r *routes.Routes) error {
 	g := r.Graph()
 	cost := g.Capacity().Costs()
-	if cost == nil {
+	if cost == nil || search.IsLarge(g) {
 		return nil
 	}
 	ends := g.Endpoints()

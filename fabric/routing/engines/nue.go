@@ -102,7 +102,7 @@ func nueAnywhere(ctx context.Context, given *graph.Graph, o *Options) (*routes.R
 	if len(g.Dests())*len(g.Channels()) > manySteps {
 		up := graph.RanksFrom(g, []int{root})
 		if len(roots) == 0 {
-			leaf, err := leafRanks(ctx, g, connected)
+			leaf, err := leafRanks(ctx, g, connected, 1)
 			if leaf == nil && err == nil {
 				leaf, err = firstOrder(ctx, g, up)
 			}
@@ -276,7 +276,7 @@ func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*
 	if err != nil {
 		return nil, err
 	}
-	if leaf, err := leafRanks(ctx, g, connected); err != nil {
+	if leaf, err := leafRanks(ctx, g, connected, leavesTried); err != nil {
 		return nil, err
 	} else if leaf != nil {
 		orders = append(orders, leaf)
@@ -296,14 +296,14 @@ func evenTables(ctx context.Context, g *graph.Graph, connected *graph.Hops) ([]*
 }
 
 // leafRanks are the distances from a leaf of a tree in which some pairs have no path up to a top and then down, as
-// where aggregation nodes are on switches of all levels: see treeRoutes. nil: the network is no such tree.
-func leafRanks(ctx context.Context, g *graph.Graph, connected *graph.Hops) (*graph.Ranks, error) {
+// where aggregation nodes are on switches of all levels: see treeRoutes. So many leaves are tried. nil: the network is no such tree.
+func leafRanks(ctx context.Context, g *graph.Graph, connected *graph.Hops, most int) (*graph.Ranks, error) {
 	l := graph.FindLevels(g)
 	if l.Check() != nil {
 		return nil, nil
 	}
 	leaves := leavesOf(l)
-	leaf, err := rootLeaf(ctx, g, leaves, connected, nil, 1)
+	leaf, err := rootLeaf(ctx, g, leaves, connected, nil, most, 1)
 	if leaf < 0 || err != nil {
 		return nil, err
 	}
