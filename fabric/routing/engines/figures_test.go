@@ -236,6 +236,7 @@ func benchNets() []string {
 		"dragonfly:a=6,p=3,h=3", "dragonfly:a=6,p=3,h=3,arrangement=relative", "dragonfly:a=6,p=3,h=3,arrangement=circulant", "dragonfly:a=6,p=3,h=3,arrangement=random",
 		"dragonfly+:leaves=4,spines=4,p=4", "dragonfly+:leaves=3,spines=3,p=3,h=2", "slimfly:q=5", "slimfly:q=7,hosts=3", "random:n=64,degree=11,hosts=4,seed=5", "random:n=98,degree=8,hosts=5,seed=3",
 		"fattree:k=8,levels=2,rails=4", "fattree:k=8,levels=3,rails=4", "fattree:k=8,levels=3,rails=4,remove_links=5%,seed=2", "drawn:two-trees", "drawn:one-uplink",
+		"fattree:k=8,levels=3,aggregation=yes", "pgft:m=6/6/6,w=1/6/6,p=1/1/1,aggregation=yes,remove_links=3%",
 		"ibutils:RhinoBased512.topo",
 		"real:lyon-x5", "real:rack-lab", "real:vendor-lab.1", "real:vendor-lab.3", "real:vendor-lab.6-CS8500", "real:ufm-director",
 	}

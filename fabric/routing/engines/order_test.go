@@ -55,6 +55,7 @@ func TestOrders(t *testing.T) {
 // TestPlanes: nue has hardly more load than engines that may close loops, where the planes of a network are linked at
 // each switch: the planes are a dimension, and what each plane is decides about the order in the other one.
 func TestPlanes(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for spec, most := range map[string]float64{
 		"fattree:k=8,planes=4":                      1,
 		"fattree:k=8,planes=2,rails=2":              1.5,
@@ -108,6 +109,7 @@ func TestAggregation(t *testing.T) {
 
 // TestNueMoreLanes: nue has no more load with more lanes, also where rates of links differ.
 func TestNueMoreLanes(t *testing.T) {
+	routingtest.ResultsOnly(t)
 	for _, spec := range []string{"fattree:k=8,planes=2", "fattree:k=4,planes=4", "random:n=10,degree=3,hosts=2,planes=2", "torus:dims=3/4,hosts=2,planes=2", "random:n=16,degree=3,hosts=2"} {
 		g := routingtest.Graph(t, spec, graph.BuildOptions{})
 		var loads []int64
