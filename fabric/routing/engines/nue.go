@@ -130,7 +130,8 @@ func nueAnywhere(ctx context.Context, given *graph.Graph, o *Options) (*routes.R
 }
 
 // bestOfNue are the most even of tables by searches and of tables whose paths go up and then down. On one lane,
-// no searches are needed where an order of the switches is found, or the network has dimensions: see evenTables.
+// no searches are needed where an order of the switches is found, or the network has dimensions: see evenTables; but
+// they are made too if few orders could be tried, or if rates of links differ, which these do not consider.
 // These are not looked for if roots are given, or if there are several lanes and many LIDs: then tables of one
 // lane are not among the most even.
 func bestOfNue(ctx context.Context, g *graph.Graph, root int, ranks *graph.Ranks, connected *graph.Hops, o *Options) (*routes.Routes, error) {

@@ -108,9 +108,9 @@ func treeWithin(g, part *graph.Graph) *graph.Ranks {
 	if levels.Check() != nil {
 		return nil
 	}
-	r := &graph.Ranks{Rank: make([]int, len(g.Switches()))}
+	r, inPart := &graph.Ranks{Rank: make([]int, len(g.Switches()))}, levels.Ranks()
 	for s, n := range g.Switches() {
-		r.Rank[s] = levels.Ranks().Rank[part.SwitchOf(n)]
+		r.Rank[s] = inPart.Rank[part.SwitchOf(n)]
 	}
 	return r
 }
