@@ -253,3 +253,16 @@ print(e.lost, e.rerouted)`, target))
 		t.Errorf("%s without %s: %d lost, %d rerouted; %d pairs are apart, %d through the links (%v)", spec, target, lost, rerouted, apart, through, err)
 	}
 }
+
+// TestImpactRates: where rates of links differ, the traffic of a job in an impact is per capacity, as in job_traffic().
+func TestImpactRates(t *testing.T) {
+	onSim(t, "fattree:k=4,generation=ndr,split=yes", nil, func(t *testing.T, f *fixture) {
+		out, failed, _ := f.run(`
+swept, jobs = discover(), {"a": "node-[0001-0008]"}
+t = get_routes(swept).job_traffic(jobs)
+print(t.reference_rate != None, fmt(".3f", t.max), fmt(".3f", swept.impact(t.port, jobs = jobs).jobs[0].traffic))`)
+		if out != "True 0.429 0.429\n" {
+			t.Errorf("%s%s", out, failed)
+		}
+	})
+}
